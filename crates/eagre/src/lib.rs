@@ -1,0 +1,2 @@
+//! Placeholder.
+pub use eagre_mem as mem;
