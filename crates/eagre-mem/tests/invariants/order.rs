@@ -1,0 +1,1 @@
+//! Invariant 3: bytes arrive in order and exactly once.
