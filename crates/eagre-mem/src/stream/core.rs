@@ -122,6 +122,8 @@ pub(crate) struct Core {
     pub(crate) registered: Mutex<Option<Registered>>,
     /// A touch outside the window has been reported.
     pub(crate) reported: AtomicBool,
+    /// A pointer has been given out that is not bound to a scope.
+    pub(crate) raw: AtomicBool,
 }
 
 /// One touch, with all that the step must know.
@@ -204,6 +206,7 @@ impl Core {
             users: AtomicU32::new(0),
             registered: Mutex::new(None),
             reported: AtomicBool::new(false),
+            raw: AtomicBool::new(false),
             config,
         }
     }

@@ -162,14 +162,17 @@ fn handler(pair: Pair) {
 fn handler_after(pair: Pair) {
     let (mut writer, mut reader) = half_way(pair, OnFailure::Drain);
     install_other();
-    // SAFETY: ascending stores and loads; they fault and must not reach the other handler.
-    unsafe {
-        let write = |to: *mut u8| (4 * SMALL..5 * SMALL).step_by(64).for_each(|at| to.add(at).write(1));
-        let read = |from: *const u8| from.add(2 * SMALL).read();
-        reader.scope(read).unwrap();
-        writer.scope(write).unwrap();
-        ptr::without_provenance::<u8>(8).read_volatile();
-    }
+    std::thread::scope(|scope| {
+        // SAFETY: ascending stores and loads; they fault and must not reach the other handler.
+        let write = |to: *mut u8| unsafe { (4 * SMALL..9 * SMALL).step_by(64).for_each(|at| to.add(at).write(1)) };
+        scope.spawn(move || writer.scope(write).and_then(|()| writer.finish_at(9 * SMALL as u64)).unwrap());
+        // SAFETY: as above.
+        reader.scope(|from| unsafe { from.add(8 * SMALL).read() }).unwrap();
+    });
+    install_other();
+    drop(small(pair).open().unwrap());
+    // SAFETY: none: an ordinary programming error of somebody else, which ours passes on.
+    unsafe { ptr::without_provenance::<u8>(8).read_volatile() };
     panic!("still alive");
 }
 
