@@ -103,7 +103,8 @@ pub(crate) fn sweep(grace: Duration) {
 fn settle(core: &Core) -> bool {
     let busy = || {
         let registered = core.registered.lock().unwrap_or_else(PoisonError::into_inner);
-        let inside = registered.iter().flat_map(|registered| &registered.places).any(|place| !registry::is_quiet(place));
+        let inside =
+            registered.iter().flat_map(|registered| &registered.places).any(|place| !registry::is_quiet(place));
         inside || End::BOTH.iter().any(|&end| core.side(end).parked.load(SeqCst) != 0)
     };
     for round in 0..1000 {

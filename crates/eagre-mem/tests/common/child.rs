@@ -64,8 +64,7 @@ pub(crate) fn serve(cases: &[(&str, fn(Pair))]) {
     let Ok(wanted) = std::env::var(CASE) else { return };
     let _dog = Watchdog::new(&format!("child, {wanted}"));
     let text = |name: &str| std::env::var(name).unwrap();
-    let pair =
-        Pair { trap: text("EAGRE_TRAP").parse().unwrap(), mover: text("EAGRE_MOVER").parse().unwrap() };
+    let pair = Pair { trap: text("EAGRE_TRAP").parse().unwrap(), mover: text("EAGRE_MOVER").parse().unwrap() };
     let (_, case) = cases.iter().find(|(name, _)| *name == wanted).unwrap();
     case(pair);
 }
