@@ -8,6 +8,7 @@
 
 pub(crate) mod child;
 pub(crate) mod process;
+pub(crate) mod traffic;
 
 use eagre_mem::probe::{self, PAIRS, Pair};
 use eagre_mem::stream::{Builder, Pipe};

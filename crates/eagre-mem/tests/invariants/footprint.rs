@@ -18,6 +18,9 @@ const RESERVATION: u64 = 1 << 40;
 
 each_pair! {
     fn invariant_1_huge_blocks(pair) {
+        if !long() {
+            say(&format!("skipped: {pair}: a flow of 1 TiB: set EAGRE_LONG=1"));
+        }
         expect_flat("huge_pages", pair);
     }
     fn invariant_1_small_blocks(pair) {
@@ -31,12 +34,12 @@ fn expect_flat(case: &str, pair: Pair) {
     outcome.reports.iter().for_each(|line| say(&format!("{pair}: {line}")));
 }
 
+fn long() -> bool {
+    std::env::var_os("EAGRE_LONG").is_some()
+}
+
 fn huge_pages(pair: Pair) {
-    let long = std::env::var_os("EAGRE_LONG").is_some();
-    if !long {
-        say("skipped: 1 TiB of flow: set EAGRE_LONG=1");
-    }
-    let gib = match (long, cfg!(debug_assertions)) {
+    let gib = match (long(), cfg!(debug_assertions)) {
         (true, _) => 1024,
         (_, true) => 3,
         _ => 16,
