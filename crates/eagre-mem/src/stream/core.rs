@@ -122,6 +122,8 @@ pub(crate) struct Core {
     pub(crate) registered: Mutex<Option<Registered>>,
     /// A touch outside the window has been reported.
     pub(crate) reported: AtomicBool,
+    /// Pager: what it did for one end has changed something for a thread parked at the other.
+    pub(crate) news: AtomicBool,
     /// A pointer has been given out that is not bound to a scope.
     pub(crate) raw: AtomicBool,
 }
@@ -135,7 +137,7 @@ pub(crate) struct Touching {
     pub(crate) own: bool,
     /// A block the writer takes must read as zero, this one too.
     pub(crate) zero: bool,
-    /// This is the pager: it looks at both ends by itself and need not be rung.
+    /// This is the pager: it looks at the other end by itself and need not be rung.
     pub(crate) pager: bool,
 }
 
@@ -206,6 +208,7 @@ impl Core {
             users: AtomicU32::new(0),
             registered: Mutex::new(None),
             reported: AtomicBool::new(false),
+            news: AtomicBool::new(false),
             raw: AtomicBool::new(false),
             config,
         }
@@ -419,8 +422,8 @@ impl Core {
     /// Tells an end that something has changed for it.
     #[inline]
     pub(crate) fn notify(&self, end: End, from_pager: bool) {
-        if self.side(end).gate.notify() && !from_pager {
-            self.context.ring();
+        if self.side(end).gate.notify() {
+            if from_pager { self.news.store(true, Relaxed) } else { self.context.ring() }
         }
     }
 

@@ -50,8 +50,6 @@ impl Core {
         if side.parked.fetch_max(touching.block + 1, SeqCst) == 0 {
             self.announce_wait(touching, futex::now());
         }
-        side.gate.park();
-        // Announced: whoever changes anything from here on rings. What changed before is seen by looking again.
         self.attempt(touching, address)
     }
 
@@ -62,31 +60,36 @@ impl Core {
             return self.unpark(touching.end, address);
         }
         let since = side.waits_since.load(Relaxed);
-        match self.step(touching) {
+        let announced = side.gate.is_waiting();
+        let mut step = self.step(touching);
+        if step == Step::Wait && !announced {
+            // Announced from here on: whoever changes anything now rings. What changed before is seen by looking again.
+            side.gate.park();
+            if self.status.failure().is_some() {
+                return self.unpark(touching.end, address);
+            }
+            step = self.step(touching);
+        }
+        match step {
             Step::Ready => self.unpark(touching.end, address),
             Step::Wait if self.one_handle.load(Relaxed) => self.fail_parked(touching, ErrorKind::Deadlock, 0, address),
             Step::Wait => match self.config.timeout {
                 Some(timeout) if Duration::from_nanos(futex::now().saturating_sub(since)) >= timeout => {
                     self.fail_parked(touching, ErrorKind::TimedOut, 0, address)
                 }
-                Some(_) => self.stay(touching.end, Answer::ParkedBriefly),
-                None => self.stay(touching.end, Answer::Parked),
+                Some(_) => Answer::ParkedBriefly,
+                None => Answer::Parked,
             },
             Step::Busy if self.pinned_for_good(touching.end, since) => {
                 self.fail_parked(touching, ErrorKind::Pinned, 0, address)
             }
-            Step::Busy => self.stay(touching.end, Answer::ParkedBriefly),
+            Step::Busy => Answer::ParkedBriefly,
             Step::Behind => {
                 // Another thread of this end went far ahead while this one slept.
                 self.unpark(touching.end, address)
             }
             Step::Fail(kind, errno) => self.fail_parked(touching, kind, errno, address),
         }
-    }
-
-    fn stay(&self, end: End, answer: Answer) -> Answer {
-        self.side(end).gate.park();
-        answer
     }
 
     fn fail_parked(&self, touching: Touching, kind: ErrorKind, errno: i32, address: Option<usize>) -> Answer {
@@ -175,5 +178,9 @@ unsafe impl Resolve for Core {
         let parked = self.side(end).parked.load(SeqCst);
         let block = parked.checked_sub(1)?;
         Some(self.attempt(self.pointer_touch(end, block, true), None))
+    }
+
+    fn take_news(&self) -> bool {
+        self.news.swap(false, Relaxed)
     }
 }
