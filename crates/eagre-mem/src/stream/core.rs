@@ -240,9 +240,9 @@ impl Core {
     /// One attempt to bring a block into an end's window. Never waits; safe in handlers.
     pub(crate) fn step(&self, touching: Touching) -> Step {
         let Touching { end, block, .. } = touching;
-        if block >= self.config.capacity {
-            let kind = if end == End::Writer { ErrorKind::CapacityExceeded } else { ErrorKind::PastEnd };
-            return Step::Fail(kind, 0);
+        // A reader this far on waits until the writer has finished, or failed; only then is there an end to be past.
+        if end == End::Writer && block >= self.config.capacity {
+            return Step::Fail(ErrorKind::CapacityExceeded, 0);
         }
         loop {
             let (touch, news) = match end {
