@@ -88,11 +88,13 @@ fn overflow_in_scope() {
     });
 }
 
+/// Twice: with or without us, Rust's own handler takes the first one to be a fault, and waits for it to come back.
 fn sent() {
     streams_work();
-    // SAFETY: sends a signal to this process.
-    unsafe { libc::kill(libc::getpid(), libc::SIGSEGV) };
-    until(|| false);
+    for _ in 0..2 {
+        // SAFETY: sends a signal to this thread.
+        unsafe { libc::raise(libc::SIGSEGV) };
+    }
 }
 
 fn abort_while_parked() {
@@ -107,14 +109,19 @@ fn null_while_parked() {
     touch_null();
 }
 
-/// Four blocks, window of two: block 0 has been published.
+/// Four blocks, a window of two: block 0 has been published, and once the reader has it, it is out of reach.
 fn behind() {
-    let (mut writer, _reader) = small("narrow").read_ahead(4).open().unwrap().split();
+    let (mut writer, mut reader) = small("narrow").read_ahead(4).open().unwrap().split();
     let _ = writer.scope(|to| {
-        for at in (0..4).chain([0]) {
-            // SAFETY: the last one is outside of the window, which is the crash.
+        for at in 0..4 {
+            // SAFETY: ascending, within the capacity.
             unsafe { to.add(at * BLOCK).write(1) };
         }
+        reader.fill(1).unwrap();
+        // SAFETY: the first byte of the stream, which is the reader's own; it brings the block to the reader's range.
+        reader.scope(|from| unsafe { from.read_volatile() }).unwrap();
+        // SAFETY: outside of the window: this is the crash.
+        unsafe { to.write(1) };
     });
 }
 

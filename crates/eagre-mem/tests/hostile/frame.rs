@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 /// After this long a child hangs.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(20);
 /// How a child says that it cannot do what it is for.
 const SKIPPED: i32 = 77;
 
@@ -249,7 +249,7 @@ fn wait_without_reaping(process: i32) -> std::process::ExitStatus {
 /// What a child says, or the beginning of it: some of those that hang talk without end.
 fn text(pipe: &mut impl Read) -> String {
     let mut bytes = Vec::new();
-    let _ = pipe.take(8 << 10).read_to_end(&mut bytes);
+    let _ = pipe.take(2 << 10).read_to_end(&mut bytes);
     let _ = std::io::copy(pipe, &mut std::io::sink());
     String::from_utf8_lossy(&bytes).into_owned()
 }
