@@ -86,6 +86,8 @@ pub(crate) struct Side {
     pub(crate) claim: Claim,
     /// Pager: one past the furthest block a thread is parked for, or 0.
     pub(crate) parked: AtomicU64,
+    /// Pager: it is bringing a block to this end at this moment.
+    pub(crate) stepping: AtomicBool,
     /// One past the block this end waits for, or 0; for reports.
     pub(crate) waits_for: AtomicU64,
     /// Since when, in nanoseconds.
@@ -450,6 +452,9 @@ impl Core {
     /// The stream's failure.
     pub(crate) fn bring(&self, touching: Touching) -> Result<(), Failure> {
         let mut started = 0;
+        while self.side(touching.end).stepping.load(SeqCst) {
+            std::hint::spin_loop();
+        }
         loop {
             if let Some(failure) = self.status.failure() {
                 self.done_waiting(touching.end, started);
