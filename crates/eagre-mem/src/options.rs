@@ -84,7 +84,8 @@ pub(crate) fn check() -> Result<(), String> {
     Ok(())
 }
 
-fn parse_bytes(text: &str) -> Option<u64> {
+/// A number of bytes as people write it: `4096`, `64K`, `3MiB`, `1T`. Powers of 1024. `None` if it is not one.
+pub fn parse_bytes(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
         "" | "B" => 0,
