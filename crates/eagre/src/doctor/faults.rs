@@ -8,7 +8,7 @@
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
 
-use super::fact::{Fact, Group};
+use super::fact::{Fact, Group, Value};
 use super::host::Host;
 
 const CAP_SYS_PTRACE: u32 = 19;
@@ -28,17 +28,13 @@ pub(super) fn facts(host: &Host) -> Vec<Fact> {
             Group::Faults,
             "faults.sysctl",
             "vm.unprivileged_userfaultfd",
-            open_to_all.map_or("not there".to_owned(), |value| value.to_string()),
+            open_to_all.map_or(Value::Unknown, Value::Count),
         ),
         Fact::new(
             Group::Faults,
             "faults.capability",
             "CAP_SYS_PTRACE",
-            match capable {
-                Some(true) => "yes",
-                Some(false) => "no",
-                None => "unknown",
-            },
+            capable.map_or(Value::Unknown, Value::Flag),
         ),
         seccomp(host),
         io_uring(host),
