@@ -97,10 +97,7 @@ pub(crate) fn command() -> clap::Command {
 /// Runs the command that the arguments ask for.
 pub(crate) fn main() -> ExitCode {
     let mut console = Console::new();
-    let run = match command()
-        .try_get_matches()
-        .and_then(|matches| Cli::from_arg_matches(&matches))
-    {
+    let run = match command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli.command.run(&mut console),
         Err(error) => usage::explain(&error, &mut console),
     };
@@ -113,10 +110,6 @@ pub(crate) fn main() -> ExitCode {
             Exit::Trouble
         }
     };
-    let exit = if console.complained() {
-        Exit::Trouble
-    } else {
-        exit
-    };
+    let exit = if console.complained() { Exit::Trouble } else { exit };
     ExitCode::from(exit as u8)
 }

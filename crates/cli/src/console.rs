@@ -32,11 +32,7 @@ impl Console {
             Ok(descriptor) => Box::new(File::from(descriptor)),
             Err(_) => Box::new(io::stdout()),
         };
-        Self {
-            out: LineWriter::new(out),
-            progress: None,
-            complained: false,
-        }
+        Self { out: LineWriter::new(out), progress: None, complained: false }
     }
 
     /// Whether results may be coloured: a person looks at them and has not asked otherwise.
@@ -49,9 +45,7 @@ impl Console {
     /// Prints a piece of the result.
     pub(crate) fn print(&mut self, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
         self.wipe();
-        self.out
-            .write_all(bytes.as_ref())
-            .map_err(|error| lost(&error))
+        self.out.write_all(bytes.as_ref()).map_err(|error| lost(&error))
     }
 
     /// Prints the result of a command that was asked for `--json`.
@@ -114,8 +108,6 @@ fn lost(error: &io::Error) -> Failure {
         return Failure::Unheard;
     }
     Failure::Trouble(
-        Message::new("write", "standard output", message::reason(error))
-            .cure(message::cure(error))
-            .to_string(),
+        Message::new("write", "standard output", message::reason(error)).cure(message::cure(error)).to_string(),
     )
 }

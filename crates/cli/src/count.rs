@@ -112,9 +112,7 @@ impl Args {
                 }
             }
             if self.json && self.total != Total::Only {
-                report
-                    .files
-                    .push(columns.entry(input, counts, error.as_ref()));
+                report.files.push(columns.entry(input, counts, error.as_ref()));
             }
         }
 
@@ -147,16 +145,8 @@ impl Args {
             chosen => chosen,
         };
         let one_number = inputs.len() == 1 && lines != bytes;
-        let width = if one_number || self.total == Total::Only {
-            1
-        } else {
-            width(metadata)
-        };
-        Columns {
-            lines,
-            bytes,
-            width,
-        }
+        let width = if one_number || self.total == Total::Only { 1 } else { width(metadata) };
+        Columns { lines, bytes, width }
     }
 }
 
@@ -213,11 +203,8 @@ impl Columns {
     fn line(&self, counts: Counts, name: Option<&[u8]>) -> Vec<u8> {
         let shown = self.numbers(counts);
         let width = self.width;
-        let numbers: Vec<String> = [shown.lines, shown.bytes]
-            .into_iter()
-            .flatten()
-            .map(|number| format!("{number:>width$}"))
-            .collect();
+        let numbers: Vec<String> =
+            [shown.lines, shown.bytes].into_iter().flatten().map(|number| format!("{number:>width$}")).collect();
         let mut line = numbers.join(" ").into_bytes();
         if let Some(name) = name {
             line.push(b' ');
@@ -228,10 +215,7 @@ impl Columns {
     }
 
     fn numbers(&self, counts: Counts) -> Numbers {
-        Numbers {
-            lines: self.lines.then_some(counts.lines),
-            bytes: self.bytes.then_some(counts.bytes),
-        }
+        Numbers { lines: self.lines.then_some(counts.lines), bytes: self.bytes.then_some(counts.bytes) }
     }
 
     fn entry(&self, input: &Input, counts: Option<Counts>, error: Option<&io::Error>) -> Entry {

@@ -41,9 +41,7 @@ impl Args {
         if self.json {
             console.print_json(&Report::new(&diagnosis))?;
         } else {
-            let style = Style {
-                colours: console.colours(),
-            };
+            let style = Style { colours: console.colours() };
             console.print(table(&diagnosis, style))?;
         }
         Ok(Exit::Yes)
@@ -64,19 +62,11 @@ impl Style {
             Verdict::Limited => "33",
             Verdict::Missing => "31",
         };
-        if self.colours {
-            format!("\x1b[{colour}m{verdict:7}\x1b[0m")
-        } else {
-            format!("{verdict:7}")
-        }
+        if self.colours { format!("\x1b[{colour}m{verdict:7}\x1b[0m") } else { format!("{verdict:7}") }
     }
 
     fn heading(self, heading: &str) -> String {
-        if self.colours {
-            format!("\x1b[1m{heading}\x1b[0m\n")
-        } else {
-            format!("{heading}\n")
-        }
+        if self.colours { format!("\x1b[1m{heading}\x1b[0m\n") } else { format!("{heading}\n") }
     }
 }
 
@@ -97,12 +87,7 @@ fn table(diagnosis: &Diagnosis, style: Style) -> String {
 }
 
 fn row(fact: &Fact, widest: usize, style: Style) -> String {
-    let mut row = format!(
-        "  {}  {:widest$}  {}\n",
-        style.verdict(fact.verdict),
-        fact.label,
-        shown(&fact.value)
-    );
+    let mut row = format!("  {}  {:widest$}  {}\n", style.verdict(fact.verdict), fact.label, shown(&fact.value));
     for (word, text) in [("why", &fact.why), ("cure", &fact.cure)] {
         if let Some(text) = text {
             let _ = writeln!(row, "           {word}: {text}");
@@ -142,10 +127,7 @@ struct Report<'a> {
 
 impl<'a> Report<'a> {
     fn new(diagnosis: &'a Diagnosis) -> Self {
-        Self {
-            eagre: env!("CARGO_PKG_VERSION"),
-            facts: Facts(&diagnosis.facts),
-        }
+        Self { eagre: env!("CARGO_PKG_VERSION"), facts: Facts(&diagnosis.facts) }
     }
 }
 
@@ -205,11 +187,7 @@ mod tests {
             (Value::Bytes(2 << 20), "2 MiB", serde_json::json!(2 << 20)),
             (Value::Cpus(1.5), "1.50", serde_json::json!(1.5)),
             (Value::List(Vec::new()), "none", serde_json::json!([])),
-            (
-                Value::Unlimited,
-                "unlimited",
-                serde_json::json!("unlimited"),
-            ),
+            (Value::Unlimited, "unlimited", serde_json::json!("unlimited")),
             (Value::Unknown, "unknown", serde_json::json!(null)),
             (Value::Flag(true), "yes", serde_json::json!(true)),
         ] {

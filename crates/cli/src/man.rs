@@ -40,16 +40,9 @@ fn find(eagre: &clap::Command, wanted: &str) -> Result<clap::Command, Failure> {
     if let Some(found) = eagre.find_subcommand(wanted) {
         return Ok(found.clone());
     }
-    let names: Vec<_> = eagre
-        .get_subcommands()
-        .map(clap::Command::get_name)
-        .collect();
-    let message = Message::new(
-        "man",
-        name::in_messages(wanted.as_bytes()),
-        "no such command",
-    )
-    .cure(Some(format!("name one of {}", names.join(", "))));
+    let names: Vec<_> = eagre.get_subcommands().map(clap::Command::get_name).collect();
+    let message = Message::new("man", name::in_messages(wanted.as_bytes()), "no such command")
+        .cure(Some(format!("name one of {}", names.join(", "))));
     Err(Failure::Trouble(message.to_string()))
 }
 

@@ -17,17 +17,8 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    pub(crate) fn new(
-        what: impl Into<String>,
-        place: impl Into<String>,
-        why: impl Into<String>,
-    ) -> Self {
-        Self {
-            what: what.into(),
-            place: place.into(),
-            why: why.into(),
-            cure: None,
-        }
+    pub(crate) fn new(what: impl Into<String>, place: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { what: what.into(), place: place.into(), why: why.into(), cure: None }
     }
 
     /// An error of the system about a place.
@@ -43,12 +34,7 @@ impl Message {
 
 impl fmt::Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            what,
-            place,
-            why,
-            cure,
-        } = self;
+        let Self { what, place, why, cure } = self;
         write!(f, "eagre: {what}: {place}: {why}")?;
         match cure {
             Some(cure) => write!(f, "; {cure}"),
@@ -70,9 +56,7 @@ pub(crate) fn reason(error: &io::Error) -> String {
 pub(crate) fn cure(error: &io::Error) -> Option<&'static str> {
     Some(match error.kind() {
         ErrorKind::NotFound => "check the name",
-        ErrorKind::PermissionDenied => {
-            "ask for permission (chmod, chown) or run as a user who has it"
-        }
+        ErrorKind::PermissionDenied => "ask for permission (chmod, chown) or run as a user who has it",
         ErrorKind::IsADirectory => "name the files in it",
         ErrorKind::StorageFull => "make room, or write elsewhere",
         ErrorKind::QuotaExceeded => "remove files of yours, or write elsewhere",
@@ -92,9 +76,6 @@ mod tests {
             "eagre: count: nope: No such file or directory; check the name"
         );
         let odd = io::Error::from_raw_os_error(5);
-        assert_eq!(
-            Message::from_io("count", "disk", &odd).to_string(),
-            "eagre: count: disk: Input/output error"
-        );
+        assert_eq!(Message::from_io("count", "disk", &odd).to_string(), "eagre: count: disk: Input/output error");
     }
 }

@@ -8,20 +8,12 @@ use serde::Serialize;
 
 /// A name in a line of results: quoted only if it holds a newline, as `wc` does.
 pub(crate) fn in_results(name: &[u8]) -> Vec<u8> {
-    if name.contains(&b'\n') {
-        quoted(name)
-    } else {
-        name.to_vec()
-    }
+    if name.contains(&b'\n') { quoted(name) } else { name.to_vec() }
 }
 
 /// A name in a message.
 pub(crate) fn in_messages(name: &[u8]) -> String {
-    let shown = if name.is_empty() || name.iter().any(u8::is_ascii_control) {
-        quoted(name)
-    } else {
-        name.to_vec()
-    };
+    let shown = if name.is_empty() || name.iter().any(u8::is_ascii_control) { quoted(name) } else { name.to_vec() };
     String::from_utf8_lossy(&shown).into_owned()
 }
 
@@ -72,10 +64,7 @@ struct Quoting {
 
 impl Quoting {
     fn new() -> Self {
-        Self {
-            out: vec![b'\''],
-            escaping: false,
-        }
+        Self { out: vec![b'\''], escaping: false }
     }
 
     fn plain(&mut self, bytes: &[u8]) {
@@ -128,10 +117,7 @@ mod tests {
         assert_eq!(in_results(b"a b\t'\xff"), b"a b\t'\xff");
         assert_eq!(in_results(b"n\nl"), b"'n'$'\\n''l'");
         assert_eq!(in_results(b"n\n"), b"'n'$'\\n'");
-        assert_eq!(
-            in_results(b"q'u\n\x01\xc3\xa9\xff\\"),
-            b"'q'\\''u'$'\\n\\001''\xc3\xa9'$'\\377''\\'"
-        );
+        assert_eq!(in_results(b"q'u\n\x01\xc3\xa9\xff\\"), b"'q'\\''u'$'\\n\\001''\xc3\xa9'$'\\377''\\'");
     }
 
     #[test]

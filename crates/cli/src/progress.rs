@@ -27,13 +27,7 @@ impl Progress {
     /// `total` is the number of bytes there are to do, if it is known.
     pub(crate) fn new(what: &'static str, total: Option<u64>) -> Self {
         let started = Instant::now();
-        Self {
-            what,
-            total,
-            started,
-            next: started + PATIENCE,
-            shown: false,
-        }
+        Self { what, total, started, next: started + PATIENCE, shown: false }
     }
 
     /// So many bytes are done.
@@ -82,21 +76,9 @@ mod tests {
     #[test]
     fn lines() {
         let second = Duration::from_secs(1);
-        assert_eq!(
-            line("count", 1 << 30, Some(3 << 30), second),
-            "eagre: count: 1 GiB of 3 GiB, 1 GiB/s, 2 s left"
-        );
-        assert_eq!(
-            line("count", 1 << 20, None, second),
-            "eagre: count: 1 MiB, 1 MiB/s"
-        );
-        assert_eq!(
-            line("count", 5, Some(3), second),
-            "eagre: count: 5 B, 5 B/s"
-        );
-        assert_eq!(
-            line("count", 0, Some(3), second),
-            "eagre: count: 0 B of 3 B, 0 B/s"
-        );
+        assert_eq!(line("count", 1 << 30, Some(3 << 30), second), "eagre: count: 1 GiB of 3 GiB, 1 GiB/s, 2 s left");
+        assert_eq!(line("count", 1 << 20, None, second), "eagre: count: 1 MiB, 1 MiB/s");
+        assert_eq!(line("count", 5, Some(3), second), "eagre: count: 5 B, 5 B/s");
+        assert_eq!(line("count", 0, Some(3), second), "eagre: count: 0 B of 3 B, 0 B/s");
     }
 }

@@ -50,11 +50,7 @@ fn command_path(error: &clap::Error) -> String {
         .skip_while(|&word| word != "eagre")
         .take_while(|word| word.chars().all(|c| c.is_ascii_lowercase()))
         .collect();
-    if words.is_empty() {
-        "eagre".to_owned()
-    } else {
-        words.join(" ")
-    }
+    if words.is_empty() { "eagre".to_owned() } else { words.join(" ") }
 }
 
 /// The paragraph without its usage and its own hint to `--help`, in one line.
@@ -82,11 +78,7 @@ mod tests {
     use super::*;
 
     fn explained(arguments: &[&str]) -> String {
-        one_line(
-            &crate::cli::command()
-                .try_get_matches_from(arguments)
-                .unwrap_err(),
-        )
+        one_line(&crate::cli::command().try_get_matches_from(arguments).unwrap_err())
     }
 
     #[test]

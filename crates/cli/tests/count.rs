@@ -20,13 +20,7 @@ fn two_files() -> tempfile::TempDir {
 }
 
 fn run_in(folder: &tempfile::TempDir, arguments: &[&str]) -> (i32, String, String) {
-    parts(
-        &eagre()
-            .current_dir(folder.path())
-            .args(arguments)
-            .output()
-            .unwrap(),
-    )
+    parts(&eagre().current_dir(folder.path()).args(arguments).output().unwrap())
 }
 
 #[test]
@@ -34,28 +28,18 @@ fn totals_on_demand() {
     let folder = two_files();
     for (arguments, expected) in [
         (&["a", "b"][..], " 2  4 a\n 1  6 b\n 3 10 total\n"),
-        (
-            &["a", "b", "--total=auto"],
-            " 2  4 a\n 1  6 b\n 3 10 total\n",
-        ),
+        (&["a", "b", "--total=auto"], " 2  4 a\n 1  6 b\n 3 10 total\n"),
         (&["a", "b", "--total=never"], " 2  4 a\n 1  6 b\n"),
         (&["a", "b", "--total=only"], "3 10\n"),
         (&["a", "--total=only", "-l"], "2\n"),
         (&["a", "--total=always"], "2 4 a\n2 4 total\n"),
         (&["a", "--total=always", "-c"], "4 a\n4 total\n"),
         // The last one counts.
-        (
-            &["a", "b", "--total=only", "--total=never"],
-            " 2  4 a\n 1  6 b\n",
-        ),
+        (&["a", "b", "--total=only", "--total=never"], " 2  4 a\n 1  6 b\n"),
         (&["-l", "-l", "a"], "2 a\n"),
     ] {
         let (code, out, err) = run_in(&folder, &[&["count"], arguments].concat());
-        assert_eq!(
-            (code, out.as_str(), err.as_str()),
-            (0, expected, ""),
-            "{arguments:?}"
-        );
+        assert_eq!((code, out.as_str(), err.as_str()), (0, expected, ""), "{arguments:?}");
     }
 }
 
@@ -64,11 +48,7 @@ fn a_sum_that_does_not_fit_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("vast");
     // Only some file systems have files of nearly 2^63 bytes.
-    if File::create(&path)
-        .unwrap()
-        .set_len((1 << 62) + 4100)
-        .is_err()
-    {
+    if File::create(&path).unwrap().set_len((1 << 62) + 4100).is_err() {
         eprintln!("skipped: no files of 4 EiB here");
         return;
     }
@@ -108,10 +88,7 @@ fn json() {
     );
 
     let (_, out, _) = run_in(&folder, &["count", "--json", "--total=never"]);
-    assert_eq!(
-        parse(&out),
-        serde_json::json!({"files": [{"file": null, "lines": 0, "bytes": 0}]})
-    );
+    assert_eq!(parse(&out), serde_json::json!({"files": [{"file": null, "lines": 0, "bytes": 0}]}));
 }
 
 #[test]
@@ -119,12 +96,7 @@ fn json_keeps_the_bytes_of_names_that_are_not_text() {
     let folder = tempfile::tempdir().unwrap();
     let name = std::ffi::OsStr::from_bytes(b"x\xff");
     fs::write(folder.path().join(name), "").unwrap();
-    let output = eagre()
-        .current_dir(folder.path())
-        .args(["count", "--json"])
-        .arg(name)
-        .output()
-        .unwrap();
+    let output = eagre().current_dir(folder.path()).args(["count", "--json"]).arg(name).output().unwrap();
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["files"][0]["file"], "x\u{fffd}");
     assert_eq!(json["files"][0]["file_hex"], "78ff");
@@ -134,21 +106,14 @@ fn json_keeps_the_bytes_of_names_that_are_not_text() {
 fn messages_are_one_line_whatever_a_file_is_called() {
     let (code, out, err) = run(&["count", "no\nsuch\x1b[2Jfile"]);
     assert_eq!((code, out.as_str()), (2, ""));
-    assert_eq!(
-        err,
-        "eagre: count: 'no'$'\\n''such'$'\\033''[2Jfile': No such file or directory; check the name\n"
-    );
+    assert_eq!(err, "eagre: count: 'no'$'\\n''such'$'\\033''[2Jfile': No such file or directory; check the name\n");
 }
 
 #[test]
 fn an_unreadable_standard_input_is_trouble() {
     let folder = tempfile::tempdir().unwrap();
     let write_only = File::create(folder.path().join("x")).unwrap();
-    let output = eagre()
-        .args(["count", "-l"])
-        .stdin(write_only)
-        .output()
-        .unwrap();
+    let output = eagre().args(["count", "-l"]).stdin(write_only).output().unwrap();
     let (code, out, err) = parts(&output);
     assert_eq!((code, out.as_str()), (2, "0\n"));
     assert_eq!(err, "eagre: count: standard input: Bad file descriptor\n");
@@ -161,11 +126,7 @@ fn seen_on_a_terminal(arguments: &[&str]) -> String {
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();
     let name = ptsname(&terminal, Vec::new()).unwrap();
-    let their_end = File::options()
-        .read(true)
-        .write(true)
-        .open(name.to_str().unwrap())
-        .unwrap();
+    let their_end = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
 
     let mut child = eagre()
         .arg("count")

@@ -44,11 +44,7 @@ enum Stdin {
 
 /// Runs a command in a folder of files; `bytes` is what standard input gives.
 fn output(mut command: Command, folder: &Path, stdin: Stdin, bytes: &[u8]) -> Output {
-    command
-        .current_dir(folder)
-        .env("LC_ALL", "C.UTF-8")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.current_dir(folder).env("LC_ALL", "C.UTF-8").stdout(Stdio::piped()).stderr(Stdio::piped());
     match stdin {
         Stdin::Null => command.stdin(Stdio::null()),
         Stdin::Pipe => command.stdin(Stdio::piped()),
@@ -92,11 +88,7 @@ fn compare(
     let theirs = output(theirs, folder, stdin, bytes);
 
     let context = format!("{flags:?} {files:?} {stdin:?}");
-    assert_eq!(
-        String::from_utf8_lossy(&ours.stdout),
-        String::from_utf8_lossy(&theirs.stdout),
-        "{context}"
-    );
+    assert_eq!(String::from_utf8_lossy(&ours.stdout), String::from_utf8_lossy(&theirs.stdout), "{context}");
     assert!(ours.stdout == theirs.stdout, "{context}");
     let expected = if theirs.status.success() { 0 } else { 2 };
     assert_eq!(ours.status.code(), Some(expected), "{context}");
@@ -124,9 +116,7 @@ fn awkward(folder: &Path, random: &mut Random) -> Vec<OsString> {
         b"--lines",
         b"*",
     ];
-    let sizes = [
-        0, 1, 9, 10, 99, 4095, 4096, 4097, 8192, 65_536, 262_144, 300_000,
-    ];
+    let sizes = [0, 1, 9, 10, 99, 4095, 4096, 4097, 8192, 65_536, 262_144, 300_000];
     let mut all = Vec::new();
     for name in names {
         let name = OsStr::from_bytes(name);
@@ -143,19 +133,7 @@ fn awkward(folder: &Path, random: &mut Random) -> Vec<OsString> {
     fs::create_dir(folder.join("folder")).unwrap();
     let sparse = File::create(folder.join("sparse")).unwrap();
     sparse.set_len(3 << 20).unwrap();
-    all.extend(
-        [
-            "folder",
-            "sparse",
-            "missing",
-            "plain/not a folder",
-            "/dev/null",
-            "-",
-            "",
-            ".",
-        ]
-        .map(OsString::from),
-    );
+    all.extend(["folder", "sparse", "missing", "plain/not a folder", "/dev/null", "-", "", "."].map(OsString::from));
     all
 }
 
@@ -164,15 +142,7 @@ fn random_arguments() {
     if !wc_is_gnu() {
         return;
     }
-    let flags: [&[&str]; 7] = [
-        &[],
-        &["-l"],
-        &["-c"],
-        &["-lc"],
-        &["-cl"],
-        &["--lines"],
-        &["--bytes"],
-    ];
+    let flags: [&[&str]; 7] = [&[], &["-l"], &["-c"], &["-lc"], &["-cl"], &["--lines"], &["--bytes"]];
     for seed in 1..=12 {
         let folder = tempfile::tempdir().unwrap();
         let mut random = Random(seed * 0x9e37_79b9);
@@ -185,9 +155,7 @@ fn random_arguments() {
             let stdin = match random.below(3) {
                 0 => Stdin::Null,
                 1 => Stdin::Pipe,
-                _ => Stdin::File {
-                    position: random.below(size + 5),
-                },
+                _ => Stdin::File { position: random.below(size + 5) },
             };
             let flags = *random.pick(&flags);
             compare(folder.path(), flags, &files, (stdin, &bytes), None);
@@ -201,21 +169,11 @@ fn files_whose_size_is_a_lie() {
         return;
     }
     for flags in [&[][..], &["-l"], &["-c"]] {
-        for name in [
-            "/proc/version",
-            "/proc/filesystems",
-            "/sys/kernel/mm/transparent_hugepage/enabled",
-            "/proc/self",
-        ] {
+        for name in ["/proc/version", "/proc/filesystems", "/sys/kernel/mm/transparent_hugepage/enabled", "/proc/self"]
+        {
             let nothing = (Stdin::Null, &[][..]);
             compare(Path::new("/"), flags, &[name.into()], nothing, None);
-            compare(
-                Path::new("/"),
-                flags,
-                &[name.into(), "/dev/null".into()],
-                nothing,
-                None,
-            );
+            compare(Path::new("/"), flags, &[name.into(), "/dev/null".into()], nothing, None);
         }
     }
 }
@@ -234,13 +192,7 @@ fn sizes_are_asked_for_and_not_read() {
     }
     let nothing = (Stdin::Null, &[][..]);
     compare(folder.path(), &["-c"], &["huge".into()], nothing, None);
-    compare(
-        folder.path(),
-        &["-c"],
-        &["huge".into(), "huge".into()],
-        nothing,
-        None,
-    );
+    compare(folder.path(), &["-c"], &["huge".into(), "huge".into()], nothing, None);
 }
 
 #[test]
@@ -269,9 +221,7 @@ fn files_one_may_not_read() {
     fs::write(path("shut"), "b\n").unwrap();
     fs::create_dir(path("shut folder")).unwrap();
     fs::write(path("shut folder/inside"), "c\n").unwrap();
-    let files: Vec<OsString> = ["open", "shut", "shut folder", "shut folder/inside"]
-        .map(OsString::from)
-        .to_vec();
+    let files: Vec<OsString> = ["open", "shut", "shut folder", "shut folder/inside"].map(OsString::from).to_vec();
     let set = |name: &str, mode| {
         fs::set_permissions(path(name), fs::Permissions::from_mode(mode)).unwrap();
     };

@@ -14,14 +14,8 @@ fn the_table_and_the_json_agree() {
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let facts = json["facts"].as_object().unwrap();
     for verdict in ["ok", "limited", "missing"] {
-        let shown = table
-            .lines()
-            .filter(|line| line.starts_with(&format!("  {verdict} ")))
-            .count();
-        let said = facts
-            .values()
-            .filter(|fact| fact["verdict"] == verdict)
-            .count();
+        let shown = table.lines().filter(|line| line.starts_with(&format!("  {verdict} "))).count();
+        let said = facts.values().filter(|fact| fact["verdict"] == verdict).count();
         assert_eq!(shown, said, "{verdict}\n{table}");
     }
     assert!(facts["memory.total"]["value"].as_u64() > Some(1 << 20));
@@ -33,11 +27,7 @@ fn what_is_not_ok_has_a_reason() {
     let (_, json, _) = run(&["doctor", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     for (name, fact) in json["facts"].as_object().unwrap() {
-        assert_eq!(
-            fact["verdict"] == "ok",
-            fact["why"].is_null(),
-            "{name}: {fact}"
-        );
+        assert_eq!(fact["verdict"] == "ok", fact["why"].is_null(), "{name}: {fact}");
     }
 }
 

@@ -35,8 +35,7 @@ fn a_full_disk_is_trouble() {
         let (code, _, err) = parts(&output);
         assert_eq!(code, 2, "{arguments:?}");
         assert_eq!(
-            err,
-            "eagre: write: standard output: No space left on device; make room, or write elsewhere\n",
+            err, "eagre: write: standard output: No space left on device; make room, or write elsewhere\n",
             "{arguments:?}"
         );
     }
@@ -56,17 +55,8 @@ fn silence_when_nobody_listens() {
     for arguments in SPEAKING {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let output = eagre()
-            .args(arguments)
-            .stdout(writer)
-            .stderr(Stdio::piped())
-            .output()
-            .unwrap();
-        assert_eq!(
-            parts(&output),
-            (0, String::new(), String::new()),
-            "{arguments:?}"
-        );
+        let output = eagre().args(arguments).stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        assert_eq!(parts(&output), (0, String::new(), String::new()), "{arguments:?}");
     }
 }
 
@@ -74,11 +64,7 @@ fn silence_when_nobody_listens() {
 fn nobody_to_complain_to_is_no_panic() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let status = eagre()
-        .args(["count", "/missing"])
-        .stderr(writer)
-        .status()
-        .unwrap();
+    let status = eagre().args(["count", "/missing"]).stderr(writer).status().unwrap();
     assert_eq!(status.code(), Some(2));
 }
 
@@ -121,10 +107,7 @@ fn every_command_explains_itself() {
         assert!(out.contains(command), "{command}");
         let (code, help, err) = run(&[command, "--help"]);
         assert_eq!((code, err.as_str()), (0, ""));
-        assert!(
-            help.contains("Usage: eagre ") && help.contains("Examples:"),
-            "{help}"
-        );
+        assert!(help.contains("Usage: eagre ") && help.contains("Examples:"), "{help}");
         let (code, page, err) = run(&["man", command]);
         assert_eq!((code, err.as_str()), (0, ""));
         assert!(page.contains(".SH \"EXAMPLES\""), "{page}");

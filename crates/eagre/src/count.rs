@@ -50,10 +50,7 @@ impl Counts {
     /// 2^63 bytes each, so three of them are enough).
     #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {
-        Some(Self {
-            lines: self.lines.checked_add(other.lines)?,
-            bytes: self.bytes.checked_add(other.bytes)?,
-        })
+        Some(Self { lines: self.lines.checked_add(other.lines)?, bytes: self.bytes.checked_add(other.bytes)? })
     }
 }
 
@@ -103,10 +100,7 @@ impl Counter {
     /// A counter of lines and bytes.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            lines: true,
-            buffer: Vec::new(),
-        }
+        Self { lines: true, buffer: Vec::new() }
     }
 
     /// Whether lines are counted (they are unless told otherwise). Bytes always are. Without lines,
@@ -122,11 +116,7 @@ impl Counter {
     /// # Errors
     ///
     /// The first error of `source` other than an interruption, with the counts up to it.
-    pub fn count(
-        &mut self,
-        source: impl Read,
-        progress: impl FnMut(u64),
-    ) -> Result<Counts, CountError> {
+    pub fn count(&mut self, source: impl Read, progress: impl FnMut(u64)) -> Result<Counts, CountError> {
         self.read_to_end(source, 0, progress)
     }
 
@@ -138,20 +128,13 @@ impl Counter {
     ///
     /// The first error of reading other than an interruption, with the counts up to it. A directory is
     /// such an error.
-    pub fn count_file(
-        &mut self,
-        file: &File,
-        mut progress: impl FnMut(u64),
-    ) -> Result<Counts, CountError> {
+    pub fn count_file(&mut self, file: &File, mut progress: impl FnMut(u64)) -> Result<Counts, CountError> {
         let mut skipped = 0;
         if !self.lines {
             let skip = skip_by_size(file);
             progress(skip.bytes);
             if skip.complete {
-                return Ok(Counts {
-                    lines: 0,
-                    bytes: skip.bytes,
-                });
+                return Ok(Counts { lines: 0, bytes: skip.bytes });
             }
             skipped = skip.bytes;
         }
@@ -166,10 +149,7 @@ impl Counter {
         mut progress: impl FnMut(u64),
     ) -> Result<Counts, CountError> {
         self.buffer.resize(BUFFER, 0);
-        let mut counts = Counts {
-            lines: 0,
-            bytes: already,
-        };
+        let mut counts = Counts { lines: 0, bytes: already };
         loop {
             match source.read(&mut self.buffer) {
                 Ok(0) => return Ok(counts),
@@ -234,10 +214,7 @@ fn skip_by_size(file: &File) -> Skip {
     if position >= near_the_end || handle.seek(SeekFrom::Start(near_the_end)).is_err() {
         return Skip::default();
     }
-    Skip {
-        bytes: near_the_end - position,
-        complete: false,
-    }
+    Skip { bytes: near_the_end - position, complete: false }
 }
 
 /// The size of read the file system prefers.
@@ -260,24 +237,16 @@ mod tests {
     fn counts_newlines_and_bytes() {
         for (text, lines) in [("", 0), ("a", 0), ("\n", 1), ("a\nb", 1), ("\n\n\n", 3)] {
             let counts = count(text.as_bytes()).unwrap();
-            assert_eq!(
-                (counts.lines, counts.bytes),
-                (lines, text.len() as u64),
-                "{text:?}"
-            );
+            assert_eq!((counts.lines, counts.bytes), (lines, text.len() as u64), "{text:?}");
         }
     }
 
     #[test]
     fn agrees_with_a_naive_count_across_buffer_borders() {
-        let data: Vec<u8> = (0..3 * BUFFER + 17)
-            .map(|i| if i % 7 == 0 { b'\n' } else { b'x' })
-            .collect();
+        let data: Vec<u8> = (0..3 * BUFFER + 17).map(|i| if i % 7 == 0 { b'\n' } else { b'x' }).collect();
         let naive = data.iter().filter(|&&byte| byte == b'\n').count() as u64;
         let mut reports = Vec::new();
-        let counts = Counter::new()
-            .count(&data[..], |n| reports.push(n))
-            .unwrap();
+        let counts = Counter::new().count(&data[..], |n| reports.push(n)).unwrap();
         assert_eq!((counts.lines, counts.bytes), (naive, data.len() as u64));
         assert_eq!(reports.last(), Some(&counts.bytes));
         assert!(reports.is_sorted());
@@ -310,17 +279,7 @@ mod tests {
     #[test]
     fn sizes_come_from_metadata_but_only_where_they_can_be_trusted() {
         let page = rustix::param::page_size();
-        for size in [
-            0,
-            1,
-            511,
-            page - 1,
-            page,
-            page + 1,
-            8 * page,
-            100_003,
-            1 << 20,
-        ] {
+        for size in [0, 1, 511, page - 1, page, page + 1, 8 * page, 100_003, 1 << 20] {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(&vec![b'\n'; size]).unwrap();
             for start in [0, 1, size / 2, size, size + 5] {
@@ -336,22 +295,13 @@ mod tests {
     fn proc_files_have_bytes_though_their_size_is_zero() {
         let file = File::open("/proc/version").unwrap();
         assert_eq!(file.metadata().unwrap().len(), 0);
-        let counts = Counter::new()
-            .lines(false)
-            .count_file(&file, |_| ())
-            .unwrap();
-        assert_eq!(
-            counts.bytes,
-            std::fs::read("/proc/version").unwrap().len() as u64
-        );
+        let counts = Counter::new().lines(false).count_file(&file, |_| ()).unwrap();
+        assert_eq!(counts.bytes, std::fs::read("/proc/version").unwrap().len() as u64);
     }
 
     #[test]
     fn sums_that_do_not_fit_are_noticed() {
-        let huge = Counts {
-            lines: 0,
-            bytes: u64::MAX,
-        };
+        let huge = Counts { lines: 0, bytes: u64::MAX };
         assert_eq!(huge.checked_add(Counts::default()), Some(huge));
         assert_eq!(huge.checked_add(Counts { lines: 0, bytes: 1 }), None);
     }

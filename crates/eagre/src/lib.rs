@@ -1,11 +1,17 @@
 //! One plain pointer to data larger than memory.
 //!
-//! This crate is the safe half of Eagre: what people do with streams (count, and later find, copy,
-//! partition and sort), and what this machine can do for them ([`doctor`]). All code that faults,
-//! maps and moves memory lives one layer below, in [`mem`].
+//! A producer writes to the pointer, a consumer reads it; page faults move a handful of physical blocks along
+//! underneath. No blocks, no iterators, no copies, and unmodified code works on it.
+//!
+//! On top of streams stand the things people do with them: [`count`], and later more. [`doctor`] tells what this
+//! machine can do, and the cure for what it cannot.
 #![forbid(unsafe_code)]
 
 pub mod count;
 pub mod doctor;
 
-pub use eagre_mem as mem;
+pub use eagre_mem::stream::{
+    Builder, Control, EndStats, ErrorKind, OnFailure, OpenError, Pipe, ReadBlock, Reader, Sink, SinkWriter, Source,
+    Stats, StreamError, Wait, WriteBlock, Writer, wait_report,
+};
+pub use eagre_mem::{BlockSize, End, Mover, Pool, PoolStats, Trap, options, probe};

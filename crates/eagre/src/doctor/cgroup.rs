@@ -95,19 +95,9 @@ impl Groups {
 
     fn memory_limit(&self, host: &Host) -> Option<u64> {
         // `max` does not parse as a number, which is just what it means.
-        let unified = self
-            .unified
-            .iter()
-            .map(|folder| format!("{folder}/memory.max"));
-        let first = self
-            .memory
-            .iter()
-            .map(|folder| format!("{folder}/memory.limit_in_bytes"));
-        unified
-            .chain(first)
-            .filter_map(|file| host.number(&file))
-            .filter(|&limit| limit < NO_LIMIT)
-            .min()
+        let unified = self.unified.iter().map(|folder| format!("{folder}/memory.max"));
+        let first = self.memory.iter().map(|folder| format!("{folder}/memory.limit_in_bytes"));
+        unified.chain(first).filter_map(|file| host.number(&file)).filter(|&limit| limit < NO_LIMIT).min()
     }
 
     fn cpu_quota(&self, host: &Host) -> Option<f64> {
@@ -202,10 +192,7 @@ mod tests {
                 "33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
                  35 31 0:32 /docker/abc /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n",
             ),
-            (
-                "/proc/self/cgroup",
-                "4:memory:/docker/abc\n2:cpu,cpuacct:/\n",
-            ),
+            ("/proc/self/cgroup", "4:memory:/docker/abc\n2:cpu,cpuacct:/\n"),
             ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "536870912\n"),
             ("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n"),
             ("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n"),
@@ -219,15 +206,9 @@ mod tests {
     #[test]
     fn no_limit_is_unlimited() {
         let (_root, host) = made_up(&[
-            (
-                "/proc/self/mountinfo",
-                "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n",
-            ),
+            ("/proc/self/mountinfo", "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"),
             ("/proc/self/cgroup", "4:memory:/x/y\n"),
-            (
-                "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-                "9223372036854771712\n",
-            ),
+            ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
         ]);
         assert_eq!(facts(&host)[1].value, Value::Unlimited);
     }
@@ -235,10 +216,7 @@ mod tests {
     #[test]
     fn a_path_outside_our_view_falls_back_to_the_mount_point() {
         assert_eq!(folders(V2, None, "/../other"), ["/sys/fs/cgroup"]);
-        assert_eq!(
-            folders(V2, None, "/a/b"),
-            ["/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a", "/sys/fs/cgroup"]
-        );
+        assert_eq!(folders(V2, None, "/a/b"), ["/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a", "/sys/fs/cgroup"]);
         assert!(folders("", None, "/a").is_empty());
     }
 }

@@ -5,13 +5,7 @@ use super::host::Host;
 
 pub(super) fn facts(host: &Host) -> Vec<Fact> {
     let online = online(host).map_or(Value::Unknown, Value::Count);
-    let mut facts = vec![
-        model(host),
-        fact("cpu.online", "processors", online),
-        usable(),
-        simd(),
-        simd_features(),
-    ];
+    let mut facts = vec![model(host), fact("cpu.online", "processors", online), usable(), simd(), simd_features()];
     facts.extend(caches(host));
     facts
 }
@@ -22,11 +16,7 @@ fn fact(name: &'static str, label: &'static str, value: impl Into<Value>) -> Fac
 
 fn model(host: &Host) -> Fact {
     let model = host.field("/proc/cpuinfo", "model name");
-    fact(
-        "cpu.model",
-        "model",
-        model.map_or(Value::Unknown, Value::Text),
-    )
+    fact("cpu.model", "model", model.map_or(Value::Unknown, Value::Text))
 }
 
 /// How many processors the machine runs, whoever may use them.
@@ -37,11 +27,7 @@ pub(super) fn online(host: &Host) -> Option<u64> {
 /// What is left after the affinity mask and the control group's quota: the default number of threads.
 fn usable() -> Fact {
     let count = std::thread::available_parallelism().map_or(1, usize::from);
-    fact(
-        "cpu.usable",
-        "usable by this process",
-        Value::Count(count as u64),
-    )
+    fact("cpu.usable", "usable by this process", Value::Count(count as u64))
 }
 
 /// How many numbers a list such as `0-3,8` has.
@@ -67,11 +53,7 @@ fn simd() -> Fact {
 
 fn simd_features() -> Fact {
     let words = features().into_iter().map(str::to_owned).collect();
-    fact(
-        "cpu.simd_features",
-        "vector instructions",
-        Value::List(words),
-    )
+    fact("cpu.simd_features", "vector instructions", Value::List(words))
 }
 
 /// The widest level the kernels of this library can be chosen by.
@@ -128,10 +110,7 @@ fn caches(host: &Host) -> Vec<Fact> {
         (2, "cpu.cache.l2", "second-level cache"),
         (3, "cpu.cache.l3", "third-level cache"),
     ];
-    levels
-        .into_iter()
-        .filter_map(|(level, name, label)| Some(fact(name, label, Value::Bytes(size(level)?))))
-        .collect()
+    levels.into_iter().filter_map(|(level, name, label)| Some(fact(name, label, Value::Bytes(size(level)?)))).collect()
 }
 
 /// A size such as `32K` or `1M`.
@@ -165,10 +144,7 @@ mod tests {
     #[test]
     fn levels_are_named_by_what_the_kernels_need() {
         assert_eq!(level(&["sse2", "avx2", "avx512f"]), "AVX2");
-        assert_eq!(
-            level(&["avx2", "avx512f", "avx512dq", "avx512bw", "avx512vl"]),
-            "AVX-512"
-        );
+        assert_eq!(level(&["avx2", "avx512f", "avx512dq", "avx512bw", "avx512vl"]), "AVX-512");
         assert_eq!(level(&["neon"]), "NEON");
         assert_eq!(level(&[]), "none");
     }

@@ -113,21 +113,8 @@ pub struct Fact {
 
 impl Fact {
     /// A fact that is as good as it can be.
-    pub(super) fn new(
-        group: Group,
-        name: &'static str,
-        label: &'static str,
-        value: impl Into<Value>,
-    ) -> Self {
-        Self {
-            group,
-            name,
-            label,
-            value: value.into(),
-            verdict: Verdict::Ok,
-            why: None,
-            cure: None,
-        }
+    pub(super) fn new(group: Group, name: &'static str, label: &'static str, value: impl Into<Value>) -> Self {
+        Self { group, name, label, value: value.into(), verdict: Verdict::Ok, why: None, cure: None }
     }
 
     /// The same fact, limited for this reason.

@@ -30,12 +30,7 @@ pub(super) fn facts(host: &Host) -> Vec<Fact> {
             "vm.unprivileged_userfaultfd",
             open_to_all.map_or(Value::Unknown, Value::Count),
         ),
-        Fact::new(
-            Group::Faults,
-            "faults.capability",
-            "CAP_SYS_PTRACE",
-            capable.map_or(Value::Unknown, Value::Flag),
-        ),
+        Fact::new(Group::Faults, "faults.capability", "CAP_SYS_PTRACE", capable.map_or(Value::Unknown, Value::Flag)),
         seccomp(host),
         io_uring(host),
     ]
@@ -52,10 +47,7 @@ enum Device {
 impl Device {
     /// Opening it is harmless: it makes nothing until asked to.
     fn of(host: &Host) -> Self {
-        let opened = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(host.path(DEVICE));
+        let opened = OpenOptions::new().read(true).write(true).open(host.path(DEVICE));
         match opened {
             Ok(_) => Device::Opens,
             Err(error) if error.kind() == ErrorKind::NotFound => Device::Absent,
@@ -89,9 +81,7 @@ fn userfaultfd(device: Device, open_to_all: Option<u64>, capable: bool) -> Fact 
             .missing("this kernel has none, or the container hides it; blocks move by mremap")
             .cure("a kernel with CONFIG_USERFAULTFD; in a container, --device /dev/userfaultfd");
     }
-    let fact = fact.limited(
-        "system calls such as read(2) on a stream pointer give EFAULT; everything else works",
-    );
+    let fact = fact.limited("system calls such as read(2) on a stream pointer give EFAULT; everything else works");
     match device {
         Device::Refused => fact.cure(
             "until the next boot: sudo setfacl -m u:$USER:rw /dev/userfaultfd; for good, in /etc/udev/rules.d/60-userfaultfd.rules: \
@@ -140,10 +130,8 @@ fn io_uring(host: &Host) -> Fact {
         Some(1) => "this user is not in the group",
         Some(_) => "nobody may use it",
     };
-    fact.limited(format!(
-        "{refused}; files are read and written by plain calls, which is slower"
-    ))
-    .cure("sudo sysctl kernel.io_uring_disabled=0")
+    fact.limited(format!("{refused}; files are read and written by plain calls, which is slower"))
+        .cure("sudo sysctl kernel.io_uring_disabled=0")
 }
 
 /// Whether this user is in the group that `kernel.io_uring_group` names (minus one: no group).
@@ -151,9 +139,7 @@ fn in_io_uring_group(host: &Host) -> bool {
     let Some(group) = host.number("/proc/sys/kernel/io_uring_group") else {
         return false;
     };
-    let ours = ["Gid", "Groups"]
-        .map(|key| host.field("/proc/self/status", key).unwrap_or_default())
-        .join(" ");
+    let ours = ["Gid", "Groups"].map(|key| host.field("/proc/self/status", key).unwrap_or_default()).join(" ");
     ours.split_whitespace().any(|id| id.parse() == Ok(group))
 }
 
@@ -184,16 +170,8 @@ mod tests {
     fn io_uring_knows_its_group() {
         for (mode, status, verdict) in [
             ("0", "", Verdict::Ok),
-            (
-                "1",
-                "CapEff: 0\nGid:\t5\t5\t5\t5\nGroups:\t7 99\n",
-                Verdict::Ok,
-            ),
-            (
-                "1",
-                "CapEff: 0\nGid:\t5\t5\t5\t5\nGroups:\t7\n",
-                Verdict::Limited,
-            ),
+            ("1", "CapEff: 0\nGid:\t5\t5\t5\t5\nGroups:\t7 99\n", Verdict::Ok),
+            ("1", "CapEff: 0\nGid:\t5\t5\t5\t5\nGroups:\t7\n", Verdict::Limited),
             ("1", "CapEff: 0000000000200000\n", Verdict::Ok),
             ("2", "CapEff: 0000000000200000\n", Verdict::Limited),
         ] {

@@ -18,9 +18,7 @@ impl Host {
 
     /// A machine whose `/proc`, `/sys` and `/dev` lie under `root`.
     pub(super) fn at(root: &Path) -> Self {
-        Self {
-            root: root.to_owned(),
-        }
+        Self { root: root.to_owned() }
     }
 
     /// Where an absolute path of the machine lies.
@@ -71,9 +69,7 @@ impl Host {
         let Ok(entries) = std::fs::read_dir(self.path(path)) else {
             return Vec::new();
         };
-        let mut names: Vec<String> = entries
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .collect();
+        let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
         names.sort();
         names
     }
@@ -106,10 +102,7 @@ pub(super) mod tests {
     #[test]
     fn fields_choices_and_capabilities_parse() {
         let (_root, host) = made_up(&[
-            (
-                "/proc/meminfo",
-                "MemTotalX: 1 kB\nMemTotal:       2048 kB\n",
-            ),
+            ("/proc/meminfo", "MemTotalX: 1 kB\nMemTotal:       2048 kB\n"),
             ("/proc/self/status", "Name:\tx\nCapEff:\t0000000000080000\n"),
             ("/sys/thp", "always [madvise] never\n"),
             ("/sys/stat", "usage_usec 7\n"),

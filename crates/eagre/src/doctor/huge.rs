@@ -16,12 +16,7 @@ pub(super) fn facts(host: &Host) -> Vec<Fact> {
 }
 
 fn fact(name: &'static str, label: &'static str, value: Option<String>) -> Fact {
-    Fact::new(
-        Group::HugePages,
-        name,
-        label,
-        value.map_or(Value::Unknown, Value::Text),
-    )
+    Fact::new(Group::HugePages, name, label, value.map_or(Value::Unknown, Value::Text))
 }
 
 fn enabled(host: &Host) -> Fact {
@@ -29,8 +24,9 @@ fn enabled(host: &Host) -> Fact {
     let fact = fact("huge.enabled", "transparent", choice.clone());
     let off_for_us = host.field("/proc/self/status", "THP_enabled").as_deref() == Some("0");
     match choice.as_deref() {
-        None => fact
-            .missing("this kernel has no transparent huge pages; blocks are made of small pages and move slowly"),
+        None => {
+            fact.missing("this kernel has no transparent huge pages; blocks are made of small pages and move slowly")
+        }
         Some("never") => fact
             .missing("blocks are made of small pages and move slowly")
             .cure("echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"),
@@ -43,12 +39,7 @@ fn enabled(host: &Host) -> Fact {
 
 fn size(host: &Host) -> Fact {
     let bytes = host.number(&format!("{THP}/hpage_pmd_size"));
-    let fact = Fact::new(
-        Group::HugePages,
-        "huge.size",
-        "size",
-        bytes.map_or(Value::Unknown, Value::Bytes),
-    );
+    let fact = Fact::new(Group::HugePages, "huge.size", "size", bytes.map_or(Value::Unknown, Value::Bytes));
     match bytes {
         Some(bytes) if bytes > 2 << 20 => {
             fact.limited("larger than Eagre's default block of 2 MiB, which stays on small pages")
@@ -62,9 +53,7 @@ fn defrag(host: &Host) -> Fact {
     let fact = fact("huge.defrag", "made room for", choice.clone());
     match choice.as_deref() {
         Some("never") => fact
-            .limited(
-                "on a machine that ran for long none may be free, and the kernel will not make any",
-            )
+            .limited("on a machine that ran for long none may be free, and the kernel will not make any")
             .cure("echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/defrag"),
         _ => fact,
     }
@@ -93,12 +82,7 @@ fn smaller(host: &Host) -> Fact {
         .collect();
     sizes.sort_unstable();
     let sizes = sizes.into_iter().map(|kib| format!("{kib} KiB")).collect();
-    Fact::new(
-        Group::HugePages,
-        "huge.sizes",
-        "sizes switched on",
-        Value::List(sizes),
-    )
+    Fact::new(Group::HugePages, "huge.sizes", "sizes switched on", Value::List(sizes))
 }
 
 /// Pages an administrator set aside. Eagre does not need any.
@@ -112,22 +96,12 @@ fn hugetlb(host: &Host) -> Fact {
             pools.push(format!("{total} of {kib} KiB, {free} free"));
         }
     }
-    Fact::new(
-        Group::HugePages,
-        "huge.reserved",
-        "set aside (hugetlb)",
-        Value::List(pools),
-    )
+    Fact::new(Group::HugePages, "huge.reserved", "set aside (hugetlb)", Value::List(pools))
 }
 
 /// The sizes, in KiB, of the folders `hugepages-2048kB` and so on.
 fn page_sizes(host: &Host, folder: &str) -> Vec<u64> {
-    let size = |name: String| {
-        name.strip_prefix("hugepages-")?
-            .strip_suffix("kB")?
-            .parse()
-            .ok()
-    };
+    let size = |name: String| name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok();
     host.names(folder).into_iter().filter_map(size).collect()
 }
 
@@ -139,10 +113,7 @@ mod tests {
 
     #[test]
     fn never_is_missing_with_a_cure() {
-        let (_root, host) = made_up(&[(
-            "/sys/kernel/mm/transparent_hugepage/enabled",
-            "always madvise [never]\n",
-        )]);
+        let (_root, host) = made_up(&[("/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n")]);
         let fact = enabled(&host);
         assert_eq!(fact.verdict, Verdict::Missing);
         assert!(fact.cure.unwrap().contains("madvise"));
@@ -151,10 +122,7 @@ mod tests {
     #[test]
     fn a_process_told_to_do_without_says_so() {
         let (_root, host) = made_up(&[
-            (
-                "/sys/kernel/mm/transparent_hugepage/enabled",
-                "[always] madvise never\n",
-            ),
+            ("/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n"),
             ("/proc/self/status", "THP_enabled:\t0\n"),
         ]);
         assert_eq!(enabled(&host).verdict, Verdict::Missing);
@@ -164,26 +132,11 @@ mod tests {
     fn sizes_are_sorted_and_only_those_switched_on() {
         let thp = "/sys/kernel/mm/transparent_hugepage";
         let (_root, host) = made_up(&[
-            (
-                &format!("{thp}/hugepages-2048kB/enabled"),
-                "always [inherit] madvise never",
-            ),
-            (
-                &format!("{thp}/hugepages-64kB/enabled"),
-                "[always] inherit madvise never",
-            ),
-            (
-                &format!("{thp}/hugepages-128kB/enabled"),
-                "always inherit madvise [never]",
-            ),
-            (
-                "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
-                "8",
-            ),
-            (
-                "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages",
-                "3",
-            ),
+            (&format!("{thp}/hugepages-2048kB/enabled"), "always [inherit] madvise never"),
+            (&format!("{thp}/hugepages-64kB/enabled"), "[always] inherit madvise never"),
+            (&format!("{thp}/hugepages-128kB/enabled"), "always inherit madvise [never]"),
+            ("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "8"),
+            ("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "3"),
         ]);
         let list = |words: &[&str]| Value::List(words.iter().map(|&w| w.to_owned()).collect());
         assert_eq!(smaller(&host).value, list(&["64 KiB", "2048 KiB"]));

@@ -9,15 +9,7 @@ const MOVE: (u32, u32) = (6, 8);
 const PAGER_MOVE: (u32, u32) = (6, 14);
 
 pub(super) fn facts(host: &Host) -> Vec<Fact> {
-    vec![
-        release(host),
-        Fact::new(
-            Group::Kernel,
-            "kernel.architecture",
-            "architecture",
-            std::env::consts::ARCH,
-        ),
-    ]
+    vec![release(host), Fact::new(Group::Kernel, "kernel.architecture", "architecture", std::env::consts::ARCH)]
 }
 
 fn release(host: &Host) -> Fact {

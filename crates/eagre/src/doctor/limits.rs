@@ -16,22 +16,15 @@ pub(super) fn facts(host: &Host) -> Vec<Fact> {
         mappings(host),
         address_space(soft(Resource::As)),
         data(soft(Resource::Data)),
-        locked(
-            soft(Resource::Memlock),
-            host.capable(CAP_IPC_LOCK) == Some(true),
-        ),
+        locked(soft(Resource::Memlock), host.capable(CAP_IPC_LOCK) == Some(true)),
         files(soft(Resource::Nofile)),
     ]
 }
 
 fn mappings(host: &Host) -> Fact {
     let count = host.number("/proc/sys/vm/max_map_count");
-    let fact = Fact::new(
-        Group::Limits,
-        "limits.mappings",
-        "mappings per process",
-        count.map_or(Value::Unknown, Value::Count),
-    );
+    let fact =
+        Fact::new(Group::Limits, "limits.mappings", "mappings per process", count.map_or(Value::Unknown, Value::Count));
     match count {
         Some(count) if count < USUAL_MAPPINGS => fact
             .limited("streams that move blocks by mremap use one mapping for each block they hold")
@@ -45,12 +38,7 @@ fn bytes(limit: Option<u64>) -> Value {
 }
 
 fn address_space(limit: Option<u64>) -> Fact {
-    let fact = Fact::new(
-        Group::Limits,
-        "limits.address_space",
-        "address space",
-        bytes(limit),
-    );
+    let fact = Fact::new(Group::Limits, "limits.address_space", "address space", bytes(limit));
     match limit {
         None => fact,
         Some(_) => fact
@@ -60,27 +48,15 @@ fn address_space(limit: Option<u64>) -> Fact {
 }
 
 fn data(limit: Option<u64>) -> Fact {
-    let fact = Fact::new(
-        Group::Limits,
-        "limits.data",
-        "writable memory",
-        bytes(limit),
-    );
+    let fact = Fact::new(Group::Limits, "limits.data", "writable memory", bytes(limit));
     match limit {
         None => fact,
-        Some(_) => fact
-            .limited("memory opened for writing counts here, touched or not")
-            .cure("ulimit -d unlimited"),
+        Some(_) => fact.limited("memory opened for writing counts here, touched or not").cure("ulimit -d unlimited"),
     }
 }
 
 fn locked(limit: Option<u64>, may_lock_anything: bool) -> Fact {
-    let fact = Fact::new(
-        Group::Limits,
-        "limits.locked",
-        "locked memory",
-        bytes(limit),
-    );
+    let fact = Fact::new(Group::Limits, "limits.locked", "locked memory", bytes(limit));
     match limit {
         Some(bytes) if bytes < 64 << 20 && !may_lock_anything => fact
             .limited("buffers registered with the kernel or a network card count here; larger ones are not registered")
@@ -90,16 +66,12 @@ fn locked(limit: Option<u64>, may_lock_anything: bool) -> Fact {
 }
 
 fn files(limit: Option<u64>) -> Fact {
-    let fact = Fact::new(
-        Group::Limits,
-        "limits.open_files",
-        "open files",
-        limit.map_or(Value::Unlimited, Value::Count),
-    );
+    let fact =
+        Fact::new(Group::Limits, "limits.open_files", "open files", limit.map_or(Value::Unlimited, Value::Count));
     match limit {
-        Some(count) if count < 256 => fact
-            .limited("sorting on storage keeps many files open at a time")
-            .cure("ulimit -n 1024"),
+        Some(count) if count < 256 => {
+            fact.limited("sorting on storage keeps many files open at a time").cure("ulimit -n 1024")
+        }
         _ => fact,
     }
 }

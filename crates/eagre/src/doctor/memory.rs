@@ -9,24 +9,14 @@ pub(super) fn facts(host: &Host) -> Vec<Fact> {
         amount(host, "memory.total", "total", "MemTotal"),
         amount(host, "memory.available", "available now", "MemAvailable"),
         amount(host, "memory.swap", "swap", "SwapTotal"),
-        Fact::new(
-            Group::Memory,
-            "memory.page_size",
-            "page size",
-            Value::Bytes(page),
-        ),
+        Fact::new(Group::Memory, "memory.page_size", "page size", Value::Bytes(page)),
         overcommit(host),
     ]
 }
 
 fn amount(host: &Host, name: &'static str, label: &'static str, key: &str) -> Fact {
     let bytes = host.kilobytes("/proc/meminfo", key);
-    Fact::new(
-        Group::Memory,
-        name,
-        label,
-        bytes.map_or(Value::Unknown, Value::Bytes),
-    )
+    Fact::new(Group::Memory, name, label, bytes.map_or(Value::Unknown, Value::Bytes))
 }
 
 fn overcommit(host: &Host) -> Fact {
@@ -62,10 +52,7 @@ mod tests {
     fn strict_overcommit_is_said_with_what_is_left() {
         let (_root, host) = made_up(&[
             ("/proc/sys/vm/overcommit_memory", "2\n"),
-            (
-                "/proc/meminfo",
-                "CommitLimit: 4096 kB\nCommitted_AS: 1024 kB\n",
-            ),
+            ("/proc/meminfo", "CommitLimit: 4096 kB\nCommitted_AS: 1024 kB\n"),
         ]);
         let fact = overcommit(&host);
         assert_eq!(fact.verdict, Verdict::Limited);
@@ -76,9 +63,6 @@ mod tests {
     fn amounts_are_bytes() {
         let (_root, host) = made_up(&[("/proc/meminfo", "MemTotal: 4 kB\nSwapTotal: 0 kB\n")]);
         let values: Vec<_> = facts(&host).into_iter().map(|fact| fact.value).collect();
-        assert_eq!(
-            values[..3],
-            [Value::Bytes(4096), Value::Unknown, Value::Bytes(0)]
-        );
+        assert_eq!(values[..3], [Value::Bytes(4096), Value::Unknown, Value::Bytes(0)]);
     }
 }

@@ -43,18 +43,8 @@ impl Diagnosis {
 #[must_use]
 pub fn examine() -> Diagnosis {
     let host = host::Host::this();
-    let subjects = [
-        kernel::facts,
-        faults::facts,
-        memory::facts,
-        huge::facts,
-        limits::facts,
-        cgroup::facts,
-        cpu::facts,
-    ];
-    Diagnosis {
-        facts: subjects.iter().flat_map(|subject| subject(&host)).collect(),
-    }
+    let subjects = [kernel::facts, faults::facts, memory::facts, huge::facts, limits::facts, cgroup::facts, cpu::facts];
+    Diagnosis { facts: subjects.iter().flat_map(|subject| subject(&host)).collect() }
 }
 
 #[cfg(test)]
@@ -64,9 +54,7 @@ mod tests {
     #[test]
     fn this_machine_can_be_examined() {
         let diagnosis = examine();
-        let total = diagnosis
-            .fact("memory.total")
-            .expect("every machine has memory");
+        let total = diagnosis.fact("memory.total").expect("every machine has memory");
         assert!(matches!(total.value, Value::Bytes(n) if n > 1 << 20));
         assert!(diagnosis.fact("no.such.fact").is_none());
     }
@@ -97,15 +85,9 @@ mod tests {
     fn an_empty_host_is_examined_without_a_panic() {
         let root = tempfile::tempdir().unwrap();
         let host = host::Host::at(root.path());
-        for subject in [
-            kernel::facts,
-            faults::facts,
-            memory::facts,
-            huge::facts,
-            limits::facts,
-            cgroup::facts,
-            cpu::facts,
-        ] {
+        for subject in
+            [kernel::facts, faults::facts, memory::facts, huge::facts, limits::facts, cgroup::facts, cpu::facts]
+        {
             let _ = subject(&host);
         }
     }
