@@ -70,7 +70,6 @@ pub(crate) enum Exit {
     /// All went well; where there was a question, the answer is yes.
     Yes = 0,
     /// All went well, and the answer is no.
-    #[allow(dead_code, reason = "for commands that answer a question")]
     No = 1,
     /// Something could not be done.
     Trouble = 2,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use eagre::doctor::{self, Diagnosis, Fact, Value, Verdict};
+use eagre::doctor::{self, Diagnosis, Fact, PairStatus, SettingValue, Value, Verdict};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
@@ -13,18 +13,23 @@ use crate::units;
 const LONG: &str = "\
 Tell what this machine can do for Eagre.
 
-Looks at the kernel, at what you may do with page faults, at memory, huge pages, limits, control \
-groups and the processor. Each fact is 'ok', 'limited' (works, but slower or smaller than it could) \
-or 'missing'; what is not ok comes with the reason and, where there is one, a cure to paste into a \
-shell. Nothing is changed.";
+First the pairs of trap (how a touch of a stream pointer is noticed) and mover (how a block of memory \
+gets to the place touched), best first, each tried with a small stream and real page faults. Then \
+what they depend on: kernel, permissions, memory, huge pages, limits, control groups, processor. \
+Last the environment variables that Eagre reads.
+
+Each line is 'ok', 'limited' (works, but slower or smaller than it could) or 'missing'; what is not \
+ok comes with the reason and, where there is one, a cure. Nothing is changed.";
 
 const AFTER: &str = "\
 Examples:
   eagre doctor                    the whole table
   sudo eagre doctor               the same for root: what more rights would bring
+  EAGRE_TRAP=signal eagre doctor  with a trap of your choice
+  eagre doctor --json | jq '.pairs[] | select(.selected)'
   eagre doctor --json | jq '.facts[\"memory.total\"].value'
 
-Exit status: 0.";
+Exit status: 0 if streams have pointers here, 1 if they have explicit calls only, 2 if none opens.";
 
 /// Tell what works on this machine, and the cure for what does not
 #[derive(clap::Args)]
@@ -41,10 +46,13 @@ impl Args {
         if self.json {
             console.print_json(&Report::new(&diagnosis))?;
         } else {
-            let style = Style { colours: console.colours() };
-            console.print(table(&diagnosis, style))?;
+            console.print(table(&diagnosis, Style { colours: console.colours() }))?;
         }
-        Ok(Exit::Yes)
+        match diagnosis.default {
+            None => Ok(Exit::Trouble),
+            Some(_) if diagnosis.has_pointers() => Ok(Exit::Yes),
+            Some(_) => Ok(Exit::No),
+        }
     }
 }
 
@@ -71,29 +79,61 @@ impl Style {
 }
 
 fn table(diagnosis: &Diagnosis, style: Style) -> String {
-    let mut text = format!("eagre {}\n", env!("CARGO_PKG_VERSION"));
+    let mut text = format!("eagre {}\n\n", env!("CARGO_PKG_VERSION"));
+    text += &style.heading("trap + mover, tried with real faults");
     let facts = &diagnosis.facts;
     let widest = facts.iter().map(|fact| fact.label.len()).max().unwrap_or(0);
+    for status in &diagnosis.pairs {
+        text += &pair(status, widest, style);
+    }
     for group in facts.chunk_by(|a, b| a.group == b.group) {
         text.push('\n');
         text += &style.heading(&group[0].group.to_string());
         for fact in group {
-            text += &row(fact, widest, style);
+            text += &row(fact.verdict, fact.label, &shown(&fact.value), widest, style);
+            text += &reasons(fact.why.as_deref(), fact.cure.as_deref());
         }
     }
     text.push('\n');
-    text += &closing(facts);
+    text += &style.heading("environment");
+    for setting in &diagnosis.settings {
+        text += &environment(setting);
+    }
+    text.push('\n');
+    text += &closing(diagnosis);
     text
 }
 
-fn row(fact: &Fact, widest: usize, style: Style) -> String {
-    let mut row = format!("  {}  {:widest$}  {}\n", style.verdict(fact.verdict), fact.label, shown(&fact.value));
-    for (word, text) in [("why", &fact.why), ("cure", &fact.cure)] {
-        if let Some(text) = text {
-            let _ = writeln!(row, "           {word}: {text}");
+fn pair(status: &PairStatus, widest: usize, style: Style) -> String {
+    let selected = if status.selected { "selected; " } else { "" };
+    let calls = format!("{selected}{}", doctor::system_calls(status.pair));
+    let row = row(verdict(status), &status.pair.to_string(), &calls, widest, style);
+    row + &reasons(status.refusal.as_deref(), status.cure.as_deref())
+}
+
+fn verdict(status: &PairStatus) -> Verdict {
+    if status.refusal.is_none() { Verdict::Ok } else { Verdict::Missing }
+}
+
+fn row(verdict: Verdict, label: &str, value: &str, widest: usize, style: Style) -> String {
+    format!("  {}  {label:widest$}  {value}\n", style.verdict(verdict))
+}
+
+fn reasons(why: Option<&str>, cure: Option<&str>) -> String {
+    let mut text = String::new();
+    for (word, reason) in [("why", why), ("cure", cure)] {
+        if let Some(reason) = reason {
+            let _ = writeln!(text, "           {word}: {reason}");
         }
     }
-    row
+    text
+}
+
+fn environment(value: &SettingValue) -> String {
+    let setting = value.setting;
+    let says = value.value().unwrap_or_else(|| format!("not set: {}", setting.default));
+    let (name, doc, values) = (setting.name, setting.doc, setting.values);
+    format!("  {name}: {says}\n           {doc} ({values})\n")
 }
 
 fn shown(value: &Value) -> String {
@@ -110,24 +150,68 @@ fn shown(value: &Value) -> String {
     }
 }
 
-fn closing(facts: &[Fact]) -> String {
-    let count = |verdict| facts.iter().filter(|fact| fact.verdict == verdict).count();
+fn closing(diagnosis: &Diagnosis) -> String {
+    let facts = diagnosis.facts.iter().map(|fact| fact.verdict);
+    let verdicts: Vec<_> = facts.chain(diagnosis.pairs.iter().map(verdict)).collect();
+    let count = |wanted| verdicts.iter().filter(|&&verdict| verdict == wanted).count();
     match (count(Verdict::Limited), count(Verdict::Missing)) {
         (0, 0) => "All is as good as Eagre can use.\n".to_owned(),
         (limited, missing) => format!("{limited} limited, {missing} missing; all else is ok.\n"),
     }
 }
 
-/// The answer of `--json`. Facts are keyed by their names, in their order.
+/// The answer of `--json`. Facts and settings are keyed by their names, in their order.
 #[derive(Serialize)]
 struct Report<'a> {
     eagre: &'static str,
+    pairs: Vec<PairEntry<'a>>,
     facts: Facts<'a>,
+    settings: Settings<'a>,
 }
 
 impl<'a> Report<'a> {
     fn new(diagnosis: &'a Diagnosis) -> Self {
-        Self { eagre: env!("CARGO_PKG_VERSION"), facts: Facts(&diagnosis.facts) }
+        Self {
+            eagre: env!("CARGO_PKG_VERSION"),
+            pairs: diagnosis.pairs.iter().map(PairEntry::new).collect(),
+            facts: Facts(&diagnosis.facts),
+            settings: Settings(&diagnosis.settings),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct PairEntry<'a> {
+    trap: String,
+    mover: String,
+    verdict: String,
+    selected: bool,
+    system_calls: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cure: Option<&'a str>,
+}
+
+impl<'a> PairEntry<'a> {
+    fn new(status: &'a PairStatus) -> Self {
+        Self {
+            trap: status.pair.trap.to_string(),
+            mover: status.pair.mover.to_string(),
+            verdict: verdict(status).to_string(),
+            selected: status.selected,
+            system_calls: doctor::system_calls(status.pair),
+            why: status.refusal.as_deref(),
+            cure: status.cure.as_deref(),
+        }
+    }
+}
+
+struct Settings<'a>(&'a [SettingValue]);
+
+impl Serialize for Settings<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|value| (value.setting.name, value.value())))
     }
 }
 

@@ -6,6 +6,8 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Group {
+    /// What streams get by default.
+    Streams,
     /// The running kernel.
     Kernel,
     /// What this user may do with page faults and asynchronous input and output.
@@ -25,6 +27,7 @@ pub enum Group {
 impl fmt::Display for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
+            Group::Streams => "streams",
             Group::Kernel => "kernel",
             Group::Faults => "faults and I/O",
             Group::Memory => "memory",

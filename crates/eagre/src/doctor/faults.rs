@@ -106,7 +106,7 @@ fn seccomp(host: &Host) -> Fact {
     let fact = Fact::new(Group::Faults, "faults.seccomp", "system call filter", text);
     if filtered {
         fact.limited("a filter may refuse userfaultfd and io_uring whatever else is said here")
-            .cure("if the pairs below say so: start the container with a seccomp profile that allows them")
+            .cure("if a pair of trap and mover is missing: start the container with a seccomp profile that allows them")
     } else {
         fact
     }
