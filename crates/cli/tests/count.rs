@@ -119,7 +119,7 @@ fn an_unreadable_standard_input_is_trouble() {
     assert_eq!(err, "eagre: count: standard input: Bad file descriptor\n");
 }
 
-/// Counts a pipe that takes 1.5 seconds, with a terminal for standard error, and returns what that got.
+/// Counts a pipe that takes 2.4 seconds, so that a slow start leaves enough of it, with a terminal for standard error, and returns what that got.
 fn seen_on_a_terminal(arguments: &[&str]) -> String {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
@@ -139,7 +139,7 @@ fn seen_on_a_terminal(arguments: &[&str]) -> String {
     let mut stdin = child.stdin.take().unwrap();
     for _ in 0..3 {
         stdin.write_all(b"line\n").unwrap();
-        std::thread::sleep(Duration::from_millis(500));
+        std::thread::sleep(Duration::from_millis(800));
     }
     stdin.write_all(b"line\n").unwrap();
     drop(stdin);
