@@ -95,8 +95,7 @@ fuzz_target!(|input: (u8, u8, u8, bool, Vec<(u8, u32)>)| {
             }
             _ if pointers && lookback > 0 => {
                 let there = (model.len() / BLOCK * BLOCK).saturating_sub(read);
-                // With a rewrite window, what lies in it is not published by a pointer that stopped there.
-                let len = (argument % (2 * BLOCK)).min(there.saturating_sub(rewrite as usize * BLOCK));
+                let len = (argument % (2 * BLOCK)).min(there);
                 // SAFETY: ascending, over published bytes.
                 let look = |from: *const u8| (read..read + len).all(|at| unsafe { from.add(at).read() } == model[at]);
                 assert!(pipe.reader().scope(look).expect("no failure"));
