@@ -62,7 +62,7 @@ fn cure(pair: Pair) -> Option<&'static str> {
     match (pair.trap, pair.mover) {
         (Trap::Pager, _) => Some(
             "run as root, or let the user open /dev/userfaultfd: setfacl -m u:USER:rw /dev/userfaultfd (lasting: a udev \
-             rule KERNEL==\"userfaultfd\", MODE=\"0666\"); needs Linux 6.14",
+             rule KERNEL==\"userfaultfd\", GROUP=\"GROUP\", MODE=\"0660\"); needs Linux 6.14",
         ),
         (Trap::Signal, Mover::Move) => {
             Some("needs Linux 6.8, and a container whose seccomp profile allows userfaultfd(2)")
@@ -103,7 +103,7 @@ fn attempt(pair: Pair) -> Result<(), String> {
     let block = BlockSize::MIN;
     let length = block.bytes() as u64 + 1;
     let open = Pipe::builder().name("probe").block_size(block).capacity(1 << 20).open_with(pair.trap, pair.mover);
-    let mut pipe = open.map_err(|error| error.to_string())?;
+    let mut pipe = open.map_err(|error| error.reason().to_owned())?;
     let failed = |error: crate::stream::StreamError| error.to_string();
     if pair.trap == Trap::Off {
         pipe.writer().copy_in(&vec![7; length as usize]).map_err(failed)?;
