@@ -68,8 +68,7 @@ fn run(pager: &'static Pager) -> ! {
                 limit = Some(SOON);
             }
         }
-        if messages.is_empty() {
-            pager.bell.wait(&pager.uffd, limit);
+        if messages.is_empty() && pager.bell.wait(&pager.uffd, limit) {
             limit = None;
             for owner in registry::owners() {
                 if owner.resolver().retry_from_pager(owner.end()) == Some(Answer::ParkedBriefly) {
