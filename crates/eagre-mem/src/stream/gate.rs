@@ -44,7 +44,7 @@ impl Gate {
         let paid = self.paid.load(Relaxed);
         let waits = self.waits.load(Relaxed);
         self.waits.store(waits.wrapping_add(1), Relaxed);
-        let looks = if waits % 16 == 0 { MOST_SPINS } else { (2 * paid + LEAST_SPINS).min(MOST_SPINS) };
+        let looks = if waits.is_multiple_of(16) { MOST_SPINS } else { (2 * paid + LEAST_SPINS).min(MOST_SPINS) };
         for look in 0..looks {
             if ready() {
                 self.paid.store(paid - paid / 4 + look / 4, Relaxed);
