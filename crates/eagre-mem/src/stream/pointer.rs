@@ -35,6 +35,7 @@ impl<'c> Scope<'c> {
     }
 
     fn check(&self) -> Result<(), StreamError> {
+        self.core.notice_fork();
         match self.core.status.failure() {
             Some(failure) => Err(self.core.status.error(failure, &self.core.config.name)),
             None => Ok(()),

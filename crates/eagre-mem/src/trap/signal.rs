@@ -3,7 +3,8 @@
 //! # Rules
 //! Everything reached from [`on_fault`] obeys the rules of handler code (see the parent module). In order:
 //!
-//! 1. Is this our process? A forked child has none of our ranges; its allocator may use their addresses at once.
+//! 1. Is this our process? A forked child has none of our ranges; its allocator may use their addresses at once. (The
+//!    registry answers this.)
 //! 2. Is the address ours? Then its owner resolves it, waiting if it must, and the instruction runs again.
 //! 3. Otherwise the fault goes on as if we were not there: to the handler that was in force before, or to the
 //!    default action, with the core dump of the right instruction.
@@ -14,12 +15,13 @@
 //! small table of the threads that are forwarding tells such an inner call, which then goes one handler further down.
 
 use super::{Answer, Context, registry};
+use crate::sys::per_process::PerProcess;
 use crate::sys::signal::{FAULT_SIGNALS, Fault, Previous, fault_handler, forward, install};
 use crate::sys::uffd::{Mode, Uffd};
 use crate::sys::{Errno, futex};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// How many handlers, one over the other, are remembered for each signal.
 const DEPTH: usize = 8;
@@ -74,13 +76,10 @@ impl Predecessors {
 
 static PREDECESSORS: [Predecessors; 2] = [const { Predecessors::none() }; 2];
 static INSTALL: Mutex<()> = Mutex::new(());
-/// The process whose ranges these are; 0 before the handler is installed.
-static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 /// Makes sure that our handler is the one in force for both signals.
 pub(crate) fn ensure_installed() -> Result<(), Errno> {
     let _one_at_a_time = INSTALL.lock().unwrap_or_else(PoisonError::into_inner);
-    PROCESS.store(futex::process_id(), SeqCst);
     for (predecessors, signal) in PREDECESSORS.iter().zip(FAULT_SIGNALS) {
         if let Some(previous) = install(signal, handle)? {
             predecessors.push(previous);
@@ -91,21 +90,20 @@ pub(crate) fn ensure_installed() -> Result<(), Errno> {
 
 /// The context of the signal trap: the handler and, where the kernel has it, the userfaultfd that moves pages.
 pub(crate) fn context() -> Result<Context, Errno> {
-    static UFFD: OnceLock<Option<Uffd>> = OnceLock::new();
+    static UFFD: PerProcess<Option<Uffd>> = PerProcess::new();
     ensure_installed()?;
-    Ok(Context::Signal(UFFD.get_or_init(|| Uffd::open(Mode::Signal).ok()).as_ref()))
+    let uffd = UFFD.get_or_make(|| Ok::<_, Errno>(Box::leak(Box::new(Uffd::open(Mode::Signal).ok()))))?;
+    Ok(Context::Signal(uffd.as_ref()))
 }
 
 fault_handler!(handle, on_fault);
 
 fn on_fault(fault: Fault) {
-    if PROCESS.load(Relaxed) == futex::process_id() {
-        let address = fault.address();
-        if let Some(owner) = registry::owner(address)
-            && owner.resolver().touch(owner.end(), address) != Answer::Fatal
-        {
-            return;
-        }
+    let address = fault.address();
+    if let Some(owner) = registry::owner(address)
+        && owner.resolver().touch(owner.end(), address) != Answer::Fatal
+    {
+        return;
     }
     let which = FAULT_SIGNALS.iter().position(|&signal| signal == fault.signal).unwrap_or(0);
     let inner = Forwarding::enter(fault.token());

@@ -162,11 +162,11 @@ fn jump_ahead() {
         let (mut writer, mut reader) = ends("jump");
         std::thread::scope(|scope| {
             // SAFETY: a byte of the stream, ahead of all that was read.
-            scope.spawn(move || assert_eq!(reader.scope(|from| unsafe { from.add(FAR * BLOCK).read() }).unwrap(), 7));
+            let far = scope.spawn(move || (reader.scope(|from| unsafe { from.add(FAR * BLOCK).read() }), reader));
             for _ in 0..=FAR {
                 writer.copy_in(&[7; BLOCK]).unwrap();
             }
-            writer.finish().unwrap();
+            assert_eq!(far.join().unwrap().0.unwrap(), 7);
         });
     }
 }
