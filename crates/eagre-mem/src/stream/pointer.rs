@@ -8,7 +8,7 @@ use crate::trap::{Context, End};
 pub(crate) struct Scope<'c> {
     core: &'c Core,
     #[cfg(all(target_os = "linux", not(miri)))]
-    _unblocked: Option<crate::sys::signal::Unblocked>,
+    _ready: Option<(crate::sys::signal::Unblocked, crate::sys::room::Room)>,
 }
 
 impl<'c> Scope<'c> {
@@ -17,7 +17,8 @@ impl<'c> Scope<'c> {
         let scope = Scope {
             core,
             #[cfg(all(target_os = "linux", not(miri)))]
-            _unblocked: matches!(core.context, Context::Signal(_)).then(crate::sys::signal::Unblocked::new),
+            _ready: matches!(core.context, Context::Signal(_))
+                .then(|| (crate::sys::signal::Unblocked::new(), crate::sys::room::Room::new())),
         };
         #[cfg(all(target_os = "linux", not(miri)))]
         if !matches!(core.context, Context::Off) {
