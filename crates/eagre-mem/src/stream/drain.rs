@@ -27,7 +27,8 @@ impl Core {
         }
         let oldest = before.swap(previous, SeqCst);
         if oldest != 0 && oldest != chunk + 1 && oldest != previous && !self.holds(end, oldest - 1) {
-            self.give_up(self.chunk_start(start, oldest - 1))?;
+            // Locked memory (mlockall) stays. The touch has its page all the same.
+            let _ = self.give_up(self.chunk_start(start, oldest - 1));
         }
         Ok(())
     }

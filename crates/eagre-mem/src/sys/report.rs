@@ -7,11 +7,10 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// A line that starts `eagre: `.
+    /// An empty line.
+    #[inline(always)]
     pub(crate) fn new() -> Line {
-        let mut line = Line { bytes: [0; 400], len: 0 };
-        line.text("eagre: ");
-        line
+        Line { bytes: [0; 400], len: 0 }
     }
 
     /// Appends `text`; what does not fit is dropped.

@@ -105,6 +105,13 @@ fn on_fault(fault: Fault) {
     {
         return;
     }
+    pass_on(fault);
+}
+
+/// Kept apart: the frame of a handler that waits stays small.
+#[cold]
+#[inline(never)]
+fn pass_on(fault: Fault) {
     let which = FAULT_SIGNALS.iter().position(|&signal| signal == fault.signal).unwrap_or(0);
     let inner = Forwarding::enter(fault.token());
     forward(fault, PREDECESSORS[which].below(inner.level));

@@ -241,7 +241,7 @@ fn ignored_before() {
     touched(forbidden());
 }
 
-/// The action below the chaining handler.
+/// The action below the chaining handler: ours, for both signals.
 static BELOW: AtomicUsize = AtomicUsize::new(0);
 
 /// Passes on what it does not know, which is everything.
@@ -255,8 +255,10 @@ extern "C" fn chains(signal: i32, info: *mut libc::siginfo_t, context: *mut c_vo
 
 fn chain_on_top() {
     let flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
-    let before = set_action(libc::SIGSEGV, chains as InfoHandler as usize, flags);
-    BELOW.store(before.sa_sigaction, SeqCst);
+    for signal in [libc::SIGSEGV, libc::SIGBUS] {
+        let before = set_action(signal, chains as InfoHandler as usize, flags);
+        BELOW.store(before.sa_sigaction, SeqCst);
+    }
 }
 
 fn is_on_top(handler: InfoHandler) -> bool {
@@ -271,7 +273,6 @@ fn later_chains() {
     writer.copy_in(&[7; 3 * BLOCK]).unwrap();
     // SAFETY: bytes of the stream that are there.
     assert_eq!(unsafe { from.read(0) }, 7);
-    // On `signal + move` the touch is a SIGSEGV, on every pair the first of a closed range is.
     assert_eq!(CALLS.load(SeqCst), 1);
     streams_work();
     assert!(!is_on_top(chains));

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::*};
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("signals::blocked_ones_open_within_a_scope", For::Signals, Ends::Well, blocked_scope),
-    Scenario::new("signals::blocked_ones_kill_outside_of_a_scope", For::Signals, Ends::By(libc::SIGSEGV), blocked_raw),
+    Scenario::new("signals::blocked_ones_kill_outside_of_a_scope", For::Signals, Ends::ByFault, blocked_raw),
     Scenario::new("signals::blocked_ones_do_not_concern_the_pager", For::Pager, Ends::Well, blocked_pager),
     Scenario::new("signals::handlers_run_while_threads_wait", For::Pointers, Ends::Well, handlers_run),
     Scenario::new("signals::a_timer_interrupts_a_flow", For::Pointers, Ends::Well, timer),

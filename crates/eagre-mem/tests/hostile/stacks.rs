@@ -9,7 +9,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("stacks::alternate_one_of_8_kib", For::Pointers, Ends::Well, alternate_of_8_kib),
     Scenario::new("stacks::no_alternate_one", For::Pointers, Ends::Well, no_alternate),
     Scenario::new("stacks::threads_of_16_kib", For::Pointers, Ends::Well, threads_of_16_kib),
-    Scenario::new("stacks::reports_on_8_kib", For::Signals, Ends::By(libc::SIGSEGV), report_on_8_kib)
+    Scenario::new("stacks::reports_on_8_kib", For::Signals, Ends::ByFault, report_on_8_kib)
         .says(&["eagre: stream bitter: read after it failed"]),
     Scenario::new("stacks::what_the_handler_uses", For::Signals, Ends::Well, painted),
 ];

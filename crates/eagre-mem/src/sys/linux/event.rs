@@ -13,7 +13,8 @@ pub(crate) struct Bell(OwnedFd);
 impl Bell {
     /// A silent bell.
     pub(crate) fn new() -> Result<Bell, Errno> {
-        Ok(Bell(rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
+        let bell = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        super::above_standard(bell).map(Bell)
     }
 
     /// Makes the next `wait` return.

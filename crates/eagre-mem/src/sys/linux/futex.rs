@@ -18,9 +18,14 @@ pub(crate) fn wake(word: &AtomicU32) {
 }
 
 /// Nanoseconds of the monotonic clock.
+///
+/// The C library's: `rustix` looks for the kernel's fast clock at its first call, which may come in a handler, and
+/// opens files on the way.
 #[inline]
 pub(crate) fn now() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: fills the structure; the call is safe in handlers and cannot fail with this clock.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 

@@ -132,6 +132,7 @@ impl Uffd {
             Mode::Signal => syscall_open(flags | USER_MODE_ONLY)?,
             Mode::Pager => syscall_open(flags).or_else(|error| device_open(flags).map_err(|_| error))?,
         };
+        let fd = super::above_standard(fd)?;
         let wanted = FEATURE_MOVE | if mode == Mode::Signal { FEATURE_SIGBUS } else { FEATURE_POISON };
         let mut arg = ApiArg { api: API, features: wanted, ioctls: 0 };
         // SAFETY: `arg` is what UFFDIO_API takes.
