@@ -298,7 +298,9 @@ impl Builder {
             |error| OpenError::Resources(format!("no address space for a pool: {error}; raise `ulimit -v`"));
         let pool: Arc<Blocks> = match &self.pool {
             Some(pool) if pool.0.serves(uffd) => pool.0.clone(),
-            Some(_) => return Err(OpenError::Setting("the pool was made for another trap or mover, or before a fork".into())),
+            Some(_) => {
+                return Err(OpenError::Setting("the pool was made for another trap or mover, or before a fork".into()));
+            }
             None => pool::shared(self.block, uffd).map_err(no_memory)?,
         };
         let (ranges, capacity) = match engine {

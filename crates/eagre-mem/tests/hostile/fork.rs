@@ -7,7 +7,7 @@ use std::ffi::c_void;
 use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 
-pub const SCENARIOS: &[Scenario] = &[
+pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario::new("fork::child_touches_a_stream_pointer", For::Pointers, Ends::Well, child_touches),
     Scenario::new("fork::child_puts_its_own_memory_there", For::Pointers, Ends::Well, child_reuses),
     Scenario::new("fork::child_crashes_at_our_addresses", For::Pointers, Ends::Well, child_crashes_there),

@@ -18,7 +18,7 @@ const SKIPPED: i32 = 77;
 
 /// Which pairs of trap and mover a scenario is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum For {
+pub(crate) enum For {
     /// Every pair with pointers that works here.
     Pointers,
     /// The pairs whose trap is a signal.
@@ -31,7 +31,7 @@ pub enum For {
 
 /// How the child must end.
 #[derive(Clone, Copy)]
-pub enum Ends {
+pub(crate) enum Ends {
     /// With exit status 0.
     Well,
     /// Killed by this signal.
@@ -41,21 +41,21 @@ pub enum Ends {
 }
 
 /// One scenario.
-pub struct Scenario {
-    pub name: &'static str,
-    pub pairs: For,
-    pub ends: Ends,
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    pub(crate) pairs: For,
+    pub(crate) ends: Ends,
     /// What its standard error must contain; every one of them exactly once.
-    pub says: &'static [&'static str],
-    pub run: fn(),
+    pub(crate) says: &'static [&'static str],
+    pub(crate) run: fn(),
 }
 
 impl Scenario {
-    pub const fn new(name: &'static str, pairs: For, ends: Ends, run: fn()) -> Scenario {
+    pub(crate) const fn new(name: &'static str, pairs: For, ends: Ends, run: fn()) -> Scenario {
         Scenario { name, pairs, ends, says: &[], run }
     }
 
-    pub const fn says(self, says: &'static [&'static str]) -> Scenario {
+    pub(crate) const fn says(self, says: &'static [&'static str]) -> Scenario {
         Scenario { says, ..self }
     }
 }
@@ -73,7 +73,7 @@ impl fmt::Display for Pair {
 }
 
 /// Ends a child that cannot do what it is for, and says why.
-pub fn skip(why: &str) -> ! {
+pub(crate) fn skip(why: &str) -> ! {
     println!("{why}");
     std::process::exit(SKIPPED)
 }
@@ -85,7 +85,7 @@ enum Verdict {
     Failed(String),
 }
 
-pub fn main(themes: &[&[Scenario]]) {
+pub(crate) fn main(themes: &[&[Scenario]]) {
     let scenarios = || themes.iter().copied().flatten();
     if let Some(name) = std::env::var_os("EAGRE_CHILD") {
         without_core_dumps();

@@ -11,7 +11,7 @@ use std::ffi::c_void;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 
-pub const SCENARIOS: &[Scenario] = &[
+pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario::new("handlers::earlier_one_with_info", For::Signals, Ends::Well, earlier_with_info),
     Scenario::new("handlers::earlier_plain_one", For::Signals, Ends::Well, earlier_plain),
     Scenario::new("handlers::earlier_one_jumps_out", For::Signals, Ends::Well, earlier_jumps),
@@ -188,7 +188,7 @@ fn jumps_from_any_depth() {
     assert_eq!(CALLS.load(SeqCst), 40);
 }
 
-pub fn without_alternate_stack() {
+pub(crate) fn without_alternate_stack() {
     let none = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
     // SAFETY: takes away what the standard library gave; it puts it back itself.
     assert_eq!(unsafe { libc::sigaltstack(&none, std::ptr::null_mut()) }, 0);

@@ -8,7 +8,7 @@ use eagre_mem::BlockSize;
 use eagre_mem::stream::Pipe;
 use std::ffi::c_void;
 
-pub const SCENARIOS: &[Scenario] = &[
+pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario::new("limits::addresses_halve", For::Pointers, Ends::Well, addresses_halve),
     Scenario::new("limits::addresses_run_out", For::Pointers, Ends::Well, addresses_run_out),
     Scenario::new("limits::mappings_run_out", For::Pointers, Ends::Well, mappings_run_out),

@@ -5,7 +5,7 @@ use super::util::*;
 use eagre_mem::stream::{ErrorKind, OnFailure};
 use std::time::Duration;
 
-pub const SCENARIOS: &[Scenario] = &[
+pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario::new("parked::writer_dropped", For::Pointers, Ends::Well, writer_dropped),
     Scenario::new("parked::reader_dropped", For::Pointers, Ends::Well, reader_dropped),
     Scenario::new("parked::writer_panics", For::Pointers, Ends::Well, writer_panics),

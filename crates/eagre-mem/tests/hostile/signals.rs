@@ -5,7 +5,7 @@ use super::util::*;
 use std::os::unix::thread::JoinHandleExt;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 
-pub const SCENARIOS: &[Scenario] = &[
+pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario::new("signals::blocked_ones_open_within_a_scope", For::Signals, Ends::Well, blocked_scope),
     Scenario::new("signals::blocked_ones_kill_outside_of_a_scope", For::Signals, Ends::ByFault, blocked_raw),
     Scenario::new("signals::blocked_ones_do_not_concern_the_pager", For::Pager, Ends::Well, blocked_pager),
@@ -151,7 +151,6 @@ fn ctrl_c_in_a_call() {
         until(|| waits("call", End::Reader));
         interrupt(libc::SIGINT);
     });
-    let from = from;
     // SAFETY: bytes of the stream, which never come: the call waits for them.
     unsafe { libc::write(pipe[1], from.0.cast(), 4096) };
 }

@@ -5,7 +5,7 @@ use super::handlers::without_alternate_stack;
 use super::util::*;
 use eagre_mem::stream::{OnFailure, Reader};
 
-pub const SCENARIOS: &[Scenario] = &[
+pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario::new("stacks::alternate_one_of_8_kib", For::Pointers, Ends::Well, alternate_of_8_kib),
     Scenario::new("stacks::no_alternate_one", For::Pointers, Ends::Well, no_alternate),
     Scenario::new("stacks::threads_of_16_kib", For::Pointers, Ends::Well, threads_of_16_kib),

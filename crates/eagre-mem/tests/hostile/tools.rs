@@ -5,7 +5,7 @@ use super::util::*;
 use eagre_mem::stream::Pipe;
 use std::process::{Command, Output, Stdio};
 
-pub const SCENARIOS: &[Scenario] = &[
+pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario::new("tools::gdb", For::Pointers, Ends::Well, gdb),
     Scenario::new("tools::strace", For::Pointers, Ends::Well, strace),
     Scenario::new("tools::valgrind_with_explicit_calls", For::Once, Ends::Well, valgrind),
