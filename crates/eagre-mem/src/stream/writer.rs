@@ -106,6 +106,11 @@ impl Writer {
         Ok(())
     }
 
+    /// Whether the stream has been ended.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished
+    }
+
     fn check_idle(&self) -> Result<(), StreamError> {
         match &self.completion {
             Some(completion) if completion.span() > 0 => Err(self.error(ErrorKind::Busy)),
@@ -252,6 +257,8 @@ impl Writer {
     /// fails the stream; [`ErrorKind::Busy`] if blocks taken are still out.
     pub fn finish_at(&mut self, length: u64) -> Result<(), StreamError> {
         self.check_idle()?;
+        // What was reserved can no longer be committed.
+        (self.reserved, self.bounced) = (0, false);
         let core = &*self.user;
         let block = core.config.block;
         let blocks = block.block_of(length) + 1;
