@@ -1,6 +1,6 @@
 //! Which traps and movers work here: tried with real faults, once.
 
-use crate::mover::{Engine, Mover, Prepare};
+use crate::mover::{Engine, Mover};
 use crate::options;
 use crate::stream::{OpenError, Pipe};
 use crate::sys::Errno;
@@ -137,13 +137,13 @@ pub(crate) fn engage(trap: Trap, mover: Mover) -> Result<(Context, Engine), Stri
         (Trap::Pager, Mover::Move) => {
             let context = pager_context()?;
             let uffd = context.uffd().ok_or("no userfaultfd")?;
-            Ok((context, Engine::Move(uffd, Prepare::DropTables)))
+            Ok((context, Engine::Move(uffd)))
         }
         (Trap::Signal, Mover::Move) => {
             let context = signal_context()?;
             let uffd =
                 context.uffd().ok_or("this kernel, or its seccomp filter, has no userfaultfd that moves pages")?;
-            Ok((context, Engine::Move(uffd, Prepare::Open)))
+            Ok((context, Engine::Move(uffd)))
         }
         (Trap::Signal, Mover::Remap) => signal_context().map(|_| (Context::Signal(None), Engine::Remap)),
         (Trap::Off, Mover::Copy) => Ok((Context::Off, Engine::Copy)),

@@ -9,6 +9,7 @@ const FEATURE_POISON: u64 = 1 << 14;
 const FEATURE_MOVE: u64 = 1 << 16;
 const USER_MODE_ONLY: i32 = 1;
 const REGISTER_MODE_MISSING: u64 = 1;
+const MOVE_MODE_DONTWAKE: u64 = 1;
 
 /// Who resolves the faults of a descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -153,7 +154,9 @@ impl Uffd {
         unsafe { ioctl(self.fd(), UFFDIO_REGISTER, &mut arg) }.map(drop)
     }
 
-    /// Moves the pages at `from` to `to` and wakes who waits there; all of them or none.
+    /// Moves the pages at `from` to `to`; all of them or none.
+    ///
+    /// Wakes nobody: a thread must not run on before its touch has been recorded. `wake` is a call of its own.
     ///
     /// # Errors
     /// `EBUSY`: a page is pinned or was once shared by a fork. Whatever else the kernel says.
@@ -167,7 +170,7 @@ impl Uffd {
                 dst: (to + done) as u64,
                 src: (from + done) as u64,
                 len: (len - done) as u64,
-                mode: 0,
+                mode: MOVE_MODE_DONTWAKE,
                 moved: 0,
             };
             // SAFETY: the caller owns both ranges.
