@@ -39,7 +39,7 @@ pub unsafe extern "C" fn eagre_control_capacity(control: *const EagreControl) ->
 
 /// What the stream has done and holds. Call it as eagre_control_stats(control, &stats, sizeof stats).
 ///
-/// Fails with EAGRE_INVALID if a pointer is null, EAGRE_VERSION if size is not that of an EagreStats.
+/// Fails with EAGRE_INVALID if a pointer is null, EAGRE_WRONG_VERSION if size is not that of an EagreStats.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_control_stats(
     control: *const EagreControl,
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn eagre_control_stats(
     status(|| {
         if !(EAGRE_STATS_SMALLEST..=4096).contains(&size) {
             let text = format!("{size} bytes is not the size of an EagreStats; pass sizeof stats");
-            return Err(Fault::new(EagreStatus::EagreVersion, text));
+            return Err(Fault::new(EagreStatus::EagreWrongVersion, text));
         }
         // SAFETY: the caller has a struct of `size` bytes there.
         let (control, to) = unsafe { (shared(control, "control")?, crate::arguments::bytes_mut(stats.cast(), size)?) };

@@ -11,7 +11,7 @@ use crate::writer::EagreWriter;
 /// options may be null: all defaults. On failure both ends are null. Close them with eagre_writer_close and
 /// eagre_reader_close.
 ///
-/// Fails with EAGRE_INVALID, EAGRE_VERSION, EAGRE_SETTING, EAGRE_UNAVAILABLE or EAGRE_RESOURCES.
+/// Fails with EAGRE_INVALID, EAGRE_WRONG_VERSION, EAGRE_SETTING, EAGRE_UNAVAILABLE or EAGRE_RESOURCES.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_open(
     options: *const EagreOptions,

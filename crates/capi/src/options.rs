@@ -30,9 +30,8 @@ pub const EAGRE_ON_DEMAND: u32 = 8;
 
 const FLAGS: u32 = EAGRE_FRESH | EAGRE_SPARSE | EAGRE_POISON | EAGRE_ON_DEMAND;
 
-/// How a touch of a stream pointer is noticed.
-///
 /// cbindgen:rename-all=QualifiedScreamingSnakeCase
+/// How a touch of a stream pointer is noticed.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EagreTrap {
@@ -46,9 +45,8 @@ pub enum EagreTrap {
     Off = 3,
 }
 
-/// How a block changes its address.
-///
 /// cbindgen:rename-all=QualifiedScreamingSnakeCase
+/// How a block changes its address.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EagreMover {
@@ -66,7 +64,7 @@ pub enum EagreMover {
 ///
 /// Fill it with eagre_options_default, then change what should be different. Programs compiled with an older, smaller
 /// EagreOptions go on working with newer libraries. A program compiled with a newer, larger one works with an older
-/// library as long as the fields that one does not know are zero; else it gets EAGRE_VERSION.
+/// library as long as the fields that one does not know are zero; else it gets EAGRE_WRONG_VERSION.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct EagreOptions {
@@ -84,7 +82,7 @@ pub struct EagreOptions {
     /// M: how many blocks behind its furthest read the reader may still touch. 0 to 60, default 1. A reader on a
     /// pointer needs at least 1.
     pub lookback: u32,
-    /// N: how many finished blocks may wait between the ends. 1 to 60. 0: the default, 1.
+    /// N: how many finished blocks may wait between the ends. 1 to 60. 0: the default, a few.
     pub read_ahead: u32,
     /// EAGRE_FRESH, EAGRE_SPARSE, EAGRE_POISON and EAGRE_ON_DEMAND, added up. Default 0.
     pub flags: u32,
@@ -136,7 +134,7 @@ impl EagreOptions {
         }
         // SAFETY: every version of the struct starts with these two fields.
         let (size, version) = unsafe { ((&raw const (*from).size).read() as usize, (&raw const (*from).version).read()) };
-        let unknown = |text: String| Err(Fault::new(EagreStatus::EagreVersion, text));
+        let unknown = |text: String| Err(Fault::new(EagreStatus::EagreWrongVersion, text));
         if version == 0 || version > EAGRE_OPTIONS_VERSION {
             return unknown(format!(
                 "EagreOptions of version {version}: this library knows 1 to {EAGRE_OPTIONS_VERSION}; fill the struct \
@@ -177,7 +175,6 @@ impl EagreOptions {
             .block_size(block_size(options.block_size)?)
             .rewrite(options.rewrite)
             .lookback(options.lookback)
-            .read_ahead(if options.read_ahead == 0 { 1 } else { options.read_ahead })
             .recycle(!flag(EAGRE_FRESH))
             .sparse(flag(EAGRE_SPARSE))
             .on_failure(on_failure)
@@ -185,6 +182,9 @@ impl EagreOptions {
         // SAFETY: the caller's promise.
         if let Some(name) = unsafe { arguments::text(options.name) } {
             builder = builder.name(&name);
+        }
+        if options.read_ahead != 0 {
+            builder = builder.read_ahead(options.read_ahead);
         }
         if options.capacity != 0 {
             builder = builder.capacity(options.capacity);
@@ -241,13 +241,13 @@ pub(crate) fn mover(value: i32) -> Result<Option<Mover>, Fault> {
 
 /// Fills options with the defaults. Call it as eagre_options_default(&options, sizeof options).
 ///
-/// Fails with EAGRE_INVALID if options is null, EAGRE_VERSION if size is not that of an EagreOptions.
+/// Fails with EAGRE_INVALID if options is null, EAGRE_WRONG_VERSION if size is not that of an EagreOptions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_options_default(options: *mut EagreOptions, size: usize) -> EagreStatus {
     status(|| {
         if !(SMALLEST..=LARGEST).contains(&size) {
             let text = format!("{size} bytes is not the size of an EagreOptions; pass sizeof options");
-            return Err(Fault::new(EagreStatus::EagreVersion, text));
+            return Err(Fault::new(EagreStatus::EagreWrongVersion, text));
         }
         // SAFETY: the caller has a struct of `size` bytes there.
         let to = unsafe { arguments::bytes_mut(options.cast(), size)? };
@@ -281,7 +281,7 @@ mod tests {
             assert_eq!((later.options.size as usize, later.more), (size_of::<Later>(), 0));
             assert!(EagreOptions::builder(at).is_ok());
             (&raw mut (*at.cast::<Later>()).more).write(1);
-            assert_eq!(EagreOptions::builder(at).unwrap_err().status, EagreStatus::EagreVersion);
+            assert_eq!(EagreOptions::builder(at).unwrap_err().status, EagreStatus::EagreWrongVersion);
         }
     }
 

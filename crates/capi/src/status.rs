@@ -6,9 +6,8 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// How a call ended. 0 is success. A later version of the library may add to them.
-///
 /// cbindgen:rename-all=ScreamingSnakeCase
+/// How a call ended. 0 is success. A later version of the library may add to them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::enum_variant_names, reason = "C has one name space: the prefix is part of the C name")]
@@ -54,7 +53,7 @@ pub enum EagreStatus {
     /// The address space, the table of streams, memory or threads are used up.
     EagreResources = 67,
     /// A struct of a size or version that this library does not know.
-    EagreVersion = 68,
+    EagreWrongVersion = 68,
     /// A bug in Eagre, stopped before it reached the caller. Please report it. The handle can only be closed.
     EagrePanic = 69,
 }
@@ -82,7 +81,7 @@ const WORDS: &[(EagreStatus, &CStr)] = &[
     (EagreSetting, c"a setting is out of range"),
     (EagreUnavailable, c"this trap and mover do not work here"),
     (EagreResources, c"address space, streams, memory or threads are used up"),
-    (EagreVersion, c"a struct of unknown size or version"),
+    (EagreWrongVersion, c"a struct of unknown size or version"),
     (EagrePanic, c"a bug in Eagre"),
 ];
 
