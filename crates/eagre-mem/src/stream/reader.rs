@@ -231,6 +231,9 @@ impl Reader {
     pub fn take(&mut self) -> Result<Option<ReadBlock>, StreamError> {
         let (block, position) = (self.user.config.block, self.position());
         let span = self.completion.map_or(0, |completion| completion.span());
+        if span == 0 && self.known_length().is_some_and(|length| position >= length) {
+            return Ok(None);
+        }
         if span > u64::from(self.user.config.windows.lookback) || (span == 0 && block.within(position) != 0) {
             return Err(self.error(ErrorKind::Busy));
         }
