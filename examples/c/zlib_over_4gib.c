@@ -6,7 +6,8 @@
  *
  * Four threads, three streams. deflate and inflate each see one long input and one long output buffer; zlib's counts
  * of 32 bits are refilled, its pointers never reset. Both look back 32 KiB in what they have read or written, which
- * the windows allow.
+ * the windows allow. At the end of each call inflate goes once more over all that the call has put out, for the check
+ * sum: so what it is told of its output must fit the writer's window, one block and the one being written.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <eagre.h>
@@ -21,6 +22,8 @@
 
 /* How much zlib is told about at a time. */
 static const uint64_t PIECE = UINT64_C(1) << 30;
+/* How much inflate may put out in one call: a block. */
+static const uint64_t OUTPUT = UINT64_C(2) << 20;
 
 struct stage {
     EagreReader *from;
@@ -51,16 +54,19 @@ static void *end(struct stage *stage, const char *who) {
 
 /* Words from a small random number generator, each twice, so that there is something to compress. */
 static void *write_plain(void *argument) {
+    enum { CHUNK = 64 << 10 };
     struct stage *stage = argument;
     unsigned char *out = eagre_writer_pointer(stage->to);
-    uint64_t state = 88172645463325252u, pair[2];
+    uint64_t state = 88172645463325252u, words[CHUNK / sizeof(uint64_t)];
     if (out == NULL) return report(stage, "write", eagre_last_error()), end(stage, "write");
-    for (uint64_t at = 0; at < stage->length; at += sizeof pair) {
-        state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-        pair[0] = pair[1] = state;
-        const uint64_t left = stage->length - at, now = left < sizeof pair ? left : sizeof pair;
-        memcpy(out + at, pair, now);
-        stage->crc = crc32(stage->crc, (const Bytef *)pair, (uInt)now);
+    for (uint64_t at = 0; at < stage->length; at += CHUNK) {
+        for (size_t i = 0; i < CHUNK / sizeof *words; i += 2) {
+            state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+            words[i] = words[i + 1] = state;
+        }
+        const uint64_t left = stage->length - at, now = left < CHUNK ? left : CHUNK;
+        memcpy(out + at, words, now);
+        stage->crc = crc32(stage->crc, out + at, (uInt)now);
     }
     stage->written = stage->length;
     return end(stage, "write");
@@ -100,7 +106,7 @@ static void *unpack(void *argument) {
     while (code == Z_OK) {
         /* The end is marked in the data: inflate reads no byte after it, however much it is told there were. */
         if (z.avail_in == 0) z.avail_in = (uInt)PIECE;
-        if (z.avail_out == 0) z.avail_out = (uInt)PIECE;
+        if (z.avail_out == 0) z.avail_out = (uInt)OUTPUT;
         code = inflate(&z, Z_NO_FLUSH);
     }
     stage->written = z.total_out;

@@ -133,7 +133,8 @@ impl EagreOptions {
             return Ok(EagreOptions::DEFAULT);
         }
         // SAFETY: every version of the struct starts with these two fields.
-        let (size, version) = unsafe { ((&raw const (*from).size).read() as usize, (&raw const (*from).version).read()) };
+        let (size, version) =
+            unsafe { ((&raw const (*from).size).read() as usize, (&raw const (*from).version).read()) };
         let unknown = |text: String| Err(Fault::new(EagreStatus::EagreWrongVersion, text));
         if version == 0 || version > EAGRE_OPTIONS_VERSION {
             return unknown(format!(

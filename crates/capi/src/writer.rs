@@ -102,11 +102,7 @@ pub unsafe extern "C" fn eagre_writer_scope(
 ///
 /// Null on failure: the stream's, or EAGRE_TOO_LARGE if the bytes would span more than L + 1 blocks.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn eagre_writer_reserve(
-    writer: *mut EagreWriter,
-    bytes: usize,
-    room: *mut usize,
-) -> *mut c_void {
+pub unsafe extern "C" fn eagre_writer_reserve(writer: *mut EagreWriter, bytes: usize, room: *mut usize) -> *mut c_void {
     value(null_mut(), || {
         // SAFETY: the caller's promise.
         let (writer, room) = unsafe { (exclusive(writer, "writer")?, room.as_mut()) };
@@ -234,10 +230,7 @@ pub unsafe extern "C" fn eagre_writer_control(
 /// Give the block back with eagre_writer_complete. Fails with the stream's failure, or with EAGRE_BUSY if L + 1 blocks
 /// are out or the position is inside a block.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn eagre_writer_take(
-    writer: *mut EagreWriter,
-    block: *mut *mut EagreWriteBlock,
-) -> EagreStatus {
+pub unsafe extern "C" fn eagre_writer_take(writer: *mut EagreWriter, block: *mut *mut EagreWriteBlock) -> EagreStatus {
     status(|| {
         // SAFETY: the caller's promise.
         let (place, writer) = unsafe { (Place::new(block, "block")?, exclusive(writer, "writer")?) };
