@@ -103,7 +103,7 @@ fn attempt(pair: Pair) -> Result<(), String> {
     let block = BlockSize::MIN;
     let length = block.bytes() as u64 + 1;
     let open = Pipe::builder().name("probe").block_size(block).capacity(1 << 20).open_with(pair.trap, pair.mover);
-    let mut pipe = open.map_err(|error| error.to_string())?;
+    let mut pipe = open.map_err(|error| error.reason().to_owned())?;
     let failed = |error: crate::stream::StreamError| error.to_string();
     if pair.trap == Trap::Off {
         pipe.writer().copy_in(&vec![7; length as usize]).map_err(failed)?;
