@@ -41,18 +41,15 @@ impl EagreWriter {
 
     fn finish(&mut self, length: Option<u64>) -> Result<(), Fault> {
         self.reserved = 0;
-        if let End::Sink(sink) = &mut self.end {
-            let Some(writer) = sink.take() else { return self.writer().map(|_| ()) };
-            return Ok(match length {
-                None => writer.finish()?,
-                Some(length) => writer.finish_at(length)?,
-            });
+        if let End::Sink(sink) = &mut self.end
+            && let Some(writer) = sink.take()
+        {
+            let length = length.unwrap_or(writer.position());
+            return writer.finish_at(length).map_err(Fault::from);
         }
         let writer = self.writer()?;
-        Ok(match length {
-            None => writer.finish()?,
-            Some(length) => writer.finish_at(length)?,
-        })
+        let length = length.unwrap_or(writer.position());
+        writer.finish_at(length).map_err(Fault::from)
     }
 }
 

@@ -190,6 +190,21 @@ fn zlib() {
     }
 }
 
+/// `cargo test --release -p eagre-capi -- --ignored`
+#[test]
+#[ignore = "minutes: 8 GiB and 4.5 GiB in every way there is"]
+fn examples_at_full_size() {
+    let sources = ["fill_and_search.c", "sum_pair.c", "numbers.cpp", "zlib_over_4gib.c"].map(example);
+    if !can_compile(&sources) {
+        return;
+    }
+    let installed = Installed::new();
+    let has_zlib = has_zlib(&installed);
+    for source in sources.iter().filter(|source| has_zlib || !source.ends_with("zlib_over_4gib.c")) {
+        run_everywhere(&installed, source, &[], false);
+    }
+}
+
 #[test]
 fn errors_and_misuse() {
     let sources = ["errors.c", "raii.cpp"].map(test);
