@@ -62,7 +62,7 @@ fn cure(pair: Pair) -> Option<&'static str> {
     match (pair.trap, pair.mover) {
         (Trap::Pager, _) => Some(
             "run as root, or let the user open /dev/userfaultfd: setfacl -m u:USER:rw /dev/userfaultfd (lasting: a udev \
-             rule KERNEL==\"userfaultfd\", MODE=\"0666\"); needs Linux 6.14",
+             rule KERNEL==\"userfaultfd\", GROUP=\"GROUP\", MODE=\"0660\"); needs Linux 6.14",
         ),
         (Trap::Signal, Mover::Move) => {
             Some("needs Linux 6.8, and a container whose seccomp profile allows userfaultfd(2)")

@@ -161,8 +161,8 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Why and what to do, without saying what failed.
-    pub(crate) fn reason(&self) -> &str {
+    /// Why, and after a semicolon the cure.
+    pub fn reason(&self) -> &str {
         let (OpenError::Setting(text) | OpenError::Unavailable(text) | OpenError::Resources(text)) = self;
         text
     }

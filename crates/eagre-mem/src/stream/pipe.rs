@@ -12,6 +12,7 @@ use crate::memory::reservation::Reservation;
 use crate::mover::{Engine, Mover, Prepare};
 use crate::options;
 use crate::probe;
+use crate::sys::facts;
 use crate::trap::{Context, End, Trap};
 use crate::units::{BlockSize, Bytes};
 use std::sync::Arc;
@@ -205,7 +206,11 @@ impl Builder {
         let blocks = |bytes: u64| self.block.block_of(bytes) + 1;
         match (self.capacity, self.length) {
             (Some(exactly), _) | (None, Some(exactly)) => (blocks(exactly), blocks(exactly)),
-            (None, None) => (blocks(CAPACITY), blocks(LEAST_CAPACITY)),
+            (None, None) => {
+                // Where addresses are short, one stream takes an eighth of them.
+                let share = facts::address_space().map_or(u64::MAX, |limit| limit / 16);
+                (blocks(CAPACITY.min(share)), blocks(LEAST_CAPACITY.min(share)))
+            }
         }
     }
 
