@@ -224,14 +224,6 @@ const QUEUE: Entry = Entry::new(
     },
     "hand-written queue of recycled 2 MiB blocks, filled and summed in place: the ideal",
 );
-const QUEUE_SMALL: Entry = Entry::new(
-    "queue-small",
-    Way::Queue {
-        block: 256 * KIB,
-        blocks: 3,
-    },
-    "the same with 256 KiB blocks, which stay in the second-level cache",
-);
 const ITERATOR: Entry = Entry::new(
     "iterator",
     Way::Iterator { vectors: false },
@@ -362,7 +354,6 @@ pub(crate) const ROWS: &[Row] = &[
         }],
         contenders: &[
             QUEUE,
-            QUEUE_SMALL,
             ITERATOR,
             ITERATOR_SIMD,
             CROSSBEAM,

@@ -13,6 +13,7 @@ mod catalogue;
 mod contenders;
 #[allow(unsafe_code, reason = "SIMD loops over raw stream pointers")]
 mod kernels;
+mod load;
 mod machine;
 #[allow(unsafe_code, reason = "owns mappings")]
 mod memory;
@@ -38,9 +39,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::catalogue::{ROWS, Row};
+use crate::load::Patience;
 use crate::outcome::Run;
 use crate::roofline::Gauge;
-use crate::runner::Plan;
+use crate::runner::{Bench, Plan};
 
 /// Measures Eagre beside its peers.
 #[derive(Parser)]
@@ -77,6 +79,10 @@ struct RunArguments {
     /// How often each contender runs; fewer than 15 give no verdict.
     #[arg(long, value_name = "N", default_value_t = stats::MIN_PAIRS, value_parser = parse_pairs)]
     pairs: usize,
+    /// How many seconds to spend, all in all, on waiting for other programs to leave the machine
+    /// alone and on repeating rounds they disturbed.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    patience: u64,
     /// Only these contenders, separated by commas.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     contenders: Vec<String>,
@@ -111,7 +117,10 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
         only: arguments.contenders.clone(),
         progress: io::stderr().is_terminal(),
     };
-    let mut gauge = Gauge::new(plan.quick).map_err(|e| format!("run: roofline: {e}"))?;
+    let mut bench = Bench {
+        gauge: Gauge::new(plan.quick).map_err(|e| format!("run: roofline: {e}"))?,
+        patience: Patience::new(if plan.quick { 0 } else { arguments.patience }),
+    };
     let mut run = Run {
         date: machine::timestamp(),
         version: env!("CARGO_PKG_VERSION"),
@@ -123,7 +132,7 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
         print(&format!("{}\n\n", run.machine.line()))?;
     }
     for row in rows {
-        let results = runner::run(row, &plan, &mut gauge).map_err(|why| format!("run: {why}"))?;
+        let results = runner::run(row, &plan, &mut bench).map_err(|why| format!("run: {why}"))?;
         if !arguments.json {
             results
                 .iter()

@@ -55,6 +55,8 @@ pub(crate) struct CaseResult {
     pub pairs: usize,
     /// Whether it was run for the answers only.
     pub quick: bool,
+    /// The cores other programs used meanwhile, on average.
+    pub foreign: f64,
     /// Everybody who took part, in the catalogue's order.
     pub standings: Vec<Standing>,
     /// Every target of the case, in the catalogue's order.

@@ -71,6 +71,7 @@ mod tests {
             unit: "GB/s",
             pairs: 15,
             quick: false,
+            foreign: 0.0,
             standings: vec![],
             outcomes: vec![],
             roofline: Default::default(),

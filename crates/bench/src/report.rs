@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::catalogue::{Unit, row};
+use crate::load::QUIET;
 use crate::outcome::{CaseResult, Run};
 use crate::stats::Verdict;
 use crate::text::{goals, interval, number};
@@ -74,6 +75,13 @@ fn section(out: &mut String, result: &CaseResult) -> fmt::Result {
         result.pairs,
         result.unit,
     )?;
+    if result.foreign > QUIET {
+        let cores = number(result.foreign);
+        writeln!(
+            out,
+            "<p class=\"fail\">Noisy: other programs used {cores} cores meanwhile.</p>"
+        )?;
+    }
     if result.quick {
         return writeln!(out, "<p>Quick: answers only, all of them right.</p>");
     }

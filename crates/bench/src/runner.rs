@@ -4,11 +4,15 @@
 //! order turns by one place a round and runs backwards in every second one, so nobody always
 //! follows the same predecessor. A first round is not counted. Every answer is checked, in that
 //! round too.
+//!
+//! A round during which others used the machine is run again while there is patience; see
+//! [`crate::load`].
 
 use std::collections::BTreeMap;
 
 use crate::catalogue::{Case, Entry, Row, Target, Unit};
 use crate::contenders::{self, Contender, Measured, Trouble};
+use crate::load::{Load, Patience, QUIET};
 use crate::outcome::{CaseResult, Outcome, Standing};
 use crate::roofline::Gauge;
 use crate::stats;
@@ -26,6 +30,14 @@ pub(crate) struct Plan {
     pub progress: bool,
 }
 
+/// What a whole run shares.
+pub(crate) struct Bench {
+    /// Measures the roofline.
+    pub gauge: Gauge,
+    /// What is left of it.
+    pub patience: Patience,
+}
+
 /// A contender on the starting line.
 struct Runner {
     entry: Entry,
@@ -35,8 +47,8 @@ struct Runner {
 }
 
 /// Runs all cases of `row`; an error is a wrong answer or a broken contender, with its place.
-pub(crate) fn run(row: &Row, plan: &Plan, gauge: &mut Gauge) -> Result<Vec<CaseResult>, String> {
-    let before = gauge.measure();
+pub(crate) fn run(row: &Row, plan: &Plan, bench: &mut Bench) -> Result<Vec<CaseResult>, String> {
+    let before = bench.gauge.measure();
     let mut results = Vec::new();
     for case in row.cases {
         let place = |name: &str, why: &str| format!("{}, {}: {name}: {why}", row.name, case.name);
@@ -59,59 +71,88 @@ pub(crate) fn run(row: &Row, plan: &Plan, gauge: &mut Gauge) -> Result<Vec<CaseR
                 costs: BTreeMap::new(),
             });
         }
-        rounds(row, case, plan, &mut runners).map_err(|(name, why)| place(name, &why))?;
-        results.push(conclude(row, case, plan, runners));
+        let foreign = rounds(row, case, plan, &mut bench.patience, &mut runners)
+            .map_err(|(name, why)| place(name, &why))?;
+        results.push(conclude(row, case, plan, foreign, runners));
     }
-    let after = if plan.quick { before } else { gauge.measure() };
+    let after = if plan.quick {
+        before
+    } else {
+        bench.gauge.measure()
+    };
     for result in &mut results {
         result.roofline = after;
     }
     Ok(results)
 }
 
-/// The rounds of one case; an error names the contender.
+/// The rounds of one case; the cores others used meanwhile, on average, or an error that names the
+/// contender.
 fn rounds(
     row: &Row,
     case: &Case,
     plan: &Plan,
+    patience: &mut Patience,
     runners: &mut [Runner],
-) -> Result<(), (&'static str, String)> {
+) -> Result<f64, (&'static str, String)> {
     let size = if plan.quick { case.quick } else { case.size };
     let warm_up = usize::from(!plan.quick);
-    for round in 0..plan.pairs + warm_up {
+    let (mut round, mut foreign) = (0, 0.0);
+    while round < plan.pairs + warm_up {
         if plan.progress {
-            eprint!(
-                "\r{}, {}: round {round} of {}   ",
-                row.name, case.name, plan.pairs
-            );
+            let (row, case, pairs) = (row.name, case.name, plan.pairs);
+            eprint!("\r\x1b[K{row}, {case}: round {round} of {pairs}");
         }
-        for place in 0..runners.len() {
-            let mut index = (round + place) % runners.len();
-            if round % 2 == 1 {
-                index = runners.len() - 1 - index;
-            }
-            let runner = &mut runners[index];
-            let Ok(contender) = &mut runner.contender else {
-                continue;
-            };
-            let before = Usage::now();
-            match contender.run(size).and_then(Measured::verified) {
-                Ok(measured) if round >= warm_up => {
-                    runner.count(row.unit, &measured, Usage::now().since(before), plan.pairs);
+        patience.wait_for_quiet();
+        let load = Load::start();
+        let measured = one_round(size, round, runners)?;
+        let noise = load.foreign();
+        if noise > QUIET && patience.again(load.elapsed()) {
+            continue;
+        }
+        if round >= warm_up {
+            foreign += noise / plan.pairs as f64;
+            for (runner, measured) in runners.iter_mut().zip(measured) {
+                if let Some((measured, usage)) = measured {
+                    runner.count(row.unit, &measured, usage, plan.pairs);
                 }
-                Ok(_) => {}
-                Err(Trouble::Unavailable(why)) => runner.contender = Err(why),
-                Err(Trouble::Wrong(why)) => {
-                    return Err((runner.entry.name, format!("wrong answer: {why}")));
-                }
-                Err(Trouble::Failed(why)) => return Err((runner.entry.name, why)),
             }
         }
+        round += 1;
     }
     if plan.progress {
         eprint!("\r\x1b[K");
     }
-    Ok(())
+    Ok(foreign)
+}
+
+/// Everybody once; what came of it, in the order of `runners`.
+fn one_round(
+    size: u64,
+    round: usize,
+    runners: &mut [Runner],
+) -> Result<Vec<Option<(Measured, Usage)>>, (&'static str, String)> {
+    let mut results: Vec<_> = runners.iter().map(|_| None).collect();
+    for place in 0..runners.len() {
+        let mut index = (round + place) % runners.len();
+        if round % 2 == 1 {
+            index = runners.len() - 1 - index;
+        }
+        let runner = &mut runners[index];
+        let Ok(contender) = &mut runner.contender else {
+            continue;
+        };
+        let before = Usage::now();
+        match contender.run(size).and_then(Measured::verified) {
+            Ok(measured) => results[index] = Some((measured, Usage::now().since(before))),
+            Err(Trouble::Unavailable(why)) => runner.contender = Err(why),
+            Err(Trouble::Wrong(why)) => {
+                return Err((runner.entry.name, format!("wrong answer: {why}")));
+            }
+            Err(Trouble::Failed(why)) => return Err((runner.entry.name, why)),
+        }
+    }
+    Ok(results)
 }
 
 impl Runner {
@@ -158,7 +199,7 @@ impl Unit {
 }
 
 /// What the rounds of a case say.
-fn conclude(row: &Row, case: &Case, plan: &Plan, runners: Vec<Runner>) -> CaseResult {
+fn conclude(row: &Row, case: &Case, plan: &Plan, foreign: f64, runners: Vec<Runner>) -> CaseResult {
     let standings: Vec<Standing> = runners
         .into_iter()
         .map(|runner| {
@@ -189,6 +230,7 @@ fn conclude(row: &Row, case: &Case, plan: &Plan, runners: Vec<Runner>) -> CaseRe
         unit: row.unit.name(),
         pairs: plan.pairs,
         quick: plan.quick,
+        foreign,
         standings,
         outcomes,
         roofline: Default::default(),
@@ -300,8 +342,15 @@ mod tests {
         let slow: Vec<f64> = (0..16).map(|i| 1.0 + f64::from(i)).collect();
         let fast = slow.iter().map(|s| s / 3.0).collect();
         let mut runners = vec![runner("slow", slow, false), runner("fast", fast, false)];
-        rounds(&ROW, &CASE, &plan(false), &mut runners).unwrap();
-        let result = conclude(&ROW, &CASE, &plan(false), runners);
+        rounds(
+            &ROW,
+            &CASE,
+            &plan(false),
+            &mut Patience::new(0),
+            &mut runners,
+        )
+        .unwrap();
+        let result = conclude(&ROW, &CASE, &plan(false), 0.0, runners);
         let outcome = &result.outcomes[0];
         let ratio = outcome.ratio.unwrap();
         assert!((ratio.low - 3.0).abs() < 1e-6 && (ratio.high - 3.0).abs() < 1e-6);
@@ -314,11 +363,27 @@ mod tests {
     #[test]
     fn a_wrong_answer_is_an_error_even_in_the_first_round() {
         let mut runners = vec![runner("fast", vec![1.0; 16], true)];
-        let (name, why) = rounds(&ROW, &CASE, &plan(false), &mut runners).unwrap_err();
+        let (name, why) = rounds(
+            &ROW,
+            &CASE,
+            &plan(false),
+            &mut Patience::new(0),
+            &mut runners,
+        )
+        .unwrap_err();
         assert_eq!(name, "fast");
         assert!(why.starts_with("wrong answer"), "{why}");
         let mut runners = vec![runner("fast", vec![1.0], true)];
-        assert!(rounds(&ROW, &CASE, &plan(true), &mut runners).is_err());
+        assert!(
+            rounds(
+                &ROW,
+                &CASE,
+                &plan(true),
+                &mut Patience::new(0),
+                &mut runners
+            )
+            .is_err()
+        );
     }
 
     #[test]
@@ -328,8 +393,15 @@ mod tests {
             contender: Err("no kernel".into()),
             ..runner("fast", vec![], false)
         });
-        rounds(&ROW, &CASE, &plan(false), &mut runners).unwrap();
-        let result = conclude(&ROW, &CASE, &plan(false), runners);
+        rounds(
+            &ROW,
+            &CASE,
+            &plan(false),
+            &mut Patience::new(0),
+            &mut runners,
+        )
+        .unwrap();
+        let result = conclude(&ROW, &CASE, &plan(false), 0.0, runners);
         assert_eq!(result.outcomes[0].must_verdict, Some(Verdict::CannotTell));
         assert_eq!(
             result.standings[1].unavailable.as_deref(),
@@ -340,7 +412,14 @@ mod tests {
     #[test]
     fn everybody_runs_in_every_round() {
         let mut runners: Vec<_> = (0..5).map(|_| runner("x", vec![1.0; 16], false)).collect();
-        rounds(&ROW, &CASE, &plan(false), &mut runners).unwrap();
+        rounds(
+            &ROW,
+            &CASE,
+            &plan(false),
+            &mut Patience::new(0),
+            &mut runners,
+        )
+        .unwrap();
         assert!(runners.iter().all(|r| r.rates.len() == 15));
     }
 

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use rustix::thread::futex;
 
 /// How often a waiting side looks before it sleeps.
-pub(crate) const SPIN: u32 = 2_000;
+pub(crate) const SPIN: u32 = 200;
 
 /// A value on a pair of cache lines of its own: neighbouring lines are fetched together.
 #[repr(align(128))]

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write};
 
 use crate::catalogue::{ROWS, Row, Unit, row};
+use crate::load::QUIET;
 use crate::outcome::{CaseResult, Outcome, Standing};
 use crate::stats::{Estimate, Verdict};
 
@@ -88,6 +89,10 @@ fn write_table(out: &mut String, result: &CaseResult) -> fmt::Result {
         "  {} pairs; {}, median [90 % interval]",
         result.pairs, result.unit
     )?;
+    if result.foreign > QUIET {
+        let cores = number(result.foreign);
+        writeln!(out, "  noisy: other programs used {cores} cores meanwhile")?;
+    }
     for standing in &result.standings {
         write_standing(out, result, standing)?;
     }

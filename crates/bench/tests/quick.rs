@@ -80,6 +80,8 @@ fn a_measured_run_leaves_a_record_and_a_page() {
         "memcpy",
         "--pairs",
         "1",
+        "--patience",
+        "0",
         "--records",
         records.to_str().expect("path"),
         "--report",
