@@ -1,1 +1,34 @@
-//! Placeholder.
+//! Memory that flows: the layer of Eagre that holds its unsafe code.
+//!
+//! A program that wants streams uses the `eagre` crate, which re-exports what is public here.
+//!
+//! ```text
+//! stream   the protocol, and the ends that drive it
+//! memory   reservations (addresses) and pools (blocks)
+//! trap     how a touch is noticed          mover   how a block changes its address
+//! sys      every system call, with a portable twin
+//! ```
+//! Each layer uses the ones below it and knows nothing of those above.
+
+// Outside of these modules there is no unsafe code.
+#![deny(unsafe_code)]
+
+#[allow(unsafe_code)]
+pub(crate) mod memory;
+#[allow(unsafe_code)]
+pub(crate) mod mover;
+pub mod options;
+#[allow(unsafe_code)]
+pub mod probe;
+#[allow(unsafe_code)]
+pub mod stream;
+#[allow(unsafe_code)]
+pub(crate) mod sys;
+#[allow(unsafe_code)]
+pub(crate) mod trap;
+mod units;
+
+pub use memory::pool::{Pool, PoolStats};
+pub use mover::Mover;
+pub use trap::{End, Trap};
+pub use units::BlockSize;

@@ -1,0 +1,388 @@
+//! The pool: a fixed budget of physical blocks, the only place memory comes from.
+//!
+//! A pool is one reservation cut into places, one per block. A block is known by the number of its place. While a
+//! stream holds a block its pages are somewhere in the stream's ranges and the place is empty; given back, they are in
+//! the place again. First touch is expensive (the kernel zeroes, a virtual machine's host may have to find the
+//! memory), so blocks are kept for the life of the pool and handed out last in, first out: the one given back last is
+//! the one still in the cache.
+//!
+//! Taking and giving happen in fault handlers. Hence no lock: two stacks of block numbers, linked through one array,
+//! whose heads carry a tag against the ABA problem (Treiber, IBM RJ 5118, 1986).
+//!
+//! *Committing* comes before taking: a stream asks for its whole allowance at its first block and gets all or nothing,
+//! so that streams cannot starve one another half way.
+
+use crate::sys::uffd::Uffd;
+use crate::sys::{Errno, facts, map};
+use crate::units::{BlockSize, Bytes};
+use std::fmt;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A budget of blocks that many streams may share. Cloning it gives another handle to the same pool.
+#[derive(Clone)]
+pub struct Pool(pub(crate) Arc<Blocks>);
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stats = self.stats();
+        f.debug_struct("Pool").field("block", &self.0.block).field("stats", &stats).finish()
+    }
+}
+
+/// What a pool holds at a moment, in blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PoolStats {
+    /// The most it will ever hold.
+    pub budget: u32,
+    /// Promised to streams that have begun.
+    pub committed: u32,
+    /// With streams now.
+    pub taken: u32,
+    /// Backed by memory, with streams or waiting here.
+    pub resident: u32,
+}
+
+impl Pool {
+    /// What the pool holds now.
+    pub fn stats(&self) -> PoolStats {
+        let blocks = &self.0;
+        PoolStats {
+            budget: blocks.budget,
+            committed: blocks.committed.load(Relaxed),
+            taken: blocks.taken.load(Relaxed),
+            resident: blocks.resident.load(Relaxed),
+        }
+    }
+
+    /// The size of its blocks.
+    pub fn block_size(&self) -> BlockSize {
+        self.0.block
+    }
+
+    /// Gives the memory of all waiting blocks back to the system. They are backed again when next needed.
+    pub fn trim(&self) {
+        while let Some(id) = self.0.waiting.pop(&self.0.links) {
+            // SAFETY: popped, so nobody else has it; its contents are no one's.
+            if unsafe { map::discard(self.0.place(id), self.0.block.bytes()) }.is_ok() {
+                self.0.resident.fetch_sub(1, Relaxed);
+            }
+            self.0.empty.push(&self.0.links, id);
+        }
+    }
+}
+
+/// The number of a place in the pool.
+pub(crate) type BlockId = u32;
+
+/// A block on its way to a stream.
+pub(crate) struct Taken {
+    pub(crate) id: BlockId,
+    pub(crate) address: usize,
+}
+
+/// The insides of a pool.
+pub(crate) struct Blocks {
+    pub(crate) block: BlockSize,
+    budget: u32,
+    start: usize,
+    uffd: Option<&'static Uffd>,
+    links: Box<[AtomicU32]>,
+    /// Backed, in place, ready.
+    waiting: Stack,
+    /// In place but without memory.
+    empty: Stack,
+    /// Places from this one on were never used.
+    fresh: AtomicU32,
+    /// Whether a block may hold bytes of an earlier stream.
+    dirty: Box<[AtomicBool]>,
+    committed: AtomicU32,
+    taken: AtomicU32,
+    resident: AtomicU32,
+}
+
+impl Blocks {
+    /// A pool of at most `budget` blocks, fewer if the address space is short.
+    pub(crate) fn new(block: BlockSize, budget: u32, uffd: Option<&'static Uffd>) -> Result<Blocks, Errno> {
+        let mut budget = budget.max(1);
+        let start = loop {
+            match Self::address_space(block, budget, uffd) {
+                Ok(start) => break start,
+                Err(error) if budget == 1 => return Err(error),
+                Err(_) => budget /= 2,
+            }
+        };
+        Ok(Blocks {
+            block,
+            budget,
+            start,
+            uffd,
+            links: (0..budget).map(|_| AtomicU32::new(0)).collect(),
+            waiting: Stack::new(),
+            empty: Stack::new(),
+            fresh: AtomicU32::new(0),
+            dirty: (0..budget).map(|_| AtomicBool::new(false)).collect(),
+            committed: AtomicU32::new(0),
+            taken: AtomicU32::new(0),
+            resident: AtomicU32::new(0),
+        })
+    }
+
+    /// Reserves, opens and registers the places of a pool: one mapping, whatever the budget.
+    fn address_space(block: BlockSize, budget: u32, uffd: Option<&'static Uffd>) -> Result<usize, Errno> {
+        let len = block.bytes().checked_mul(budget as usize).ok_or(Errno(12))?;
+        let start = map::reserve(len, block.bytes())?;
+        // SAFETY: a range of our own, made a moment ago.
+        let ready = unsafe {
+            map::open(start, len).and_then(|()| {
+                if block.is_huge() {
+                    map::want_huge(start, len);
+                }
+                uffd.map_or(Ok(()), |uffd| uffd.register(start, len))
+            })
+        };
+        if ready.is_err() {
+            // SAFETY: as above, and nobody has seen it.
+            let _ = unsafe { map::unmap(start, len, block.bytes()) };
+        }
+        ready.map(|()| start)
+    }
+
+    /// Whether blocks of this pool can move through `uffd` (`None`: need not move that way).
+    pub(crate) fn serves(&self, uffd: Option<&'static Uffd>) -> bool {
+        self.uffd.map(ptr::from_ref) == uffd.map(ptr::from_ref)
+    }
+
+    /// The address of a place.
+    pub(crate) fn place(&self, id: BlockId) -> usize {
+        self.start + id as usize * self.block.bytes()
+    }
+
+    /// Sets `count` blocks aside for one stream: all or none.
+    pub(crate) fn commit(&self, count: u32) -> bool {
+        let within = |committed: u32| committed.checked_add(count).filter(|&sum| sum <= self.budget);
+        self.committed.fetch_update(SeqCst, SeqCst, within).is_ok()
+    }
+
+    /// Ends a commitment.
+    pub(crate) fn uncommit(&self, count: u32) {
+        self.committed.fetch_sub(count, SeqCst);
+    }
+
+    /// Takes a block, zeroed.
+    ///
+    /// # Errors
+    /// `ENOMEM` if the budget or the system's memory is used up.
+    pub(crate) fn take(&self) -> Result<Taken, Errno> {
+        let id = match self.waiting.pop(&self.links) {
+            Some(id) => id,
+            None => self.back_one()?,
+        };
+        let address = self.place(id);
+        if self.dirty[id as usize].swap(true, SeqCst) {
+            // SAFETY: the block is ours since it was popped, backed, and in its place.
+            unsafe { ptr::with_exposed_provenance_mut::<u8>(address).write_bytes(0, self.block.bytes()) };
+        }
+        self.taken.fetch_add(1, Relaxed);
+        Ok(Taken { id, address })
+    }
+
+    /// Puts memory behind a place that has none.
+    fn back_one(&self) -> Result<BlockId, Errno> {
+        let never_used = || {
+            let below = |fresh: u32| (fresh < self.budget).then_some(fresh + 1);
+            self.fresh.fetch_update(SeqCst, SeqCst, below).ok()
+        };
+        let id = self.empty.pop(&self.links).or_else(never_used).ok_or(Errno(12))?;
+        // SAFETY: the place is ours alone: popped, or never used by anyone.
+        if let Err(error) = unsafe { self.back(self.place(id)) } {
+            self.empty.push(&self.links, id);
+            return Err(error);
+        }
+        self.dirty[id as usize].store(false, SeqCst);
+        self.resident.fetch_add(1, Relaxed);
+        Ok(id)
+    }
+
+    /// # Safety
+    /// The place belongs to the caller.
+    unsafe fn back(&self, place: usize) -> Result<(), Errno> {
+        let len = self.block.bytes();
+        let Some(uffd) = self.uffd else {
+            // SAFETY: the caller owns the place.
+            return unsafe { map::populate(place, len) };
+        };
+        // A registered place takes no memory by itself: fill a mapping beside it and move that in.
+        let beside = map::reserve(len, len)?;
+        // SAFETY: a range of our own, and a place that the caller owns and that is empty.
+        unsafe {
+            let filled = map::open(beside, len).and_then(|()| {
+                if self.block.is_huge() {
+                    map::want_huge(beside, len);
+                }
+                map::populate(beside, len)?;
+                uffd.move_pages(beside, place, len)
+            });
+            let _ = map::unmap(beside, len, len);
+            filled
+        }
+    }
+
+    /// Replaces the memory of a taken block, which is in its place, by new zeroed memory from the system.
+    pub(crate) fn refresh(&self, id: BlockId) -> Result<(), Errno> {
+        let place = self.place(id);
+        // SAFETY: the caller has taken the block and gives up its contents.
+        unsafe {
+            map::discard(place, self.block.bytes())?;
+            self.back(place)
+        }
+    }
+
+    /// Gives back a block whose pages are in their place again.
+    pub(crate) fn give(&self, id: BlockId) {
+        self.taken.fetch_sub(1, Relaxed);
+        self.waiting.push(&self.links, id);
+    }
+
+    /// Gives back the place of a block whose pages could not come back.
+    pub(crate) fn give_empty(&self, id: BlockId) {
+        self.taken.fetch_sub(1, Relaxed);
+        self.resident.fetch_sub(1, Relaxed);
+        self.empty.push(&self.links, id);
+    }
+}
+
+impl Drop for Blocks {
+    fn drop(&mut self) {
+        // SAFETY: streams hold the pool as long as they hold a block of it; nobody is left.
+        let _ = unsafe { map::unmap(self.start, self.budget as usize * self.block.bytes(), self.block.bytes()) };
+    }
+}
+
+/// A stack of block numbers without locks.
+struct Stack(AtomicU64);
+
+impl Stack {
+    const fn new() -> Stack {
+        Stack(AtomicU64::new(0))
+    }
+
+    fn push(&self, links: &[AtomicU32], id: BlockId) {
+        let mut head = self.0.load(Acquire);
+        loop {
+            links[id as usize].store(head as u32, Relaxed);
+            let next = Self::tagged(head, id + 1);
+            match self.0.compare_exchange_weak(head, next, AcqRel, Acquire) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    fn pop(&self, links: &[AtomicU32]) -> Option<BlockId> {
+        let mut head = self.0.load(Acquire);
+        loop {
+            let id = (head as u32).checked_sub(1)?;
+            let next = Self::tagged(head, links[id as usize].load(Relaxed));
+            match self.0.compare_exchange_weak(head, next, AcqRel, Acquire) {
+                Ok(_) => return Some(id),
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// The next head: a new tag above, the number plus one (0 for none) below.
+    fn tagged(head: u64, link: u32) -> u64 {
+        ((head >> 32).wrapping_add(1) << 32) | u64::from(link)
+    }
+}
+
+/// The pool that streams share unless they are given their own: one for each descriptor and block size, kept for the
+/// life of the process. Its budget is half of the memory this process may use, or `EAGRE_POOL` bytes.
+pub(crate) fn shared(block: BlockSize, uffd: Option<&'static Uffd>) -> Result<Arc<Blocks>, Errno> {
+    type Key = (BlockSize, usize);
+    static POOLS: Mutex<Vec<(Key, Arc<Blocks>)>> = Mutex::new(Vec::new());
+    let key = (block, uffd.map_or(0, |uffd| ptr::from_ref(uffd).addr()));
+    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, pool)) = pools.iter().find(|(known, _)| *known == key) {
+        return Ok(pool.clone());
+    }
+    let bytes = crate::options::pool_bytes().unwrap_or_else(|| facts::memory() / 2);
+    let budget = (bytes / block.bytes() as u64).clamp(1, 1 << 20) as u32;
+    let pool = Arc::new(Blocks::new(block, budget, uffd)?);
+    pools.push((key, pool.clone()));
+    Ok(pool)
+}
+
+impl fmt::Display for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stats = self.stats();
+        let bytes = Bytes(u64::from(stats.budget) * self.0.block.bytes() as u64);
+        write!(f, "{} of {} blocks of {} taken ({bytes} in all)", stats.taken, stats.budget, self.0.block)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_come_back_last_in_first_out_and_zeroed() {
+        let pool = Blocks::new(BlockSize::MIN, 4, None).unwrap();
+        let first = pool.take().unwrap();
+        let second = pool.take().unwrap();
+        let bytes = |taken: &Taken| {
+            // SAFETY: the block is taken and nobody else uses it.
+            unsafe {
+                std::slice::from_raw_parts_mut(
+                    ptr::with_exposed_provenance_mut::<u8>(taken.address),
+                    pool.block.bytes(),
+                )
+            }
+        };
+        bytes(&first).fill(7);
+        bytes(&second).fill(9);
+        pool.give(second.id);
+        pool.give(first.id);
+        let again = pool.take().unwrap();
+        assert_eq!(again.id, first.id);
+        assert!(bytes(&again).iter().all(|&byte| byte == 0));
+    }
+
+    #[test]
+    fn a_budget_is_a_budget() {
+        let pool = Blocks::new(BlockSize::MIN, 3, None).unwrap();
+        assert!(pool.commit(2) && !pool.commit(2) && pool.commit(1));
+        pool.uncommit(2);
+        assert!(pool.commit(2));
+        let all: Vec<_> = (0..3).map(|_| pool.take().unwrap().id).collect();
+        assert!(pool.take().is_err());
+        pool.give_empty(all[1]);
+        assert_eq!(pool.take().unwrap().id, all[1]);
+    }
+
+    #[test]
+    fn many_threads_never_share_a_block() {
+        let pool = Blocks::new(BlockSize::MIN, 6, None).unwrap();
+        let held: Vec<AtomicBool> = (0..6).map(|_| AtomicBool::new(false)).collect();
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..if cfg!(miri) { 20 } else { 2000 } {
+                        let a = pool.take().unwrap();
+                        let b = pool.take().unwrap();
+                        for taken in [&a, &b] {
+                            assert!(!held[taken.id as usize].swap(true, SeqCst));
+                        }
+                        for taken in [&b, &a] {
+                            held[taken.id as usize].store(false, SeqCst);
+                            pool.give(taken.id);
+                        }
+                    }
+                });
+            }
+        });
+    }
+}

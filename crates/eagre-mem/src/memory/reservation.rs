@@ -1,0 +1,106 @@
+//! A reservation: addresses with nothing behind them, aligned to blocks.
+
+use crate::sys::{Errno, map};
+use crate::units::BlockSize;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
+
+/// Behind the window, addresses are closed for good in pieces of this size: one page-directory entry's worth, so that
+/// the tables that mapped them are freed.
+const TRIM: u64 = 1 << 30;
+/// How far ahead a reservation is opened where it cannot be opened all at once.
+const OPEN_STEP: usize = 256 << 20;
+
+/// A range of addresses that belongs to one end of a stream.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    start: usize,
+    len: usize,
+    /// Everything below this offset is open or was.
+    opened: AtomicUsize,
+    /// Everything below this offset is closed for good.
+    trimmed: AtomicU64,
+}
+
+impl Reservation {
+    /// Reserves `len` bytes. `len` is a multiple of the block size.
+    pub(crate) fn new(len: usize, block: BlockSize) -> Result<Reservation, Errno> {
+        let align = block.bytes();
+        Ok(Reservation {
+            start: map::reserve(len, align)?,
+            len,
+            opened: AtomicUsize::new(0),
+            trimmed: AtomicU64::new(0),
+        })
+    }
+
+    #[inline]
+    pub(crate) fn start(&self) -> usize {
+        self.start
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, address: usize) -> bool {
+        address.wrapping_sub(self.start) < self.len
+    }
+
+    /// Opens the whole range at once, or, where the system would count every byte of it as memory (overcommit 2), as
+    /// much as `open_ahead` asks for.
+    pub(crate) fn open_all(&self) -> Result<(), Errno> {
+        // SAFETY: the range is ours.
+        if unsafe { map::open(self.start, self.len) }.is_ok() {
+            self.opened.store(self.len, Release);
+            return Ok(());
+        }
+        self.open_ahead(0)
+    }
+
+    /// Sees to it that the range is open for a good way beyond `offset`.
+    #[inline]
+    pub(crate) fn open_ahead(&self, offset: usize) -> Result<(), Errno> {
+        let opened = self.opened.load(Acquire);
+        let wanted = (offset + OPEN_STEP / 2).min(self.len);
+        if wanted <= opened {
+            return Ok(());
+        }
+        let until = (wanted + OPEN_STEP / 2).min(self.len);
+        // SAFETY: the range is ours.
+        unsafe { map::open(self.start + opened, until - opened)? };
+        self.opened.store(until, Release);
+        Ok(())
+    }
+
+    /// Whether `offset` lies ahead of what has been opened.
+    pub(crate) fn is_closed_ahead(&self, offset: usize) -> bool {
+        offset >= self.opened.load(Acquire)
+    }
+
+    /// Closes what lies below `offset` for good, in large pieces, so that page tables stay bounded however long the
+    /// stream. Cheap when there is nothing to do.
+    ///
+    /// # Safety
+    /// Nothing below `offset` is in use: blocks there have moved on.
+    #[inline]
+    pub(crate) unsafe fn trim(&self, offset: u64) {
+        let trimmed = self.trimmed.load(Relaxed);
+        let until = offset.min(self.len as u64) / TRIM * TRIM;
+        if until > trimmed {
+            // SAFETY: inside our range; the caller says nothing there is in use.
+            if unsafe { map::close(self.start + trimmed as usize, (until - trimmed) as usize) }.is_ok() {
+                self.trimmed.store(until, Relaxed);
+            }
+        }
+    }
+
+    /// Gives the addresses back.
+    ///
+    /// # Safety
+    /// Nothing refers to them, and this is the last use of the reservation.
+    pub(crate) unsafe fn unmap(&self, block: BlockSize) {
+        // SAFETY: the caller's contract. An error would mean a wrong range, which `new` excludes.
+        let _ = unsafe { map::unmap(self.start, self.len, block.bytes()) };
+    }
+}

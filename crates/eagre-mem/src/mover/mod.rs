@@ -1,0 +1,120 @@
+//! How a block changes its address.
+//!
+//! # Safety
+//! A move takes the pages at one address of ours to another. The rules that make it sound are the caller's: both
+//! ranges belong to one stream (or its pool), nobody reads or writes the source while it moves, and nothing is behind
+//! the destination.
+
+use crate::sys::{Errno, map, uffd::Uffd};
+use std::fmt;
+use std::str::FromStr;
+
+/// How a block changes its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Mover {
+    /// `UFFDIO_MOVE` (kernel 6.8): the page-table entries change hands, mappings do not.
+    Move,
+    /// `mremap`: older kernels; mappings change hands.
+    Remap,
+    /// Blocks stay where they are, and bytes are copied where one address range must span two of them.
+    Copy,
+}
+
+impl fmt::Display for Mover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Mover::Move => "move",
+            Mover::Remap => "remap",
+            Mover::Copy => "copy",
+        })
+    }
+}
+
+impl FromStr for Mover {
+    type Err = ();
+    fn from_str(name: &str) -> Result<Mover, ()> {
+        match name {
+            "move" => Ok(Mover::Move),
+            "remap" => Ok(Mover::Remap),
+            "copy" => Ok(Mover::Copy),
+            _ => Err(()),
+        }
+    }
+}
+
+/// What a stream's own address range needs before a block can move into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Prepare {
+    /// The range is closed ahead of the window, and opened block by block: a touch ahead finds no page table, so the
+    /// huge page that arrives stays whole.
+    Open,
+    /// The range is open all over, and a touch leaves an empty page table: dropping it keeps the huge page whole.
+    DropTables,
+}
+
+/// A mover ready for use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Engine {
+    /// See [`Mover::Move`].
+    Move(&'static Uffd, Prepare),
+    /// See [`Mover::Remap`].
+    Remap,
+    /// See [`Mover::Copy`].
+    Copy,
+}
+
+impl Engine {
+    /// Which mover this is.
+    pub(crate) fn mover(self) -> Mover {
+        match self {
+            Engine::Move(..) => Mover::Move,
+            Engine::Remap => Mover::Remap,
+            Engine::Copy => Mover::Copy,
+        }
+    }
+
+    /// Moves a block into a stream's reservation.
+    ///
+    /// # Errors
+    /// `EBUSY` if a page of it is pinned for I/O or was shared by a fork: the block stays where it is.
+    ///
+    /// # Safety
+    /// See the module; `to` lies in a reservation registered with this engine's descriptor.
+    #[inline]
+    pub(crate) unsafe fn into_range(self, from: usize, to: usize, len: usize) -> Result<(), Errno> {
+        // SAFETY: the caller owns both ranges, and nothing is behind `to`.
+        unsafe {
+            match self {
+                Engine::Move(uffd, prepare) => {
+                    match prepare {
+                        Prepare::Open => map::open(to, len)?,
+                        Prepare::DropTables if len >= crate::units::HUGE_PAGE => map::discard(to, len)?,
+                        Prepare::DropTables => {}
+                    }
+                    uffd.move_pages(from, to, len)
+                }
+                Engine::Remap => map::remap(from, to, len),
+                Engine::Copy => Err(Errno::NOSYS),
+            }
+        }
+    }
+
+    /// Moves a block back to its place in the pool.
+    ///
+    /// # Errors
+    /// As for [`Engine::into_range`].
+    ///
+    /// # Safety
+    /// See the module; `to` is a place of a pool made for this engine.
+    pub(crate) unsafe fn into_pool(self, from: usize, to: usize, len: usize) -> Result<(), Errno> {
+        // SAFETY: the caller owns both ranges; a pool is open, and an empty place in it has no page tables.
+        unsafe {
+            match self {
+                Engine::Move(uffd, _) => uffd.move_pages(from, to, len),
+                Engine::Remap => map::remap(from, to, len),
+                Engine::Copy => Err(Errno::NOSYS),
+            }
+        }
+    }
+}

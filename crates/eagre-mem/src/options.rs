@@ -1,0 +1,113 @@
+//! What the environment may say: one table.
+
+use crate::mover::Mover;
+use crate::trap::Trap;
+use std::time::Duration;
+
+/// One environment variable.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Its name.
+    pub name: &'static str,
+    /// What it may be.
+    pub values: &'static str,
+    /// What holds without it.
+    pub default: &'static str,
+    /// What it does.
+    pub doc: &'static str,
+}
+
+/// Every environment variable Eagre reads.
+pub const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "EAGRE_TRAP",
+        values: "pager, signal, off",
+        default: "the first that works, in this order",
+        doc: "how a touch of a stream pointer is noticed",
+    },
+    Setting {
+        name: "EAGRE_MOVER",
+        values: "move, remap, copy",
+        default: "the first that works, in this order",
+        doc: "how a block changes its address",
+    },
+    Setting {
+        name: "EAGRE_POOL",
+        values: "a number of bytes; K, M, G or T may follow",
+        default: "half of the memory this process may use",
+        doc: "the most memory that streams hold together",
+    },
+    Setting {
+        name: "EAGRE_WAIT_REPORT",
+        values: "a number of seconds",
+        default: "never",
+        doc: "after how long a wait of one end for the other is reported on standard error",
+    },
+];
+
+fn read<T>(name: &str, parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, String> {
+    let Some(value) = std::env::var_os(name) else { return Ok(None) };
+    let text = value.to_string_lossy();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let values = SETTINGS.iter().find(|setting| setting.name == name).map_or("", |setting| setting.values);
+    parse(&text).map(Some).ok_or_else(|| format!("{name}={text}: not a value it takes; set one of: {values}"))
+}
+
+/// The trap the environment asks for.
+pub(crate) fn trap() -> Result<Option<Trap>, String> {
+    read("EAGRE_TRAP", |text| text.parse().ok())
+}
+
+/// The mover the environment asks for.
+pub(crate) fn mover() -> Result<Option<Mover>, String> {
+    read("EAGRE_MOVER", |text| text.parse().ok())
+}
+
+/// The pool budget the environment asks for, in bytes. A value that cannot be read is reported by `check`.
+pub(crate) fn pool_bytes() -> Option<u64> {
+    read("EAGRE_POOL", parse_bytes).ok().flatten()
+}
+
+/// After how long a wait is reported.
+pub(crate) fn wait_report() -> Option<Duration> {
+    read("EAGRE_WAIT_REPORT", |text| text.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok())).ok().flatten()
+}
+
+/// Reports the first setting that cannot be read, in one line.
+pub(crate) fn check() -> Result<(), String> {
+    trap()?;
+    mover()?;
+    read("EAGRE_POOL", parse_bytes)?;
+    read("EAGRE_WAIT_REPORT", |text| text.parse::<f64>().ok().filter(|s| *s >= 0.0))?;
+    Ok(())
+}
+
+fn parse_bytes(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" | "B" => 0,
+        "K" | "KIB" => 10,
+        "M" | "MIB" => 20,
+        "G" | "GIB" => 30,
+        "T" | "TIB" => 40,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_with_and_without_units() {
+        for (text, bytes) in [("0", 0), ("512", 512), ("4K", 4096), ("3m", 3 << 20), ("2GiB", 2 << 30)] {
+            assert_eq!(parse_bytes(text), Some(bytes), "{text}");
+        }
+        for text in ["", "x", "4 K", "-1", "9999999999999T", "1E"] {
+            assert_eq!(parse_bytes(text), None, "{text}");
+        }
+    }
+}

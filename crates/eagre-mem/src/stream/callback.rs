@@ -1,0 +1,181 @@
+//! Streams whose other end is a callback: a user's own kind of stream.
+//!
+//! The callback runs on a helper thread, never in a handler, so it may do whatever it likes: allocate, lock, wait. The
+//! thread uses the explicit interface; the user's end is as usual. A source asked for only on demand is stream A of the
+//! Vortex paper: the reader's touch of a new block is what calls the callback.
+
+use super::error::{OpenError, StreamError};
+use super::pipe::Builder;
+use super::reader::Reader;
+use super::writer::Writer;
+use crate::trap::End;
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering::*;
+use std::thread::JoinHandle;
+
+/// Where the bytes of a stream come from.
+pub trait Source: Send + 'static {
+    /// Puts the bytes of the stream that start at `offset` into `block`, as many as it likes but at least one.
+    /// 0 means that the stream ends here.
+    ///
+    /// # Errors
+    /// Fails the stream: the reader gets the error's message.
+    fn fill(&mut self, offset: u64, block: &mut [u8]) -> io::Result<usize>;
+}
+
+impl<F: FnMut(u64, &mut [u8]) -> io::Result<usize> + Send + 'static> Source for F {
+    fn fill(&mut self, offset: u64, block: &mut [u8]) -> io::Result<usize> {
+        self(offset, block)
+    }
+}
+
+/// Where the bytes of a stream go.
+pub trait Sink: Send + 'static {
+    /// Takes the bytes of the stream that start at `offset`: all of them.
+    ///
+    /// # Errors
+    /// Fails the stream: the writer gets the error's message.
+    fn empty(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// The stream has ended at `length` bytes.
+    ///
+    /// # Errors
+    /// [`SinkWriter::finish`] returns it.
+    fn finish(&mut self, length: u64) -> io::Result<()> {
+        let _ = length;
+        Ok(())
+    }
+}
+
+impl<F: FnMut(u64, &[u8]) -> io::Result<()> + Send + 'static> Sink for F {
+    fn empty(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self(offset, bytes)
+    }
+}
+
+fn helper<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>, OpenError> {
+    let spawned = std::thread::Builder::new().name("eagre-callback".into()).spawn(run);
+    spawned.map_err(|error| OpenError::Resources(format!("no thread for the callback: {error}")))
+}
+
+impl Builder {
+    /// Opens a stream that `source` fills, and returns its reading end.
+    ///
+    /// # Errors
+    /// As [`Builder::open`], or if no thread can be started.
+    pub fn source(self, source: impl Source) -> Result<Reader, OpenError> {
+        let on_demand = self.on_demand;
+        let (writer, reader) = self.open()?.split();
+        helper(move || pump_in(writer, source, on_demand))?;
+        Ok(reader)
+    }
+
+    /// Opens a stream that `sink` empties, and returns its writing end.
+    ///
+    /// # Errors
+    /// As [`Builder::open`], or if no thread can be started.
+    pub fn sink(self, sink: impl Sink) -> Result<SinkWriter, OpenError> {
+        let (writer, reader) = self.open()?.split();
+        let helper = helper(move || pump_out(reader, sink))?;
+        Ok(SinkWriter { writer, helper: Some(helper) })
+    }
+}
+
+/// What a callback that panicked is said to have said.
+fn guarded<T>(call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| Err(io::Error::other("the callback panicked")))
+}
+
+fn pump_in(mut writer: Writer, mut source: impl Source, on_demand: bool) {
+    loop {
+        let offset = writer.position();
+        if on_demand && !wait_for_demand(&writer, offset) {
+            return;
+        }
+        // A failure of the stream is the reader's doing, who knows it; there is nobody here to tell.
+        let Ok(room) = writer.reserve(0) else { return };
+        match guarded(|| source.fill(offset, room)) {
+            Ok(0) => return drop(writer.finish()),
+            Ok(bytes) if bytes <= room.len() => writer.commit(bytes),
+            Ok(_) => return writer.fail("the callback says it filled more than there was room for"),
+            Err(error) => return writer.fail(&error.to_string()),
+        }
+    }
+}
+
+/// Waits until the reader has asked for the block at `offset`. False if the stream has failed.
+fn wait_for_demand(writer: &Writer, offset: u64) -> bool {
+    let core = writer.core();
+    let block = core.config.block.block_of(offset);
+    let failed = || core.status.failure().is_some();
+    while core.demand.load(SeqCst) <= block && !failed() {
+        core.side(End::Writer).gate.wait(None, || core.demand.load(SeqCst) > block || failed());
+    }
+    !failed()
+}
+
+fn pump_out(mut reader: Reader, mut sink: impl Sink) -> io::Result<()> {
+    loop {
+        let offset = reader.position();
+        let bytes = reader.fill(0)?;
+        let len = bytes.len();
+        let called = match len {
+            0 => return guarded(|| sink.finish(offset)),
+            _ => guarded(|| sink.empty(offset, bytes)),
+        };
+        if let Err(error) = called {
+            reader.fail(&error.to_string());
+            return Err(error);
+        }
+        reader.consume(len);
+    }
+}
+
+/// The writing end of a stream that a [`Sink`] empties. All of [`Writer`] is there; finishing waits for the sink.
+#[derive(Debug)]
+pub struct SinkWriter {
+    writer: Writer,
+    helper: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl SinkWriter {
+    /// Ends the stream at the position and waits until the sink has taken all of it.
+    ///
+    /// # Errors
+    /// The stream's failure, or the sink's.
+    pub fn finish(mut self) -> io::Result<()> {
+        let finished = self.writer.finish();
+        self.join(finished)
+    }
+
+    /// Ends the stream at `length` bytes, for a writer on a pointer, and waits until the sink has taken all of it.
+    ///
+    /// # Errors
+    /// The stream's failure, or the sink's.
+    pub fn finish_at(mut self, length: u64) -> io::Result<()> {
+        let finished = self.writer.finish_at(length);
+        self.join(finished)
+    }
+
+    fn join(&mut self, finished: Result<(), StreamError>) -> io::Result<()> {
+        let panicked = || Err(io::Error::other("the helper thread panicked"));
+        let emptied = self.helper.take().map_or(Ok(()), |helper| helper.join().unwrap_or_else(|_| panicked()));
+        // The stream's error carries the sink's message; the sink's own error has its kind.
+        emptied.and(finished.map_err(io::Error::from))
+    }
+}
+
+impl Deref for SinkWriter {
+    type Target = Writer;
+    fn deref(&self) -> &Writer {
+        &self.writer
+    }
+}
+
+impl DerefMut for SinkWriter {
+    fn deref_mut(&mut self) -> &mut Writer {
+        &mut self.writer
+    }
+}

@@ -1,0 +1,67 @@
+//! Watching and cancelling a stream from outside.
+
+use super::core::Core;
+use super::error::{ErrorKind, StreamError};
+use super::stats::Stats;
+use crate::mover::Mover;
+use crate::trap::{Context, End, Trap};
+use crate::units::BlockSize;
+use std::fmt;
+use std::sync::Arc;
+
+/// A handle to a stream that belongs to neither end. Cloning it gives another one; it does not keep the stream open.
+#[derive(Clone)]
+pub struct Control(pub(crate) Arc<Core>);
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Control").field("name", &self.name()).field("stats", &self.stats()).finish()
+    }
+}
+
+impl Control {
+    /// Fails the stream: both ends get [`ErrorKind::Cancelled`] from their next call, or the one they wait in.
+    pub fn cancel(&self) {
+        self.0.fail((ErrorKind::Cancelled, End::Writer).into());
+    }
+
+    /// What the stream has done so far. Still there when both ends are gone.
+    pub fn stats(&self) -> Stats {
+        self.0.stats()
+    }
+
+    /// Why the stream failed, if it did.
+    pub fn failure(&self) -> Option<StreamError> {
+        Some(self.0.status.error(self.0.status.failure()?, self.name()))
+    }
+
+    /// The stream's name.
+    pub fn name(&self) -> &str {
+        &self.0.config.name
+    }
+
+    /// The trap in force.
+    pub fn trap(&self) -> Trap {
+        match self.0.context {
+            #[cfg(all(target_os = "linux", not(miri)))]
+            Context::Pager(_) => Trap::Pager,
+            Context::Signal(_) => Trap::Signal,
+            Context::Off => Trap::Off,
+        }
+    }
+
+    /// The mover in force.
+    pub fn mover(&self) -> Mover {
+        self.0.engine.mover()
+    }
+
+    /// The size of a block.
+    pub fn block_size(&self) -> BlockSize {
+        self.0.config.block
+    }
+
+    /// How many bytes the stream can carry.
+    pub fn capacity(&self) -> u64 {
+        self.0.config.block.start_of(self.0.config.capacity) - 1
+    }
+}

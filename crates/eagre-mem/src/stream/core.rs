@@ -1,0 +1,531 @@
+//! A stream's shared half: where its blocks are, and the one step that brings a block to an end.
+//!
+//! # Where blocks are
+//! A stream circulates at most `K = N + L + M + 1` physical blocks. Block number `i` of the stream lives in slot
+//! `i mod K`: the slot's address is where its memory is right now, in the pool, in the writer's range or in the
+//! reader's. Whoever the protocol says holds block `i` owns the slot: the writer until it publishes `i`, then the
+//! reader until it releases `i`, then the writer again, as block `i + K`. So a slot needs no lock, a block travels from
+//! the reader's range straight to the writer's next address, and each end pays one move a block:
+//!
+//! ```text
+//!   pool ──first use──▶ writer's range ──published──▶ reader's range ──released──┐
+//!                            ▲                                                   │
+//!                            └───────────────── block i + K ─────────────────────┘
+//! ```
+//!
+//! A pointer end needs the block at its own address. An explicit end takes it where it is, unless that is inside the
+//! other end's range, where a stray touch could still reach it. Between two explicit ends nothing moves at all.
+//!
+//! # Safety
+//! The slots are the only way to memory here. A slot is read and written by the end that holds its block and by
+//! nobody else, which the protocol's counters order (`SeqCst` stores and loads).
+
+use super::error::{ErrorKind, Failure, Status};
+use super::flow::SharedFlow;
+use super::gate::{Claim, Gate};
+use super::protocol::{Touch, Windows};
+use super::stats::Counters;
+use crate::memory::pool::Blocks;
+use crate::memory::reservation::Reservation;
+use crate::mover::Engine;
+use crate::sys::{Errno, futex};
+use crate::trap::registry::{Place, Target};
+use crate::trap::{Context, End};
+use crate::units::BlockSize;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What a pointer end gets after its stream has failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnFailure {
+    /// Throw-away pages: zeros to read, and what is written is lost. The code on the pointer runs to its end, and its
+    /// scope returns the error.
+    #[default]
+    Drain,
+    /// A touch is an error: SIGBUS or SIGSEGV in user code, `EFAULT` from a system call.
+    Poison,
+}
+
+/// What a stream was opened with.
+#[derive(Debug)]
+pub(crate) struct Config {
+    pub(crate) name: Box<str>,
+    pub(crate) block: BlockSize,
+    pub(crate) windows: Windows,
+    /// Blocks of address space.
+    pub(crate) capacity: u64,
+    /// The length announced at open.
+    pub(crate) length: Option<u64>,
+    pub(crate) recycle: bool,
+    pub(crate) sparse: bool,
+    pub(crate) on_failure: OnFailure,
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// The two address ranges of a stream with pointers.
+#[derive(Debug)]
+pub(crate) struct Ranges {
+    pub(crate) of: [Reservation; 2],
+}
+
+/// Where a stream's ranges stand in the registry.
+pub(crate) struct Registered {
+    pub(crate) places: [Place; 2],
+    /// What the registry points to.
+    pub(crate) _targets: Box<[Target; 2]>,
+}
+
+/// One end's side of the shared half.
+#[derive(Default)]
+#[repr(align(128))]
+pub(crate) struct Side {
+    pub(crate) gate: Gate,
+    pub(crate) claim: Claim,
+    /// Pager: one past the furthest block a thread is parked for, or 0.
+    pub(crate) parked: AtomicU64,
+    /// One past the block this end waits for, or 0; for reports.
+    pub(crate) waits_for: AtomicU64,
+    /// Since when, in nanoseconds.
+    pub(crate) waits_since: AtomicU64,
+    /// The chunks drained last, one past their block numbers.
+    pub(crate) drained: [AtomicU64; 2],
+    /// Where the explicit interface stands, in bytes.
+    pub(crate) position: AtomicU64,
+    pub(crate) counters: Counters,
+    /// Handles to this end are gone.
+    pub(crate) gone: AtomicBool,
+}
+
+/// The shared half of a stream.
+pub(crate) struct Core {
+    pub(crate) config: Config,
+    pub(crate) flow: SharedFlow,
+    /// The final length in bytes, or `u64::MAX`.
+    pub(crate) length: AtomicU64,
+    pub(crate) sides: [Side; 2],
+    slots: Box<[AtomicUsize]>,
+    ids: Box<[AtomicU32]>,
+    pub(crate) ranges: Option<Ranges>,
+    pub(crate) engine: Engine,
+    pub(crate) context: Context,
+    pub(crate) pool: Arc<Blocks>,
+    committed: AtomicBool,
+    pub(crate) status: Status,
+    pub(crate) one_handle: AtomicBool,
+    /// A callback that fills on demand: one past the furthest block the reader has waited for.
+    pub(crate) demand: AtomicU64,
+    /// Handles and taken blocks alive.
+    pub(crate) users: AtomicU32,
+    pub(crate) registered: Mutex<Option<Registered>>,
+    /// A touch outside the window has been reported.
+    pub(crate) reported: AtomicBool,
+}
+
+/// One touch, with all that the step must know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Touching {
+    pub(crate) end: End,
+    pub(crate) block: u64,
+    /// The block must be at the end's own address.
+    pub(crate) own: bool,
+    /// A block the writer takes must read as zero, this one too.
+    pub(crate) zero: bool,
+    /// This is the pager: it looks at both ends by itself and need not be rung.
+    pub(crate) pager: bool,
+}
+
+impl Touching {
+    /// A touch through the explicit interface.
+    pub(crate) fn explicit(end: End, block: u64) -> Touching {
+        Touching { end, block, own: false, zero: false, pager: false }
+    }
+}
+
+/// How a step ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The block is there.
+    Ready,
+    /// The other end must move on first.
+    Wait,
+    /// The block is pinned by I/O.
+    Busy,
+    /// Outside of the window: a programming error.
+    Behind,
+    /// The stream cannot go on.
+    Fail(ErrorKind, i32),
+}
+
+impl From<Errno> for Step {
+    fn from(errno: Errno) -> Step {
+        const EBUSY: i32 = 16;
+        const ENOMEM: i32 = 12;
+        match errno.0 {
+            EBUSY => Step::Busy,
+            ENOMEM => Step::Fail(ErrorKind::OutOfBlocks, ENOMEM),
+            other => Step::Fail(ErrorKind::System, other),
+        }
+    }
+}
+
+/// `length` while it is not known.
+pub(crate) const UNKNOWN: u64 = u64::MAX;
+/// How long a reader waits for a pinned block while the writer goes on.
+const PINNED: Duration = Duration::from_secs(10);
+/// How long it waits if the writer waits as well.
+const PINNED_AND_STUCK: Duration = Duration::from_millis(250);
+
+impl Core {
+    pub(crate) fn new(
+        config: Config,
+        ranges: Option<Ranges>,
+        engine: Engine,
+        context: Context,
+        pool: Arc<Blocks>,
+    ) -> Core {
+        let count = config.windows.blocks() as usize;
+        Core {
+            flow: SharedFlow::new(config.windows),
+            length: AtomicU64::new(UNKNOWN),
+            sides: Default::default(),
+            slots: (0..count).map(|_| AtomicUsize::new(0)).collect(),
+            ids: (0..count).map(|_| AtomicU32::new(0)).collect(),
+            ranges,
+            engine,
+            context,
+            pool,
+            committed: AtomicBool::new(false),
+            status: Status::default(),
+            one_handle: AtomicBool::new(true),
+            demand: AtomicU64::new(0),
+            users: AtomicU32::new(0),
+            registered: Mutex::new(None),
+            reported: AtomicBool::new(false),
+            config,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn side(&self, end: End) -> &Side {
+        &self.sides[end as usize]
+    }
+
+    #[inline]
+    fn slot(&self, block: u64) -> usize {
+        (block % self.slots.len() as u64) as usize
+    }
+
+    /// Where the memory of `block` is. Meaningful to the end that holds it.
+    #[inline]
+    pub(crate) fn address(&self, block: u64) -> usize {
+        self.slots[self.slot(block)].load(Relaxed)
+    }
+
+    /// The address of `block` in the range of `end`.
+    #[inline]
+    pub(crate) fn own_address(&self, end: End, block: u64) -> Option<usize> {
+        let start = self.ranges.as_ref()?.of[end as usize].start();
+        Some(start + self.config.block.start_of(block) as usize)
+    }
+
+    /// One attempt to bring a block into an end's window. Never waits; safe in handlers.
+    pub(crate) fn step(&self, touching: Touching) -> Step {
+        let Touching { end, block, .. } = touching;
+        if block >= self.config.capacity {
+            let kind = if end == End::Writer { ErrorKind::CapacityExceeded } else { ErrorKind::PastEnd };
+            return Step::Fail(kind, 0);
+        }
+        loop {
+            let (touch, news) = match end {
+                End::Writer => self.flow.writer_touches(block),
+                End::Reader => self.flow.reader_touches(block),
+            };
+            if news {
+                self.notify(end.peer(), touching.pager);
+            }
+            let brought = match touch {
+                Touch::Ready => return self.place(touching, block).err().unwrap_or(Step::Ready),
+                Touch::Wait => return Step::Wait,
+                Touch::Behind => return Step::Behind,
+                Touch::PastEnd => return Step::Fail(ErrorKind::PastEnd, 0),
+                Touch::Take(next) if end == End::Writer => self.bring_to_writer(touching, next),
+                Touch::Take(next) => self.bring_to_reader(touching, next),
+            };
+            if let Err(step) = brought {
+                return step;
+            }
+        }
+    }
+
+    fn bring_to_writer(&self, touching: Touching, next: u64) -> Result<(), Step> {
+        let slot = self.slot(next);
+        let recycled = self.slots[slot].load(Relaxed) != 0;
+        if !recycled {
+            self.take_from_pool(slot)?;
+        } else if !self.config.recycle {
+            self.replace_by_fresh(slot)?;
+        }
+        match self.place(touching, next) {
+            // Pinned where the reader left it: it stays there until its range goes, and another takes its turn.
+            Err(Step::Busy) => {
+                self.pool.give_empty(self.ids[slot].load(Relaxed));
+                self.side(End::Writer).counters.substituted();
+                self.slots[slot].store(0, Relaxed);
+                self.take_from_pool(slot)?;
+                self.place(touching, next)?;
+            }
+            other => other?,
+        }
+        let skipped = next < touching.block || touching.zero || self.config.sparse;
+        if skipped && recycled && self.config.recycle {
+            // SAFETY: the writer holds the block, and nobody touches it before it is recorded as taken.
+            unsafe { self.memory(next, 0).write_bytes(0, self.config.block.bytes()) };
+        }
+        self.flow.writer_took();
+        self.side(End::Writer).counters.block();
+        self.trim(End::Writer, self.flow.load().seen);
+        Ok(())
+    }
+
+    fn bring_to_reader(&self, touching: Touching, next: u64) -> Result<(), Step> {
+        match self.place(touching, next) {
+            // Pinned, but the writer has said that all is written: its bytes will not change any more.
+            Err(Step::Busy) if self.flow.load().end.is_some() => {
+                let slot = self.slot(next);
+                let from = self.slots[slot].load(Relaxed);
+                self.pool.give_empty(self.ids[slot].load(Relaxed));
+                self.take_from_pool(slot)?;
+                // SAFETY: the reader holds the block; both addresses are whole blocks, and the pool's is new.
+                unsafe {
+                    let from = ptr::with_exposed_provenance::<u8>(from);
+                    self.memory(next, 0).copy_from_nonoverlapping(from, self.config.block.bytes());
+                }
+                self.side(End::Reader).counters.substituted();
+                self.place(touching, next)?;
+            }
+            other => other?,
+        }
+        self.flow.reader_took();
+        self.side(End::Reader).counters.block();
+        self.trim(End::Reader, self.flow.load().taken.saturating_sub(self.slots.len() as u64));
+        Ok(())
+    }
+
+    /// Sees to it that `block` is where `touching` needs it.
+    #[inline]
+    fn place(&self, touching: Touching, block: u64) -> Result<(), Step> {
+        let Some(ranges) = &self.ranges else { return Ok(()) };
+        let slot = &self.slots[self.slot(block)];
+        let from = slot.load(Relaxed);
+        let range = &ranges.of[touching.end as usize];
+        let offset = self.config.block.start_of(block) as usize;
+        let to = range.start() + offset;
+        if from == to || !(touching.own || ranges.of[touching.end.peer() as usize].contains(from)) {
+            return Ok(());
+        }
+        if matches!(self.context, Context::Signal(_) | Context::Off) {
+            // These open block by block as part of the move.
+        } else {
+            range.open_ahead(offset)?;
+        }
+        // SAFETY: the end holds the block (the protocol says so), so nobody uses it; `to` is its own address for it,
+        // where nothing is yet.
+        unsafe { self.engine.into_range(from, to, self.config.block.bytes())? };
+        slot.store(to, Relaxed);
+        self.side(touching.end).counters.moved();
+        Ok(())
+    }
+
+    /// Frees the page tables of what an end has left behind for good.
+    #[inline]
+    fn trim(&self, end: End, blocks: u64) {
+        if let Some(ranges) = &self.ranges {
+            // SAFETY: the writer's blocks below `seen` have moved to the reader; the reader's below `taken - K` have
+            // moved to the writer. Whatever is left there is a pinned block that was given up.
+            unsafe { ranges.of[end as usize].trim(self.config.block.start_of(blocks)) };
+        }
+    }
+
+    fn take_from_pool(&self, slot: usize) -> Result<(), Step> {
+        if !self.committed.load(Relaxed) {
+            if !self.pool.commit(self.slots.len() as u32) {
+                return Err(Step::Fail(ErrorKind::OutOfBlocks, 0));
+            }
+            self.committed.store(true, Relaxed);
+        }
+        let taken = self.pool.take()?;
+        self.ids[slot].store(taken.id, Relaxed);
+        self.slots[slot].store(taken.address, Relaxed);
+        Ok(())
+    }
+
+    /// Stream B: the memory goes back to the system, and new zeroed memory comes.
+    fn replace_by_fresh(&self, slot: usize) -> Result<(), Step> {
+        let id = self.ids[slot].load(Relaxed);
+        let (from, place) = (self.slots[slot].load(Relaxed), self.pool.place(id));
+        if from != place {
+            // SAFETY: the writer holds the block, and its place in the pool is empty while it is out.
+            unsafe { self.engine.into_pool(from, place, self.config.block.bytes())? };
+            self.slots[slot].store(place, Relaxed);
+        }
+        Ok(self.pool.refresh(id)?)
+    }
+
+    /// Moves a slot's block back into the pool.
+    fn send_home(&self, slot: usize) {
+        let address = self.slots[slot].swap(0, Relaxed);
+        if address == 0 {
+            return;
+        }
+        let id = self.ids[slot].load(Relaxed);
+        let place = self.pool.place(id);
+        // SAFETY: the block is the caller's, and its place in the pool is empty while it is out.
+        let home =
+            address == place || unsafe { self.engine.into_pool(address, place, self.config.block.bytes()) }.is_ok();
+        if home { self.pool.give(id) } else { self.pool.give_empty(id) }
+    }
+
+    /// Gives every block back. Nobody uses the stream any more.
+    pub(crate) fn send_all_home(&self) {
+        // Last in, first out: the first block is the first to be taken again, and neighbours stay neighbours.
+        for slot in (0..self.slots.len()).rev() {
+            self.send_home(slot);
+        }
+        if self.committed.swap(false, Relaxed) {
+            self.pool.uncommit(self.slots.len() as u32);
+        }
+    }
+
+    /// How many blocks the stream holds.
+    pub(crate) fn held(&self) -> u64 {
+        self.slots.iter().filter(|slot| slot.load(Relaxed) != 0).count() as u64
+    }
+
+    /// A pointer into a block, wherever it is.
+    ///
+    /// # Safety
+    /// The caller's end holds the block; `offset` is less than the block size.
+    #[inline]
+    pub(crate) unsafe fn memory(&self, block: u64, offset: usize) -> *mut u8 {
+        ptr::with_exposed_provenance_mut(self.address(block) + offset)
+    }
+
+    /// Tells an end that something has changed for it.
+    #[inline]
+    pub(crate) fn notify(&self, end: End, from_pager: bool) {
+        if self.side(end).gate.notify() && !from_pager {
+            self.context.ring();
+        }
+    }
+
+    /// Fails the stream, if it has not failed already, and wakes everybody. Safe in handlers.
+    pub(crate) fn fail(&self, failure: Failure) {
+        if self.status.set(failure) {
+            self.wake_all();
+        }
+    }
+
+    pub(crate) fn wake_all(&self) {
+        for end in End::BOTH {
+            self.notify(end, false);
+        }
+    }
+
+    /// Whether a touch of this end could go on now. Cheap; called in a spin loop.
+    #[inline]
+    fn could_go_on(&self, end: End) -> bool {
+        let flow = self.flow.load();
+        match end {
+            End::Writer => flow.taken - flow.released.min(flow.taken) < self.flow.windows().blocks(),
+            End::Reader => flow.seen < flow.published || flow.end.is_some(),
+        }
+    }
+
+    /// Brings a block into an end's window, waiting for the other end as long as it takes. Safe in handlers.
+    ///
+    /// # Errors
+    /// The stream's failure.
+    pub(crate) fn bring(&self, touching: Touching) -> Result<(), Failure> {
+        let mut started = 0;
+        loop {
+            if let Some(failure) = self.status.failure() {
+                self.done_waiting(touching.end, started);
+                return Err(failure);
+            }
+            let step = self.step(touching);
+            if step != Step::Ready && started == 0 {
+                started = futex::now();
+            }
+            match step {
+                Step::Ready => {
+                    self.done_waiting(touching.end, started);
+                    return Ok(());
+                }
+                Step::Wait => self.wait(touching, started),
+                Step::Busy => self.nap(touching.end, started),
+                Step::Behind => return Err((ErrorKind::TooLarge, touching.end).into()),
+                // To the explicit interface the end of the stream is no failure.
+                Step::Fail(ErrorKind::PastEnd, _) if !touching.own => {
+                    self.done_waiting(touching.end, started);
+                    return Err((ErrorKind::PastEnd, touching.end).into());
+                }
+                Step::Fail(kind, errno) => self.fail(Failure { kind, errno, by: touching.end }),
+            }
+        }
+    }
+
+    fn wait(&self, touching: Touching, started: u64) {
+        let end = touching.end;
+        if self.one_handle.load(Relaxed) {
+            return self.fail((ErrorKind::Deadlock, end).into());
+        }
+        self.announce_wait(touching, started);
+        let limit = match self.config.timeout {
+            Some(timeout) => match timeout.checked_sub(Duration::from_nanos(futex::now() - started)) {
+                None => return self.fail((ErrorKind::TimedOut, end).into()),
+                left => left,
+            },
+            None => None,
+        };
+        self.side(end).gate.wait(limit, || self.could_go_on(end) || self.status.failure().is_some());
+    }
+
+    /// Records that an end waits, for reports and for callbacks that work on demand.
+    pub(crate) fn announce_wait(&self, touching: Touching, started: u64) {
+        let side = self.side(touching.end);
+        side.waits_since.store(started, Relaxed);
+        side.waits_for.store(touching.block + 1, Relaxed);
+        if touching.end == End::Reader && self.demand.fetch_max(touching.block + 1, SeqCst) <= touching.block {
+            self.notify(End::Writer, touching.pager);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn done_waiting(&self, end: End, started: u64) {
+        if started != 0 {
+            let side = self.side(end);
+            side.waits_for.store(0, Relaxed);
+            side.counters.waited(futex::now().saturating_sub(started));
+        }
+    }
+
+    /// Waits for a pinned block to be let go.
+    fn nap(&self, end: End, started: u64) {
+        if self.pinned_for_good(end, started) {
+            return self.fail((ErrorKind::Pinned, end).into());
+        }
+        let nobody = AtomicU32::new(0);
+        futex::wait(&nobody, 0, Some(Duration::from_micros(500)));
+    }
+
+    /// Whether a pinned block is not worth waiting for any longer. If the writer waits too, it may be the one that
+    /// pins it, and nothing would ever change.
+    pub(crate) fn pinned_for_good(&self, end: End, started: u64) -> bool {
+        let waited = Duration::from_nanos(futex::now().saturating_sub(started));
+        let stuck = end == End::Writer || self.side(End::Writer).gate.is_waiting();
+        waited >= if stuck { PINNED_AND_STUCK } else { PINNED }
+    }
+}

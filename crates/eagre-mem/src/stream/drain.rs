@@ -1,0 +1,80 @@
+//! What a pointer gets after its stream has failed: throw-away pages, or poison.
+//!
+//! The code on the pointer knows nothing of the failure. Draining lets it run to its end against memory that costs
+//! nothing: chunks of zero pages, of which an end keeps the last two (an instruction may straddle them) and gives up
+//! older ones. They do not come from the pool, which may be the very thing that ran out.
+
+use super::core::Core;
+use crate::mover::{Engine, Prepare};
+use crate::sys::{Errno, map};
+use crate::trap::End;
+use std::sync::atomic::Ordering::*;
+
+impl Core {
+    /// Puts throw-away memory behind `address`, which lies in the range of `end`.
+    pub(crate) fn drain(&self, end: End, address: usize) -> Result<(), Errno> {
+        let Some(ranges) = &self.ranges else { return Err(Errno::NOSYS) };
+        let start = ranges.of[end as usize].start();
+        let chunk = self.config.block.block_of((address - start) as u64);
+        if self.holds(end, chunk) {
+            return Ok(());
+        }
+        self.put_zeros(self.chunk_start(start, chunk))?;
+        let [last, before] = &self.side(end).drained;
+        let previous = last.swap(chunk + 1, SeqCst);
+        if previous == chunk + 1 {
+            return Ok(());
+        }
+        let oldest = before.swap(previous, SeqCst);
+        if oldest != 0 && oldest != chunk + 1 && oldest != previous && !self.holds(end, oldest - 1) {
+            self.give_up(self.chunk_start(start, oldest - 1))?;
+        }
+        Ok(())
+    }
+
+    fn chunk_start(&self, start: usize, chunk: u64) -> usize {
+        start + self.config.block.start_of(chunk) as usize
+    }
+
+    /// Whether a real block of the stream is at its address in this end's range.
+    fn holds(&self, end: End, block: u64) -> bool {
+        Some(self.address(block)) == self.own_address(end, block)
+    }
+
+    fn put_zeros(&self, start: usize) -> Result<(), Errno> {
+        let len = self.config.block.bytes();
+        // SAFETY: a block of our own range that holds nothing of the stream.
+        unsafe {
+            match self.engine {
+                Engine::Move(uffd, prepare) => {
+                    if prepare == Prepare::Open {
+                        map::open(start, len)?;
+                    }
+                    uffd.zero(start, len)
+                }
+                Engine::Remap => map::open_fresh(start, len),
+                Engine::Copy => Err(Errno::NOSYS),
+            }
+        }
+    }
+
+    fn give_up(&self, start: usize) -> Result<(), Errno> {
+        let len = self.config.block.bytes();
+        // SAFETY: a block of our own range with throw-away pages; a touch of it drains it anew.
+        unsafe {
+            match self.engine {
+                Engine::Remap => map::close(start, len),
+                _ => map::discard(start, len),
+            }
+        }
+    }
+
+    /// Makes the page at `address` an error to touch. Pager only: there a waiting system call gets `EFAULT`.
+    pub(crate) fn poison(&self, address: usize) {
+        let Engine::Move(uffd, _) = self.engine else { return };
+        let page = address & !(crate::units::PAGE - 1);
+        // SAFETY: a page of our own range that holds nothing of the stream, or the touch would not have stopped.
+        let _ = unsafe { uffd.poison(page, crate::units::PAGE) };
+        uffd.wake(page, crate::units::PAGE);
+    }
+}

@@ -1,0 +1,259 @@
+//! What can go wrong with a stream, each with its cure.
+
+use crate::sys::Errno;
+use crate::trap::End;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::sync::{Mutex, PoisonError};
+
+/// Why a stream failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The writer said so, with a message, or its callback did.
+    WriterFailed = 1,
+    /// The writer was dropped before it finished.
+    WriterGone,
+    /// The reader was dropped, or its callback failed, before the end.
+    ReaderGone,
+    /// `Control::cancel` was called.
+    Cancelled,
+    /// One end waited for the other longer than the stream's time limit.
+    TimedOut,
+    /// Both ends belong to one handle, and one of them would wait for the other for ever.
+    Deadlock,
+    /// The reader touched bytes after the end of the stream.
+    PastEnd,
+    /// The writer went past the stream's capacity.
+    CapacityExceeded,
+    /// The pool's budget, or the machine's memory, is used up.
+    OutOfBlocks,
+    /// A block the reader needs is pinned by I/O that does not end (O_DIRECT, io_uring, RDMA on a stream pointer).
+    Pinned,
+    /// This stream has no pointers: its trap is `off`.
+    NoPointer,
+    /// A length that contradicts what was published or announced.
+    InvalidLength,
+    /// More contiguous bytes than the window holds.
+    TooLarge,
+    /// The other interface of this end is in use: blocks taken are still out.
+    Busy,
+    /// The operating system refused something.
+    System,
+}
+
+const KINDS: [ErrorKind; 15] = {
+    use ErrorKind::*;
+    [
+        WriterFailed,
+        WriterGone,
+        ReaderGone,
+        Cancelled,
+        TimedOut,
+        Deadlock,
+        PastEnd,
+        CapacityExceeded,
+        OutOfBlocks,
+        Pinned,
+        NoPointer,
+        InvalidLength,
+        TooLarge,
+        Busy,
+        System,
+    ]
+};
+
+impl ErrorKind {
+    fn why_and_cure(self) -> (&'static str, &'static str) {
+        use ErrorKind::*;
+        match self {
+            WriterFailed => ("the writer failed", "see the writer's message"),
+            WriterGone => ("the writer was dropped before it finished", "call finish when all is written"),
+            ReaderGone => ("the reader is gone", "read to the end, or treat this as the reader's wish to stop"),
+            Cancelled => ("cancelled", "none needed"),
+            TimedOut => ("one end waited too long for the other", "raise the time limit, or ask for a wait report"),
+            Deadlock => {
+                ("one handle owns both ends and would wait for itself", "split the pipe, or read before writing more")
+            }
+            PastEnd => ("read past the end of the stream", "stop at the length, or at the zero byte that follows it"),
+            CapacityExceeded => ("more written than the stream's capacity", "open it with a larger capacity"),
+            OutOfBlocks => ("no memory block left in the pool", "raise EAGRE_POOL, or use fewer streams or windows"),
+            Pinned => ("a block is pinned by I/O", "give O_DIRECT, io_uring and the like a buffer of their own"),
+            NoPointer => ("this stream has no pointers", "use reserve/commit and fill/consume, or another EAGRE_TRAP"),
+            InvalidLength => ("the length contradicts what is written", "pass the number of bytes written"),
+            TooLarge => ("more contiguous bytes than the window holds", "ask for less, or open with a wider window"),
+            Busy => ("blocks taken from this end are still out", "complete or release them first"),
+            System => ("the operating system refused", "see its message"),
+        }
+    }
+}
+
+/// Why, in a few words that need no allocation.
+pub(crate) fn brief(kind: ErrorKind) -> &'static str {
+    kind.why_and_cure().0
+}
+
+/// A stream failed, or could not do what was asked of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamError {
+    kind: ErrorKind,
+    stream: Box<str>,
+    detail: Option<Box<str>>,
+}
+
+impl StreamError {
+    pub(crate) fn new(kind: ErrorKind, stream: &str, detail: Option<String>) -> StreamError {
+        StreamError { kind, stream: stream.into(), detail: detail.map(String::into_boxed_str) }
+    }
+
+    /// What happened.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The writer's message, or the operating system's.
+    pub fn detail(&self) -> Option<&str> {
+        self.detail.as_deref()
+    }
+}
+
+impl fmt::Display for StreamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (why, cure) = self.kind.why_and_cure();
+        write!(f, "stream {}: {why}", self.stream)?;
+        if let Some(detail) = &self.detail {
+            write!(f, ": {detail}")?;
+        }
+        write!(f, "; {cure}")
+    }
+}
+
+impl std::error::Error for StreamError {}
+
+impl From<StreamError> for std::io::Error {
+    fn from(error: StreamError) -> Self {
+        use std::io::ErrorKind as Io;
+        let kind = match error.kind {
+            ErrorKind::WriterGone => Io::UnexpectedEof,
+            ErrorKind::ReaderGone => Io::BrokenPipe,
+            ErrorKind::TimedOut => Io::TimedOut,
+            ErrorKind::OutOfBlocks => Io::OutOfMemory,
+            ErrorKind::CapacityExceeded => Io::FileTooLarge,
+            ErrorKind::Deadlock => Io::Deadlock,
+            ErrorKind::InvalidLength | ErrorKind::TooLarge => Io::InvalidInput,
+            ErrorKind::NoPointer => Io::Unsupported,
+            _ => Io::Other,
+        };
+        std::io::Error::new(kind, error)
+    }
+}
+
+/// Why a stream could not be opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// A setting is out of range, or the environment holds a value that cannot be read.
+    Setting(String),
+    /// The trap and mover asked for do not work together, or not here.
+    Unavailable(String),
+    /// The address space, the table of streams, or memory is used up.
+    Resources(String),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (OpenError::Setting(text) | OpenError::Unavailable(text) | OpenError::Resources(text)) = self;
+        write!(f, "cannot open a stream: {text}")
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl From<OpenError> for std::io::Error {
+    fn from(error: OpenError) -> Self {
+        let kind = match error {
+            OpenError::Setting(_) => std::io::ErrorKind::InvalidInput,
+            OpenError::Unavailable(_) => std::io::ErrorKind::Unsupported,
+            OpenError::Resources(_) => std::io::ErrorKind::OutOfMemory,
+        };
+        std::io::Error::new(kind, error)
+    }
+}
+
+/// What a failure looks like from inside a handler: a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) kind: ErrorKind,
+    /// The operating system's error, or 0.
+    pub(crate) errno: i32,
+    /// The end that saw it first.
+    pub(crate) by: End,
+}
+
+impl From<(ErrorKind, End)> for Failure {
+    fn from((kind, by): (ErrorKind, End)) -> Self {
+        Failure { kind, errno: 0, by }
+    }
+}
+
+/// The first failure of a stream, set once, read by anyone.
+#[derive(Debug, Default)]
+pub(crate) struct Status {
+    /// 0 while all is well.
+    word: AtomicU64,
+    /// What the one who failed the stream had to say. Never touched by handlers.
+    message: Mutex<Option<String>>,
+}
+
+impl Status {
+    #[inline]
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        let word = self.word.load(SeqCst);
+        if word == 0 {
+            return None;
+        }
+        let kind = KINDS[(word & 0xFF) as usize - 1];
+        let by = if word & 0x100 == 0 { End::Writer } else { End::Reader };
+        Some(Failure { kind, errno: (word >> 32) as i32, by })
+    }
+
+    /// Records a failure unless there is one already. Returns whether this was the first.
+    pub(crate) fn set(&self, failure: Failure) -> bool {
+        let word = failure.kind as u64 | (failure.by as u64) << 8 | (failure.errno as u64) << 32;
+        self.word.compare_exchange(0, word, SeqCst, SeqCst).is_ok()
+    }
+
+    /// Records a failure with a message.
+    pub(crate) fn set_with(&self, failure: Failure, message: String) -> bool {
+        let mut slot = self.message.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = self.set(failure);
+        if first {
+            *slot = Some(message);
+        }
+        first
+    }
+
+    /// The failure in words.
+    pub(crate) fn error(&self, failure: Failure, stream: &str) -> StreamError {
+        let message = self.message.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let system = || (failure.errno != 0).then(|| Errno(failure.errno).to_string());
+        StreamError::new(failure.kind, stream, message.or_else(system))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_survives_its_word() {
+        for (index, kind) in KINDS.into_iter().enumerate() {
+            assert_eq!(kind as usize, index + 1);
+            let status = Status::default();
+            let failure = Failure { kind, errno: 16, by: End::Reader };
+            assert!(status.set(failure));
+            assert!(!status.set((ErrorKind::Cancelled, End::Writer).into()));
+            assert_eq!(status.failure(), Some(failure));
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! A stream answers for its addresses: what happens when a pointer is touched.
+//!
+//! Code here runs in signal handlers and in the pager, by the rules at the top of `crate::trap`.
+
+use super::core::{Core, OnFailure, Step, Touching};
+use super::error::{ErrorKind, Failure};
+use crate::sys::futex;
+use crate::trap::{Answer, Context, End, Resolve};
+use std::sync::atomic::Ordering::*;
+use std::time::Duration;
+
+impl Core {
+    fn block_at(&self, end: End, address: usize) -> u64 {
+        let start = self.ranges.as_ref().map_or(0, |ranges| ranges.of[end as usize].start());
+        self.config.block.block_of(address.wrapping_sub(start) as u64)
+    }
+
+    fn pointer_touch(&self, end: End, block: u64, pager: bool) -> Touching {
+        Touching { end, block, own: true, zero: false, pager }
+    }
+
+    /// What a touch of a failed stream gets, in the faulting thread.
+    fn touch_after_failure(&self, end: End, address: usize, failure: Failure) -> Answer {
+        if self.config.on_failure == OnFailure::Drain && self.drain(end, address).is_ok() {
+            return Answer::Resolved;
+        }
+        self.report_poison(end, failure);
+        Answer::Fatal
+    }
+
+    /// Whether the touch of an address whose trap is the pager, that became a signal all the same, can be mended.
+    fn touch_beside_the_pager(&self, end: End, address: usize) -> Answer {
+        let Some(ranges) = &self.ranges else { return Answer::Fatal };
+        let range = &ranges.of[end as usize];
+        let offset = address - range.start();
+        if range.is_closed_ahead(offset) && range.open_ahead(offset).is_ok() {
+            // A jump beyond what was opened (overcommit 2): now it is a fault for the pager.
+            return Answer::Resolved;
+        }
+        match self.status.failure() {
+            Some(failure) => self.report_poison(end, failure),
+            None => self.report_outside(end, address),
+        }
+        Answer::Fatal
+    }
+
+    /// Parks the threads that wait for `block`, if it is still not to be had.
+    fn park(&self, touching: Touching, address: Option<usize>) -> Answer {
+        let side = self.side(touching.end);
+        if side.parked.fetch_max(touching.block + 1, SeqCst) == 0 {
+            self.announce_wait(touching, futex::now());
+        }
+        side.gate.park();
+        // Announced: whoever changes anything from here on rings. What changed before is seen by looking again.
+        self.attempt(touching, address)
+    }
+
+    /// One attempt for parked threads; keeps them parked if it fails.
+    fn attempt(&self, touching: Touching, address: Option<usize>) -> Answer {
+        let side = self.side(touching.end);
+        if self.status.failure().is_some() {
+            return self.unpark(touching.end, address);
+        }
+        let since = side.waits_since.load(Relaxed);
+        match self.step(touching) {
+            Step::Ready => self.unpark(touching.end, address),
+            Step::Wait if self.one_handle.load(Relaxed) => self.fail_parked(touching, ErrorKind::Deadlock, 0, address),
+            Step::Wait => match self.config.timeout {
+                Some(timeout) if Duration::from_nanos(futex::now().saturating_sub(since)) >= timeout => {
+                    self.fail_parked(touching, ErrorKind::TimedOut, 0, address)
+                }
+                Some(_) => self.stay(touching.end, Answer::ParkedBriefly),
+                None => self.stay(touching.end, Answer::Parked),
+            },
+            Step::Busy if self.pinned_for_good(touching.end, since) => {
+                self.fail_parked(touching, ErrorKind::Pinned, 0, address)
+            }
+            Step::Busy => self.stay(touching.end, Answer::ParkedBriefly),
+            Step::Behind => {
+                // Another thread of this end went far ahead while this one slept.
+                self.unpark(touching.end, address)
+            }
+            Step::Fail(kind, errno) => self.fail_parked(touching, kind, errno, address),
+        }
+    }
+
+    fn stay(&self, end: End, answer: Answer) -> Answer {
+        self.side(end).gate.park();
+        answer
+    }
+
+    fn fail_parked(&self, touching: Touching, kind: ErrorKind, errno: i32, address: Option<usize>) -> Answer {
+        self.fail(Failure { kind, errno, by: touching.end });
+        self.unpark(touching.end, address)
+    }
+
+    /// Wakes the parked threads of an end: their instructions run again, or come back with their own addresses.
+    fn unpark(&self, end: End, address: Option<usize>) -> Answer {
+        let side = self.side(end);
+        if side.parked.swap(0, SeqCst) != 0 {
+            self.done_waiting(end, side.waits_since.load(Relaxed));
+        }
+        if let (Some(failure), Some(address)) = (self.status.failure(), address) {
+            return self.resolve_failed(end, address, failure);
+        }
+        if let (Some(uffd), Some(ranges)) = (self.context.uffd(), &self.ranges) {
+            let range = &ranges.of[end as usize];
+            uffd.wake(range.start(), range.len());
+        }
+        Answer::Resolved
+    }
+
+    /// What a touch of a failed stream gets, from the pager.
+    fn resolve_failed(&self, end: End, address: usize, failure: Failure) -> Answer {
+        if self.config.on_failure == OnFailure::Drain && self.drain(end, address).is_ok() {
+            if let Some(uffd) = self.context.uffd() {
+                uffd.wake(address & !(crate::units::PAGE - 1), crate::units::PAGE);
+            }
+            return Answer::Resolved;
+        }
+        self.report_poison(end, failure);
+        self.poison(address);
+        Answer::Fatal
+    }
+}
+
+// SAFETY: `touch` and the pager's functions reach `step`, `bring`, `fail`, `drain` and the reports: atomics, futex and
+// memory system calls, and lines built on the stack. Nothing there allocates or takes a mutex.
+unsafe impl Resolve for Core {
+    fn touch(&self, end: End, address: usize) -> Answer {
+        if !matches!(self.context, Context::Signal(_)) {
+            return self.touch_beside_the_pager(end, address);
+        }
+        let side = self.side(end);
+        side.counters.fault();
+        let block = self.block_at(end, address);
+        let _claimed = side.claim.take();
+        match self.bring(self.pointer_touch(end, block, false)) {
+            Ok(()) => Answer::Resolved,
+            Err(failure) => match self.status.failure() {
+                Some(first) => self.touch_after_failure(end, address, first),
+                // Only a touch outside the window is an error without being a failure of the stream.
+                None => {
+                    debug_assert_eq!(failure.kind, ErrorKind::TooLarge);
+                    self.report_outside(end, address);
+                    Answer::Fatal
+                }
+            },
+        }
+    }
+
+    fn touch_from_pager(&self, end: End, address: usize) -> Answer {
+        self.side(end).counters.fault();
+        if let Some(failure) = self.status.failure() {
+            return self.resolve_failed(end, address, failure);
+        }
+        let touching = self.pointer_touch(end, self.block_at(end, address), true);
+        match self.step(touching) {
+            Step::Ready => {
+                if let Some(uffd) = self.context.uffd() {
+                    uffd.wake(address & !(crate::units::PAGE - 1), crate::units::PAGE);
+                }
+                Answer::Resolved
+            }
+            Step::Behind => {
+                self.report_outside(end, address);
+                self.poison(address);
+                Answer::Fatal
+            }
+            _ => self.park(touching, Some(address)),
+        }
+    }
+
+    fn retry_from_pager(&self, end: End) -> Option<Answer> {
+        let parked = self.side(end).parked.load(SeqCst);
+        let block = parked.checked_sub(1)?;
+        Some(self.attempt(self.pointer_touch(end, block, true), None))
+    }
+}

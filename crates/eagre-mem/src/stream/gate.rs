@@ -1,0 +1,152 @@
+//! Where one end waits for the other, and who may bring a block in.
+//!
+//! A waiter announces itself, looks once more, and sleeps. A notifier changes the protocol's counters, then looks for
+//! announcements. All four accesses are sequentially consistent, so at least one of the two sees the other: no wake-up
+//! is lost, and a notifier that sees nobody makes no system call.
+
+use crate::sys::futex;
+use std::sync::atomic::{AtomicU32, Ordering::*};
+use std::time::Duration;
+
+/// A thread sleeps on the word.
+const SLEEPER: u32 = 1;
+/// The pager has parked a thread.
+const PARKED: u32 = 2;
+
+/// How often a waiter looks again before it sleeps. A block takes some ten microseconds to fill; sleeping and waking
+/// cost about as much, so it pays to look that long.
+const SPINS: u32 = 1200;
+
+/// The place where one end waits.
+#[repr(align(64))]
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    /// Changes with every notification.
+    turn: AtomicU32,
+    waiting: AtomicU32,
+}
+
+impl Gate {
+    /// Waits until `ready` holds or about `limit` has passed. `ready` is called many times and must be cheap.
+    pub(crate) fn wait(&self, limit: Option<Duration>, mut ready: impl FnMut() -> bool) {
+        for _ in 0..if cfg!(miri) { 2 } else { SPINS } {
+            if ready() {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        let turn = self.turn.load(SeqCst);
+        self.waiting.fetch_or(SLEEPER, SeqCst);
+        if !ready() {
+            futex::wait(&self.turn, turn, limit);
+        }
+    }
+
+    /// Announces that the pager has parked a thread. The pager looks once more afterwards.
+    pub(crate) fn park(&self) {
+        self.waiting.fetch_or(PARKED, SeqCst);
+    }
+
+    /// Whether somebody waits here, or did a moment ago.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.waiting.load(SeqCst) != 0
+    }
+
+    /// Tells who waits that something has changed. Returns whether the pager must be rung.
+    #[inline]
+    #[must_use]
+    pub(crate) fn notify(&self) -> bool {
+        if self.waiting.load(SeqCst) == 0 {
+            return false;
+        }
+        self.turn.fetch_add(1, SeqCst);
+        let waiting = self.waiting.swap(0, SeqCst);
+        if waiting & SLEEPER != 0 {
+            futex::wake(&self.turn);
+        }
+        waiting & PARKED != 0
+    }
+}
+
+/// The right to bring a block into one end's range: several threads may touch the same absent block at once.
+///
+/// Held only between the first and the last step of one touch, by code that does nothing else.
+#[derive(Debug, Default)]
+pub(crate) struct Claim(AtomicU32);
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+const CONTENDED: u32 = 2;
+
+impl Claim {
+    /// Waits for the right and takes it.
+    #[inline]
+    pub(crate) fn take(&self) -> Claimed<'_> {
+        if self.0.compare_exchange(FREE, HELD, SeqCst, SeqCst).is_err() {
+            while self.0.swap(CONTENDED, SeqCst) != FREE {
+                futex::wait(&self.0, CONTENDED, None);
+            }
+        }
+        Claimed(self)
+    }
+}
+
+/// The right, given back on drop.
+pub(crate) struct Claimed<'c>(&'c Claim);
+
+impl Drop for Claimed<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.0.0.swap(FREE, SeqCst) == CONTENDED {
+            futex::wake(&self.0.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+
+    #[test]
+    fn no_wake_up_is_lost() {
+        let rounds = if cfg!(miri) { 30 } else { 20_000 };
+        let (there, back) = (Gate::default(), Gate::default());
+        let (ping, pong) = (AtomicU64::new(0), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for round in 1..=rounds {
+                    while ping.load(SeqCst) < round {
+                        there.wait(None, || ping.load(SeqCst) >= round);
+                    }
+                    pong.store(round, SeqCst);
+                    assert!(!back.notify());
+                }
+            });
+            for round in 1..=rounds {
+                ping.store(round, SeqCst);
+                assert!(!there.notify());
+                while pong.load(SeqCst) < round {
+                    back.wait(None, || pong.load(SeqCst) >= round);
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn one_holder_at_a_time() {
+        let claim = Claim::default();
+        let inside = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..if cfg!(miri) { 10 } else { 5_000 } {
+                        let _claimed = claim.take();
+                        assert_eq!(inside.fetch_add(1, SeqCst), 0);
+                        inside.fetch_sub(1, SeqCst);
+                    }
+                });
+            }
+        });
+    }
+}

@@ -1,0 +1,126 @@
+//! The life of a stream: from open to the moment its last user is gone.
+//!
+//! Ends, and blocks taken from them, are *users*. When the last one goes, the stream is shut: its ranges are withdrawn
+//! from the registry, its blocks go back to the pool, its addresses to the system. If a thread still sits in one of
+//! its faults (a raw pointer outlived both ends), the stream is retired instead: it stays a range of throw-away pages
+//! until the thread has left, and is shut at the next opening or closing of any stream.
+
+use super::core::{Core, Registered};
+use super::error::{ErrorKind, OpenError};
+use crate::trap::registry::{self, Target};
+use crate::trap::{End, Resolve};
+use std::sync::atomic::Ordering::*;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// All open streams, for reports. Slow paths only.
+static OPEN: Mutex<Vec<Weak<Core>>> = Mutex::new(Vec::new());
+/// Streams without users whose addresses are still in use.
+static RETIRED: Mutex<Vec<Arc<Core>>> = Mutex::new(Vec::new());
+
+/// Registers a stream that is about to be used.
+pub(crate) fn open(core: Arc<Core>) -> Result<Arc<Core>, OpenError> {
+    sweep();
+    if let Some(ranges) = &core.ranges {
+        let resolver = Arc::as_ptr(&core) as *const dyn Resolve;
+        let targets = Box::new(End::BOTH.map(|end| Target::new(resolver, end)));
+        let register = |end: End| {
+            let range = &ranges.of[end as usize];
+            // SAFETY: the targets live in the core beside the places, and the core lives until `shut` has withdrawn
+            // them and found them quiet.
+            unsafe { registry::register(range.start(), range.len(), &targets[end as usize]) }
+        };
+        let places = match (register(End::Writer), register(End::Reader)) {
+            (Some(writer), Some(reader)) => [writer, reader],
+            (first, second) => {
+                first.iter().chain(&second).for_each(registry::withdraw);
+                unmap(&core);
+                let most = registry::CAPACITY / 2;
+                return Err(OpenError::Resources(format!("{most} streams with pointers are open; close some first")));
+            }
+        };
+        *core.registered.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Registered { places, _targets: targets });
+    }
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    open.retain(|core| core.strong_count() > 0);
+    open.push(Arc::downgrade(&core));
+    Ok(core)
+}
+
+/// Calls `visit` with every stream that has users.
+pub(crate) fn for_each_open(mut visit: impl FnMut(&Core)) {
+    let open: Vec<_> = OPEN.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect();
+    open.iter().filter(|core| core.users.load(SeqCst) > 0).for_each(|core| visit(core));
+}
+
+/// A share in a stream's life.
+pub(crate) struct User(pub(crate) Arc<Core>);
+
+impl User {
+    pub(crate) fn of(core: &Arc<Core>) -> User {
+        core.users.fetch_add(1, SeqCst);
+        User(core.clone())
+    }
+}
+
+impl std::ops::Deref for User {
+    type Target = Core;
+    #[inline]
+    fn deref(&self) -> &Core {
+        &self.0
+    }
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        if self.0.users.fetch_sub(1, SeqCst) == 1 {
+            // Whoever is still parked in a fault gets throw-away pages from here on.
+            self.0.fail((ErrorKind::Cancelled, End::Writer).into());
+            if !shut(&self.0) {
+                RETIRED.lock().unwrap_or_else(PoisonError::into_inner).push(self.0.clone());
+            }
+            sweep();
+        }
+    }
+}
+
+/// Shuts the retired streams whose last thread has left.
+fn sweep() {
+    let mut retired = std::mem::take(&mut *RETIRED.lock().unwrap_or_else(PoisonError::into_inner));
+    retired.retain(|core| !shut(core));
+    RETIRED.lock().unwrap_or_else(PoisonError::into_inner).append(&mut retired);
+}
+
+/// Gives back all that a stream holds. False if a thread is inside one of its faults.
+fn shut(core: &Core) -> bool {
+    if End::BOTH.iter().any(|&end| core.side(end).parked.load(SeqCst) != 0) {
+        return false;
+    }
+    let mut registered = core.registered.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(Registered { places, .. }) = &*registered {
+        // Looked at before withdrawing: a touch that comes now must still find the stream and be drained.
+        if !places.iter().all(registry::is_quiet) {
+            return false;
+        }
+        places.iter().for_each(registry::withdraw);
+        // One may have slipped in between. It is not waiting for anyone: the stream has failed.
+        while !places.iter().all(registry::is_quiet) {
+            std::thread::yield_now();
+        }
+    }
+    *registered = None;
+    core.send_all_home();
+    unmap(core);
+    true
+}
+
+fn unmap(core: &Core) {
+    let Some(ranges) = &core.ranges else { return };
+    for range in &ranges.of {
+        // SAFETY: withdrawn, and no user is left; `shut` succeeds once.
+        unsafe { range.unmap(core.config.block) };
+        if let Some(uffd) = core.context.uffd() {
+            uffd.wake(range.start(), range.len());
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Streams: memory that flows from a writer to a reader.
+//!
+//! [`Pipe::builder`] opens one. Its ends can be used through plain pointers, whose page faults bring the right block to
+//! the right place, or through explicit calls, which need no faults.
+//!
+//! # Safety
+//! The unsafe code here reads and writes blocks that the [`protocol`] says belong to the end that does it.
+
+mod callback;
+mod control;
+pub(crate) mod core;
+mod drain;
+mod error;
+mod faults;
+mod flow;
+mod gate;
+mod life;
+mod pipe;
+mod pointer;
+mod protocol;
+mod reader;
+mod report;
+mod stats;
+mod writer;
+
+pub use self::callback::{Sink, SinkWriter, Source};
+pub use self::control::Control;
+pub use self::core::OnFailure;
+pub use self::error::{ErrorKind, OpenError, StreamError};
+pub use self::pipe::{Builder, Pipe};
+pub use self::reader::{ReadBlock, Reader};
+pub use self::report::{Wait, wait_report};
+pub use self::stats::{EndStats, Stats};
+pub use self::writer::{WriteBlock, Writer};

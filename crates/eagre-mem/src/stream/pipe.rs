@@ -1,0 +1,379 @@
+//! Opening a stream.
+
+use super::control::Control;
+use super::core::{Config, Core, OnFailure, Ranges};
+use super::error::OpenError;
+use super::life;
+use super::protocol::Windows;
+use super::reader::Reader;
+use super::writer::Writer;
+use crate::memory::pool::{self, Blocks, Pool};
+use crate::memory::reservation::Reservation;
+use crate::mover::{Engine, Mover};
+use crate::options;
+use crate::probe;
+use crate::trap::{Context, Trap};
+use crate::units::{BlockSize, Bytes};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::*};
+use std::time::Duration;
+
+/// The widest window, in blocks.
+const MOST: u32 = 60;
+/// The address space of a stream whose length nobody told, and the least that will do.
+const CAPACITY: u64 = 1 << 40;
+const LEAST_CAPACITY: u64 = 64 << 20;
+
+/// How a stream is to be; made by [`Pipe::builder`].
+///
+/// Without any call: blocks of 2 MiB, one block each of rewrite window, lookback and read-ahead (so at most four blocks
+/// of memory), 1 TiB of addresses, and the best trap and mover this machine has.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Builder {
+    name: Option<String>,
+    block: BlockSize,
+    windows: Windows,
+    capacity: Option<u64>,
+    length: Option<u64>,
+    trap: Option<Trap>,
+    mover: Option<Mover>,
+    pool: Option<Pool>,
+    recycle: bool,
+    sparse: bool,
+    on_failure: OnFailure,
+    timeout: Option<Duration>,
+    pub(crate) on_demand: bool,
+}
+
+impl Builder {
+    fn new() -> Builder {
+        Builder {
+            name: None,
+            block: BlockSize::DEFAULT,
+            windows: Windows { rewrite: 1, lookback: 1, read_ahead: 1 },
+            capacity: None,
+            length: None,
+            trap: None,
+            mover: None,
+            pool: None,
+            recycle: true,
+            sparse: false,
+            on_failure: OnFailure::Drain,
+            timeout: None,
+            on_demand: false,
+        }
+    }
+
+    /// A name for messages and reports. Default: `#` and a number.
+    pub fn name(mut self, name: &str) -> Builder {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// The unit that moves. The windows count in it, and so does the memory: N + L + M + 1 blocks at most.
+    pub fn block_size(mut self, block: BlockSize) -> Builder {
+        self.block = block;
+        self
+    }
+
+    /// L, the rewrite window: how many blocks behind its furthest write the writer may still touch. Default 1.
+    ///
+    /// Copying functions come back to where they started, so a writer on a pointer needs at least 1, and as many blocks
+    /// as its longest single `memcpy` spans. 0 is for the explicit interface, and for pointers that only ever store
+    /// aligned words in ascending order.
+    pub fn rewrite(mut self, blocks: u32) -> Builder {
+        self.windows.rewrite = blocks;
+        self
+    }
+
+    /// M, the lookback: how many blocks behind its furthest read the reader may still touch. Default 1.
+    ///
+    /// Searching and comparing functions read a border twice, so a reader on a pointer needs at least 1.
+    pub fn lookback(mut self, blocks: u32) -> Builder {
+        self.windows.lookback = blocks;
+        self
+    }
+
+    /// N, the read-ahead: how many finished blocks may wait between the ends. At least 1, the default.
+    pub fn read_ahead(mut self, blocks: u32) -> Builder {
+        self.windows.read_ahead = blocks;
+        self
+    }
+
+    /// The most bytes the stream can carry: its address space. Default 1 TiB, or what the system gives of it;
+    /// [`Pipe::capacity`] tells.
+    pub fn capacity(mut self, bytes: u64) -> Builder {
+        self.capacity = Some(bytes);
+        self
+    }
+
+    /// The length of the stream, if it is known beforehand: the reader can ask for it at once, and finishing with
+    /// another length is an error.
+    pub fn length(mut self, bytes: u64) -> Builder {
+        self.length = Some(bytes);
+        self
+    }
+
+    /// How touches are noticed. Default: `EAGRE_TRAP`, or the best that works here.
+    pub fn trap(mut self, trap: Trap) -> Builder {
+        self.trap = Some(trap);
+        self
+    }
+
+    /// How blocks change their address. Default: `EAGRE_MOVER`, or the best that works with the trap.
+    pub fn mover(mut self, mover: Mover) -> Builder {
+        self.mover = Some(mover);
+        self
+    }
+
+    /// Where the memory comes from. Default: a pool shared by all streams of the same kind in this process.
+    pub fn pool(mut self, pool: &Pool) -> Builder {
+        self.pool = Some(pool.clone());
+        self
+    }
+
+    /// Whether blocks circulate (the default). Without, every block is new memory from the system, given back behind
+    /// the reader: stream B of the Vortex paper, the slow way that everything else is compared with.
+    pub fn recycle(mut self, recycle: bool) -> Builder {
+        self.recycle = recycle;
+        self
+    }
+
+    /// Whether the writer may skip bytes *inside* a block and have them read as zero (default: no).
+    ///
+    /// Whole blocks the writer skips are zero in any case. In a block it touches, bytes it leaves out are zero only in a
+    /// sparse stream, which zeroes every block before the writer gets it and is slower for it; otherwise they hold what
+    /// this same stream carried there before.
+    pub fn sparse(mut self, sparse: bool) -> Builder {
+        self.sparse = sparse;
+        self
+    }
+
+    /// What a pointer gets after the stream has failed.
+    pub fn on_failure(mut self, what: OnFailure) -> Builder {
+        self.on_failure = what;
+        self
+    }
+
+    /// The longest time one end may wait for the other. Default: for ever.
+    pub fn timeout(mut self, limit: Duration) -> Builder {
+        self.timeout = Some(limit);
+        self
+    }
+
+    /// For [`Builder::source`]: the callback is asked only for blocks the reader has touched (stream A of the Vortex
+    /// paper), not ahead.
+    pub fn on_demand(mut self, on_demand: bool) -> Builder {
+        self.on_demand = on_demand;
+        self
+    }
+
+    fn check(&self) -> Result<(), OpenError> {
+        let wrong = |text: String| Err(OpenError::Setting(text));
+        options::check().map_err(OpenError::Setting)?;
+        let windows = [
+            ("rewrite", self.windows.rewrite, 0),
+            ("lookback", self.windows.lookback, 0),
+            ("read_ahead", self.windows.read_ahead, 1),
+        ];
+        for (name, value, least) in windows {
+            if value < least || value > MOST {
+                return wrong(format!("{name} is {value} blocks: it must be {least} to {MOST}"));
+            }
+        }
+        if let Some(pool) = &self.pool
+            && pool.block_size() != self.block
+        {
+            return wrong(format!("the pool has blocks of {}, the stream of {}", pool.block_size(), self.block));
+        }
+        if let (Some(length), Some(capacity)) = (self.length, self.capacity)
+            && length > capacity
+        {
+            return wrong(format!("the length {} is more than the capacity {}", Bytes(length), Bytes(capacity)));
+        }
+        if self.length.or(self.capacity).is_some_and(|bytes| bytes > 1 << 46) {
+            return wrong("more than 64 TiB of addresses; open with less".into());
+        }
+        Ok(())
+    }
+
+    /// The blocks of address space wanted, and the least that will do.
+    fn blocks(&self) -> (u64, u64) {
+        // One more block than bytes: a zero byte follows the last one.
+        let blocks = |bytes: u64| self.block.block_of(bytes) + 1;
+        match (self.capacity, self.length) {
+            (Some(exactly), _) | (None, Some(exactly)) => (blocks(exactly), blocks(exactly)),
+            (None, None) => (blocks(CAPACITY), blocks(LEAST_CAPACITY)),
+        }
+    }
+
+    /// Two ranges, halving what was asked for until the system gives it.
+    fn reserve(&self, context: Context) -> Result<(Ranges, u64), OpenError> {
+        let (mut blocks, least) = self.blocks();
+        loop {
+            let reserved = self.reserve_exactly(context, blocks);
+            match reserved {
+                Ok(ranges) => return Ok((ranges, blocks)),
+                Err(_) if blocks / 2 >= least => blocks /= 2,
+                Err(error) => {
+                    let bytes = Bytes(2 * blocks * self.block.bytes() as u64);
+                    return Err(OpenError::Resources(format!(
+                        "no address space for {bytes}: {error}; raise `ulimit -v` or open with less capacity"
+                    )));
+                }
+            }
+        }
+    }
+
+    fn reserve_exactly(&self, context: Context, blocks: u64) -> Result<Ranges, crate::sys::Errno> {
+        // Two blocks more: a touch just past the capacity is still ours, and an error that can be told.
+        let len = (blocks + 2) as usize * self.block.bytes();
+        let writer = Reservation::new(len, self.block)?;
+        let reader = Reservation::new(len, self.block).inspect_err(|_| {
+            // SAFETY: just made, and nobody has seen it.
+            unsafe { writer.unmap(self.block) }
+        })?;
+        let ranges = Ranges { of: [writer, reader] };
+        let prepared = ranges.of.iter().try_for_each(|range| {
+            if let Some(uffd) = context.uffd() {
+                // SAFETY: our own range.
+                unsafe { uffd.register(range.start(), range.len())? };
+            }
+            if matches!(context, Context::Signal(_)) { Ok(()) } else { range.open_all() }
+        });
+        if prepared.is_err() {
+            for range in &ranges.of {
+                // SAFETY: just made, and nobody has seen them.
+                unsafe { range.unmap(self.block) };
+            }
+        }
+        prepared.map(|()| ranges)
+    }
+
+    /// Opens the stream.
+    ///
+    /// # Errors
+    /// Settings out of range, a trap or mover that does not work here, or no address space left; each with its cure.
+    pub fn open(self) -> Result<Pipe, OpenError> {
+        self.check()?;
+        let pair = probe::choose(self.trap, self.mover)?;
+        self.open_with(pair.trap, pair.mover)
+    }
+
+    /// Opens the stream with a pair that is known to work, or is being probed.
+    pub(crate) fn open_with(self, trap: Trap, mover: Mover) -> Result<Pipe, OpenError> {
+        static NUMBER: AtomicU32 = AtomicU32::new(1);
+        let (context, engine) = probe::engage(trap, mover).map_err(OpenError::Unavailable)?;
+        let uffd = match engine {
+            Engine::Move(uffd, _) => Some(uffd),
+            _ => None,
+        };
+        let no_memory =
+            |error| OpenError::Resources(format!("no address space for a pool: {error}; raise `ulimit -v`"));
+        let pool: Arc<Blocks> = match &self.pool {
+            Some(pool) if pool.0.serves(uffd) => pool.0.clone(),
+            Some(_) => return Err(OpenError::Setting("the pool was made for another trap or mover".into())),
+            None => pool::shared(self.block, uffd).map_err(no_memory)?,
+        };
+        let (ranges, capacity) = match engine {
+            Engine::Copy => (None, self.blocks().0),
+            _ => self.reserve(context).map(|(ranges, blocks)| (Some(ranges), blocks))?,
+        };
+        let number = NUMBER.fetch_add(1, Relaxed);
+        let config = Config {
+            name: self.name.unwrap_or_else(|| format!("#{number}")).into(),
+            block: self.block,
+            windows: self.windows,
+            capacity,
+            length: self.length,
+            recycle: self.recycle,
+            sparse: self.sparse,
+            on_failure: self.on_failure,
+            timeout: self.timeout,
+        };
+        let core = life::open(Arc::new(Core::new(config, ranges, engine, context, pool)))?;
+        super::report::start_watching();
+        Ok(Pipe { writer: Writer::new(&core), reader: Reader::new(&core) })
+    }
+}
+
+impl Pool {
+    /// A pool of its own for some streams: at most `budget` blocks of `block` bytes, for streams opened with the same
+    /// trap and mover (`None`: what they would get by default).
+    ///
+    /// # Errors
+    /// As [`Builder::open`].
+    pub fn new(block: BlockSize, budget: u32, trap: Option<Trap>, mover: Option<Mover>) -> Result<Pool, OpenError> {
+        let pair = probe::choose(trap, mover)?;
+        let (_, engine) = probe::engage(pair.trap, pair.mover).map_err(OpenError::Unavailable)?;
+        let uffd = match engine {
+            Engine::Move(uffd, _) => Some(uffd),
+            _ => None,
+        };
+        let blocks = Blocks::new(block, budget, uffd)
+            .map_err(|error| OpenError::Resources(format!("no address space for a pool: {error}")))?;
+        Ok(Pool(Arc::new(blocks)))
+    }
+}
+
+/// A stream whose two ends are still together.
+///
+/// While they are, one thread uses both, and a wait of one end for the other could never end: it fails the stream with
+/// [`ErrorKind::Deadlock`](super::ErrorKind::Deadlock). [`Pipe::split`] parts them.
+#[derive(Debug)]
+pub struct Pipe {
+    writer: Writer,
+    reader: Reader,
+}
+
+impl Pipe {
+    /// How the stream is to be.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    /// A stream with all defaults.
+    ///
+    /// # Errors
+    /// As [`Builder::open`].
+    pub fn open() -> Result<Pipe, OpenError> {
+        Builder::new().open()
+    }
+
+    /// The two ends, for two threads.
+    pub fn split(self) -> (Writer, Reader) {
+        self.writer.core().one_handle.store(false, SeqCst);
+        (self.writer, self.reader)
+    }
+
+    /// The writing end.
+    pub fn writer(&mut self) -> &mut Writer {
+        &mut self.writer
+    }
+
+    /// The reading end.
+    pub fn reader(&mut self) -> &mut Reader {
+        &mut self.reader
+    }
+
+    /// A handle to watch and cancel the stream from anywhere.
+    pub fn control(&self) -> Control {
+        self.writer.control()
+    }
+
+    /// The trap in force.
+    pub fn trap(&self) -> Trap {
+        self.writer.control().trap()
+    }
+
+    /// The mover in force.
+    pub fn mover(&self) -> Mover {
+        self.writer.control().mover()
+    }
+
+    /// How many bytes the stream can carry.
+    pub fn capacity(&self) -> u64 {
+        self.writer.control().capacity()
+    }
+}

@@ -1,0 +1,61 @@
+//! What both ends share of pointers: scopes, and making a stretch of blocks contiguous.
+
+use super::core::{Core, Touching};
+use super::error::{Failure, StreamError};
+use crate::trap::{Context, End};
+
+/// While a closure runs on a pointer.
+pub(crate) struct Scope<'c> {
+    core: &'c Core,
+    #[cfg(all(target_os = "linux", not(miri)))]
+    _unblocked: Option<crate::sys::signal::Unblocked>,
+}
+
+impl<'c> Scope<'c> {
+    /// Prepares this thread for faults.
+    pub(crate) fn enter(core: &'c Core) -> Result<Scope<'c>, StreamError> {
+        let scope = Scope {
+            core,
+            #[cfg(all(target_os = "linux", not(miri)))]
+            _unblocked: matches!(core.context, Context::Signal(_)).then(crate::sys::signal::Unblocked::new),
+        };
+        #[cfg(all(target_os = "linux", not(miri)))]
+        if !matches!(core.context, Context::Off) {
+            crate::trap::signal::ensure_installed().map_err(|errno| {
+                let detail = Some(errno.to_string());
+                StreamError::new(super::error::ErrorKind::System, &core.config.name, detail)
+            })?;
+        }
+        scope.check().map(|()| scope)
+    }
+
+    /// The stream's failure, if it failed while the closure ran.
+    pub(crate) fn leave(self) -> Result<(), StreamError> {
+        self.check()
+    }
+
+    fn check(&self) -> Result<(), StreamError> {
+        match self.core.status.failure() {
+            Some(failure) => Err(self.core.status.error(failure, &self.core.config.name)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Core {
+    /// Makes the memory of blocks `first` to `last`, which `end` holds, one contiguous stretch by moving them to the
+    /// end's own range. False if the stream has none, and they are not contiguous by luck.
+    pub(crate) fn make_contiguous(&self, end: End, first: u64, last: u64) -> Result<bool, Failure> {
+        let len = self.config.block.bytes();
+        if (first..last).all(|block| self.address(block) + len == self.address(block + 1)) {
+            return Ok(true);
+        }
+        if self.ranges.is_none() {
+            return Ok(false);
+        }
+        for block in first..=last {
+            self.bring(Touching { own: true, ..Touching::explicit(end, block) })?;
+        }
+        Ok(true)
+    }
+}

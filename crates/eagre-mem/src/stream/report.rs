@@ -1,0 +1,143 @@
+//! Reports: touches outside the window, poison, and who waits for whom.
+
+use super::core::Core;
+use super::error::Failure;
+use super::life;
+use crate::sys::futex;
+use crate::sys::report::Line;
+use crate::trap::End;
+use std::fmt;
+use std::sync::atomic::Ordering::*;
+use std::time::Duration;
+
+impl Core {
+    /// Says once, in one line, that a pointer was touched outside of its window, and what to do about it.
+    pub(crate) fn report_outside(&self, end: End, address: usize) {
+        if self.reported.swap(true, SeqCst) {
+            return;
+        }
+        let block = self.config.block.bytes() as u64;
+        let start = self.ranges.as_ref().map_or(0, |ranges| ranges.of[end as usize].start());
+        let flow = self.flow.load();
+        let windows = self.flow.windows();
+        let (next, behind, word, cure) = match end {
+            End::Writer => (
+                flow.taken,
+                windows.rewrite,
+                "write",
+                "; memcpy stores its first bytes last when a copy is longer than the window: copy with copy_in, or \
+                 widen the window with rewrite(L)",
+            ),
+            End::Reader => (
+                flow.seen,
+                windows.lookback,
+                "read",
+                "; functions that look back read again what they passed: widen the window with lookback(M)",
+            ),
+        };
+        let oldest = next.saturating_sub(u64::from(behind) + 1);
+        Line::new()
+            .text("stream ")
+            .text(&self.config.name)
+            .text(": ")
+            .text(word)
+            .text(" at offset ")
+            .number((address - start) as u64)
+            .text(": outside the window, bytes ")
+            .number(oldest * block)
+            .text(" to ")
+            .number(next * block)
+            .text(cure)
+            .send();
+    }
+
+    /// Says once why the next touch is fatal.
+    pub(crate) fn report_poison(&self, end: End, failure: Failure) {
+        if self.reported.swap(true, SeqCst) {
+            return;
+        }
+        let error = super::error::brief(failure.kind);
+        Line::new()
+            .text("stream ")
+            .text(&self.config.name)
+            .text(": ")
+            .text(if end == End::Writer { "written to" } else { "read" })
+            .text(" after it failed: ")
+            .text(error)
+            .text("; on_failure(Drain) lets the code on the pointer run to its end")
+            .send();
+    }
+}
+
+/// One end of one stream waiting for the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Wait {
+    /// The stream's name.
+    pub stream: String,
+    /// The end that waits.
+    pub waiting: End,
+    /// The block it wants.
+    pub block: u64,
+    /// For how long.
+    pub since: Duration,
+    /// Whether the other end waits too (for a pinned block, say), or its handle is gone.
+    pub other_waits: bool,
+}
+
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.waiting {
+            End::Writer => "to be released by the reader",
+            End::Reader => "to be published by the writer",
+        };
+        let both = if self.other_waits { "; the other end waits as well" } else { "" };
+        write!(
+            f,
+            "stream {}: the {} has waited {:.1} s for block {} {what}{both}",
+            self.stream,
+            self.waiting,
+            self.since.as_secs_f64(),
+            self.block,
+        )
+    }
+}
+
+/// Who waits for whom, in every open stream of this process.
+pub fn wait_report() -> Vec<Wait> {
+    let now = futex::now();
+    let mut waits = Vec::new();
+    life::for_each_open(|core| {
+        for end in End::BOTH {
+            let side = core.side(end);
+            let Some(block) = side.waits_for.load(Relaxed).checked_sub(1) else { continue };
+            waits.push(Wait {
+                stream: core.config.name.to_string(),
+                waiting: end,
+                // The writer waits for the block that must come back, the reader for the one it will read.
+                block: if end == End::Writer { block.saturating_sub(core.flow.windows().blocks()) } else { block },
+                since: Duration::from_nanos(now.saturating_sub(side.waits_since.load(Relaxed))),
+                other_waits: core.side(end.peer()).waits_for.load(Relaxed) != 0,
+            });
+        }
+    });
+    waits
+}
+
+/// Starts the thread that reports long waits, if `EAGRE_WAIT_REPORT` asks for one.
+pub(crate) fn start_watching() {
+    static WATCH: std::sync::Once = std::sync::Once::new();
+    let Some(limit) = crate::options::wait_report() else { return };
+    WATCH.call_once(|| {
+        let watch = move || {
+            loop {
+                std::thread::sleep(limit.max(Duration::from_millis(50)));
+                for wait in wait_report().into_iter().filter(|wait| wait.since >= limit) {
+                    eprintln!("eagre: {wait}");
+                }
+            }
+        };
+        // Without the thread there are no reports, which is no reason to refuse the stream.
+        let _ = std::thread::Builder::new().name("eagre-watch".into()).stack_size(256 << 10).spawn(watch);
+    });
+}

@@ -1,0 +1,355 @@
+//! The writing end.
+
+use super::control::Control;
+use super::core::{Core, Touching};
+use super::error::{ErrorKind, Failure, StreamError};
+use super::life::User;
+use super::pointer::Scope;
+use super::protocol::Completion;
+use crate::trap::End;
+use std::io;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::*;
+
+/// The writing end of a stream: a pointer, or explicit calls, or one after the other.
+///
+/// Finish it when all is written. Dropped before, the reader gets an error and not a short stream.
+pub struct Writer {
+    user: User,
+    completion: Option<Completion>,
+    /// Stands in for a stretch of the window that is not contiguous.
+    bounce: Vec<u8>,
+    /// How many bytes the last `reserve` gave, and whether they are in `bounce`.
+    reserved: usize,
+    bounced: bool,
+    finished: bool,
+}
+
+impl std::fmt::Debug for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer").field("stream", &self.user.config.name).field("position", &self.position()).finish()
+    }
+}
+
+impl Writer {
+    pub(crate) fn new(core: &Arc<Core>) -> Writer {
+        Writer {
+            user: User::of(core),
+            completion: None,
+            bounce: Vec::new(),
+            reserved: 0,
+            bounced: false,
+            finished: false,
+        }
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.user.0
+    }
+
+    fn error(&self, kind: ErrorKind) -> StreamError {
+        StreamError::new(kind, &self.user.config.name, None)
+    }
+
+    fn failed(&self, failure: Failure) -> StreamError {
+        self.user.status.error(failure, &self.user.config.name)
+    }
+
+    /// A handle to watch and cancel the stream.
+    pub fn control(&self) -> Control {
+        Control(self.user.0.clone())
+    }
+
+    /// The pointer to byte 0 of the stream. Writing through it produces the stream.
+    ///
+    /// Valid until this end is dropped. A write may touch the furthest block written so far, the `L` blocks before it,
+    /// and anything after it up to the capacity; a write further back ends the process with a message (the block has
+    /// been published). Prefer [`Writer::scope`], which also tells of failures.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoPointer`] if the stream's trap is `off`.
+    pub fn as_mut_ptr(&mut self) -> Result<NonNull<u8>, StreamError> {
+        let start = self.user.own_address(End::Writer, 0).ok_or_else(|| self.error(ErrorKind::NoPointer))?;
+        NonNull::new(ptr::with_exposed_provenance_mut(start)).ok_or_else(|| self.error(ErrorKind::NoPointer))
+    }
+
+    /// Runs `write` with the pointer to byte 0 of the stream.
+    ///
+    /// If the stream fails meanwhile, `write` runs on against throw-away pages and its value is dropped (see
+    /// [`OnFailure`](super::OnFailure)). Under the `signal` trap the fault signals are unblocked in this thread for as
+    /// long as it runs.
+    ///
+    /// # Errors
+    /// Why the stream failed.
+    pub fn scope<T>(&mut self, write: impl FnOnce(*mut u8) -> T) -> Result<T, StreamError> {
+        let pointer = self.as_mut_ptr()?;
+        let scope = Scope::enter(&self.user)?;
+        let value = write(pointer.as_ptr());
+        scope.leave().map(|()| value)
+    }
+
+    /// How many bytes have been committed, or declared written by [`Writer::advance_to`].
+    pub fn position(&self) -> u64 {
+        self.user.side(End::Writer).position.load(Relaxed)
+    }
+
+    /// Declares that a pointer has written everything before `offset`: the explicit interface goes on from there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidLength`] if `offset` lies in front of what has been published.
+    pub fn advance_to(&mut self, offset: u64) -> Result<(), StreamError> {
+        if offset < self.user.config.block.start_of(self.user.flow.load().published) {
+            return Err(self.error(ErrorKind::InvalidLength));
+        }
+        self.user.side(End::Writer).position.store(offset, Relaxed);
+        Ok(())
+    }
+
+    fn check_idle(&self) -> Result<(), StreamError> {
+        match &self.completion {
+            Some(completion) if completion.span() > 0 => Err(self.error(ErrorKind::Busy)),
+            _ if self.finished => Err(self.error(ErrorKind::InvalidLength)),
+            _ => Ok(()),
+        }
+    }
+
+    fn bring(&self, touching: Touching) -> Result<(), StreamError> {
+        self.user.bring(touching).map_err(|failure| self.failed(failure))
+    }
+
+    /// Room for at least `bytes` contiguous bytes (0 counts as 1), more if that costs nothing. Waits for the reader.
+    ///
+    /// The slice holds bytes of no meaning; [`Writer::commit`] says how many of them are the stream's now.
+    ///
+    /// # Errors
+    /// The stream's failure. [`ErrorKind::TooLarge`] if the bytes would span more than the window's `L + 1` blocks.
+    pub fn reserve(&mut self, bytes: usize) -> Result<&mut [u8], StreamError> {
+        self.check_idle()?;
+        let block = self.user.config.block;
+        let (position, bytes) = (self.position(), bytes.max(1));
+        let (first, last) = (block.block_of(position), block.block_of(position + bytes as u64 - 1));
+        if last - first > u64::from(self.user.config.windows.rewrite) {
+            return Err(self.error(ErrorKind::TooLarge));
+        }
+        for block in first..=last {
+            self.bring(Touching::explicit(End::Writer, block))?;
+        }
+        let offset = block.within(position);
+        self.reserved = ((last - first + 1) as usize * block.bytes()) - offset;
+        self.bounced = !self.user.make_contiguous(End::Writer, first, last).map_err(|failure| self.failed(failure))?;
+        if self.bounced {
+            self.reserved = bytes;
+            self.bounce.resize(bytes, 0);
+            return Ok(&mut self.bounce);
+        }
+        // SAFETY: the writer holds blocks `first` to `last`, which lie one after the other; the bytes are initialised
+        // (the pool zeroes) and nobody else touches them until they are published, for which `self` is needed.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.user.memory(first, offset), self.reserved) })
+    }
+
+    /// The first `bytes` bytes of the slice that `reserve` gave are the stream's now. Full blocks go to the reader.
+    ///
+    /// # Panics
+    /// If `bytes` is more than was reserved.
+    pub fn commit(&mut self, bytes: usize) {
+        assert!(bytes <= self.reserved, "commit of {bytes} bytes, {} reserved", self.reserved);
+        if self.bounced {
+            self.scatter(bytes);
+        }
+        (self.reserved, self.bounced) = (0, false);
+        let position = self.position() + bytes as u64;
+        self.user.side(End::Writer).position.store(position, Relaxed);
+        self.publish(self.user.config.block.block_of(position));
+    }
+
+    fn publish(&self, blocks: u64) {
+        if self.user.flow.publish(blocks) {
+            self.user.notify(End::Reader, false);
+        }
+    }
+
+    /// Copies the first `bytes` bytes of the bounce buffer to where they belong.
+    fn scatter(&mut self, bytes: usize) {
+        let block = self.user.config.block;
+        let (mut position, mut rest) = (self.position(), &self.bounce[..bytes]);
+        while !rest.is_empty() {
+            let offset = block.within(position);
+            let (now, later) = rest.split_at(rest.len().min(block.bytes() - offset));
+            // SAFETY: the writer holds the block since `reserve`, and `now` ends with it.
+            unsafe {
+                self.user.memory(block.block_of(position), offset).copy_from_nonoverlapping(now.as_ptr(), now.len())
+            };
+            (position, rest) = (position + now.len() as u64, later);
+        }
+    }
+
+    /// Appends `bytes`, however many they are.
+    ///
+    /// # Errors
+    /// The stream's failure; some of the bytes may have been appended.
+    pub fn copy_in(&mut self, mut bytes: &[u8]) -> Result<(), StreamError> {
+        while !bytes.is_empty() {
+            let room = self.reserve(0)?;
+            let now = room.len().min(bytes.len());
+            room[..now].copy_from_slice(&bytes[..now]);
+            self.commit(now);
+            bytes = &bytes[now..];
+        }
+        Ok(())
+    }
+
+    /// Takes the next block, to be filled while others are being filled: up to `L + 1` at a time, completed in any
+    /// order. The position must be at the start of a block.
+    ///
+    /// # Errors
+    /// The stream's failure. [`ErrorKind::Busy`] if `L + 1` blocks are out, or the position is inside a block.
+    pub fn take(&mut self) -> Result<WriteBlock, StreamError> {
+        let (block, position) = (self.user.config.block, self.position());
+        let span = self.completion.map_or(0, |completion| completion.span());
+        if self.finished || block.within(position) != 0 || span > u64::from(self.user.config.windows.rewrite) {
+            return Err(self.error(ErrorKind::Busy));
+        }
+        if span == 0 {
+            self.completion = Some(Completion::starting_at(block.block_of(position)));
+        }
+        let Some(completion) = &mut self.completion else { return Err(self.error(ErrorKind::Busy)) };
+        let number = completion.next();
+        let touching = Touching::explicit(End::Writer, number);
+        self.user.bring(touching).map_err(|failure| self.user.status.error(failure, &self.user.config.name))?;
+        completion.handed_out();
+        let start = self.user.address(number);
+        Ok(WriteBlock { user: User::of(&self.user.0), number, start, completed: false })
+    }
+
+    /// A block taken is full. Blocks go to the reader in order, whatever the order of completion.
+    ///
+    /// # Panics
+    /// If the block was taken from another stream.
+    pub fn complete(&mut self, mut block: WriteBlock) {
+        assert!(Arc::ptr_eq(&block.user.0, &self.user.0), "a block of another stream");
+        block.completed = true;
+        if let Some(completion) = &mut self.completion {
+            let done = completion.finished(block.number);
+            self.user.side(End::Writer).position.store(self.user.config.block.start_of(done), Relaxed);
+            self.publish(done);
+        }
+    }
+
+    /// Ends the stream at the position.
+    ///
+    /// # Errors
+    /// As [`Writer::finish_at`].
+    pub fn finish(&mut self) -> Result<(), StreamError> {
+        self.finish_at(self.position())
+    }
+
+    /// Ends the stream at `length` bytes, for a writer on a pointer. The rest of the last block reads as zero, at least
+    /// one byte of it. May wait for the reader.
+    ///
+    /// # Errors
+    /// The stream's failure; [`ErrorKind::InvalidLength`] if more was published, or another length announced, which
+    /// fails the stream; [`ErrorKind::Busy`] if blocks taken are still out.
+    pub fn finish_at(&mut self, length: u64) -> Result<(), StreamError> {
+        self.check_idle()?;
+        let core = &*self.user;
+        let block = core.config.block;
+        let blocks = block.block_of(length) + 1;
+        let announced = core.config.length.is_none_or(|announced| announced == length);
+        if !announced || blocks <= core.flow.load().published {
+            core.fail((ErrorKind::InvalidLength, End::Writer).into());
+        }
+        // What no one has touched yet, this touch brings in, zeroed.
+        let last = Touching { zero: true, ..Touching::explicit(End::Writer, blocks - 1) };
+        if let Err(failure) = core.bring(last) {
+            let reader_had_it_all =
+                failure.kind == ErrorKind::ReaderGone && core.side(End::Reader).position.load(SeqCst) == length;
+            self.finished = reader_had_it_all;
+            return if reader_had_it_all { Ok(()) } else { Err(self.failed(failure)) };
+        }
+        let offset = block.within(length);
+        // SAFETY: the writer holds its last block until `finish` below.
+        unsafe { core.memory(blocks - 1, offset).write_bytes(0, block.bytes() - offset) };
+        core.side(End::Writer).position.store(length, Relaxed);
+        core.length.store(length, SeqCst);
+        core.flow.finish(blocks);
+        self.finished = true;
+        core.notify(End::Reader, false);
+        Ok(())
+    }
+
+    /// Fails the stream: the reader gets [`ErrorKind::WriterFailed`] with this message.
+    pub fn fail(&mut self, message: &str) {
+        let failure = (ErrorKind::WriterFailed, End::Writer).into();
+        if self.user.status.set_with(failure, message.to_owned()) {
+            self.user.wake_all();
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if !self.finished {
+            self.user.fail((ErrorKind::WriterGone, End::Writer).into());
+        }
+        self.user.side(End::Writer).gone.store(true, SeqCst);
+    }
+}
+
+impl io::Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.is_empty() {
+            return Ok(0);
+        }
+        let room = self.reserve(0)?;
+        let now = room.len().min(bytes.len());
+        room[..now].copy_from_slice(&bytes[..now]);
+        self.commit(now);
+        Ok(now)
+    }
+
+    /// Does nothing: bytes reach the reader in whole blocks, the last ones when the stream is finished.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A block taken from a writer, to be filled and completed. May travel to another thread.
+///
+/// Dropped without being completed it fails the stream.
+pub struct WriteBlock {
+    user: User,
+    number: u64,
+    start: usize,
+    completed: bool,
+}
+
+impl std::fmt::Debug for WriteBlock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WriteBlock").field("offset", &self.offset()).finish()
+    }
+}
+
+impl WriteBlock {
+    /// Where the block begins in the stream.
+    pub fn offset(&self) -> u64 {
+        self.user.config.block.start_of(self.number)
+    }
+
+    /// The bytes of the block; what they hold has no meaning.
+    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+        // SAFETY: the writer holds the block until it is completed, which takes this value, and hands it out once. The
+        // stream, and so its memory, lives as long as `user`.
+        unsafe {
+            std::slice::from_raw_parts_mut(ptr::with_exposed_provenance_mut(self.start), self.user.config.block.bytes())
+        }
+    }
+}
+
+impl Drop for WriteBlock {
+    fn drop(&mut self) {
+        if !self.completed {
+            self.user.fail((ErrorKind::WriterGone, End::Writer).into());
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What the kernel says of this machine and this process.
+
+/// The memory this process may count on: the machine's, or the control group's limit if that is less.
+pub(crate) fn memory() -> u64 {
+    let total = first_number("/proc/meminfo", "MemTotal:").map_or(1 << 30, |kib| kib << 10);
+    [cgroup_limit("/sys/fs/cgroup", "memory.max"), cgroup_limit("/sys/fs/cgroup/memory", "memory.limit_in_bytes")]
+        .into_iter()
+        .flatten()
+        .fold(total, u64::min)
+}
+
+/// The limit of this process's control group, or of any group above it, whichever is least.
+fn cgroup_limit(root: &str, file: &str) -> Option<u64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let mut least = None;
+    for line in groups.lines() {
+        let mut fields = line.splitn(3, ':');
+        let (Some(_), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else { continue };
+        let ours = controllers.is_empty() || controllers.split(',').any(|name| name == "memory");
+        if !ours {
+            continue;
+        }
+        let mut path = path.trim_end_matches('/');
+        loop {
+            let read = std::fs::read_to_string(format!("{root}{path}/{file}"));
+            if let Some(limit) = read.ok().and_then(|text| text.trim().parse::<u64>().ok()) {
+                least = Some(least.map_or(limit, |least: u64| least.min(limit)));
+            }
+            match path.rfind('/') {
+                Some(cut) => path = &path[..cut],
+                None => break,
+            }
+        }
+    }
+    least
+}
+
+/// The number after `key` in a file of `key value` lines.
+fn first_number(path: &str, key: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let line = text.lines().find(|line| line.starts_with(key))?;
+    line[key.len()..].split_whitespace().next()?.parse().ok()
+}
+
+/// Whether the kernel is this version or later.
+pub(crate) fn kernel_at_least(major: u32, minor: u32) -> bool {
+    let name = rustix::system::uname();
+    let release = name.release().to_string_lossy();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|digits| digits.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (major, minor)
+}

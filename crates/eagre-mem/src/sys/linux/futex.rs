@@ -1,0 +1,37 @@
+//! Waiting for a word of memory to change, and waking those who wait.
+
+use rustix::thread::futex::{self, Flags, Timespec};
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+/// Sleeps while `word` is `value`, for at most `limit`. May return early: check and call again.
+#[inline]
+pub(crate) fn wait(word: &AtomicU32, value: u32, limit: Option<Duration>) {
+    let limit = limit.map(|limit| Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: limit.subsec_nanos() as _ });
+    let _ = futex::wait(word, Flags::PRIVATE, value, limit.as_ref());
+}
+
+/// Wakes every thread that sleeps on `word`.
+#[inline]
+pub(crate) fn wake(word: &AtomicU32) {
+    let _ = futex::wake(word, Flags::PRIVATE, i32::MAX as u32);
+}
+
+/// Nanoseconds of the monotonic clock.
+#[inline]
+pub(crate) fn now() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// The number of the calling thread, unique in the system.
+#[inline]
+pub(crate) fn thread_id() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
+}
+
+/// The number of the calling process, asked of the kernel every time so that a forked child gets its own.
+#[inline]
+pub(crate) fn process_id() -> u32 {
+    rustix::process::getpid().as_raw_nonzero().get() as u32
+}

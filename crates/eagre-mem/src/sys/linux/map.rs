@@ -1,0 +1,140 @@
+//! Address space and what is mapped in it.
+//!
+//! All ranges are whole pages. A range named by address and length must belong to the caller: that is the one
+//! condition of every `unsafe fn` here.
+
+use super::Errno;
+use rustix::mm::{self, Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
+use std::ffi::c_void;
+use std::ptr;
+
+const NOTHING: ProtFlags = ProtFlags::empty();
+const READ_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
+const PLAIN: MapFlags = MapFlags::PRIVATE.union(MapFlags::NORESERVE);
+
+fn at(address: usize) -> *mut c_void {
+    ptr::with_exposed_provenance_mut(address)
+}
+
+/// Reserves `len` bytes of addresses with nothing behind them, aligned to `align` (a power of two, whole pages).
+///
+/// The range is unlocked (`mlockall(MCL_FUTURE)` would fill it when it opens), stays out of forked children and of
+/// core dumps, and takes no huge pages of its own accord.
+pub(crate) fn reserve(len: usize, align: usize) -> Result<usize, Errno> {
+    let wide = len.checked_add(align).ok_or(Errno(libc::ENOMEM))?;
+    // SAFETY: a fresh mapping at an address of the kernel's choosing touches nobody's memory.
+    let raw = unsafe { mm::mmap_anonymous(ptr::null_mut(), wide, NOTHING, PLAIN)? }.expose_provenance();
+    let start = raw.next_multiple_of(align);
+    // SAFETY: both pieces lie in the mapping made above, outside of the aligned range handed out.
+    unsafe {
+        if start > raw {
+            mm::munmap(at(raw), start - raw)?;
+        }
+        if raw + wide > start + len {
+            mm::munmap(at(start + len), raw + wide - start - len)?;
+        }
+        let _ = mm::munlock(at(start), len);
+        mm::madvise(at(start), len, Advice::LinuxDontFork)?;
+        mm::madvise(at(start), len, Advice::LinuxDontDump)?;
+        // A kernel built without huge pages knows no such advice, and needs none.
+        let _ = mm::madvise(at(start), len, Advice::LinuxNoHugepage);
+    }
+    Ok(start)
+}
+
+/// Gives a whole range back.
+///
+/// # Safety
+/// The range belongs to the caller and nothing refers to it.
+pub(crate) unsafe fn unmap(start: usize, len: usize, _align: usize) -> Result<(), Errno> {
+    // SAFETY: the caller owns the range.
+    unsafe { mm::munmap(at(start), len) }.map_err(Errno::from)
+}
+
+/// Opens a range for reading and writing.
+///
+/// # Safety
+/// The range belongs to the caller.
+#[inline]
+pub(crate) unsafe fn open(start: usize, len: usize) -> Result<(), Errno> {
+    // SAFETY: the caller owns the range.
+    unsafe { mm::mprotect(at(start), len, MprotectFlags::READ.union(MprotectFlags::WRITE)) }.map_err(Errno::from)
+}
+
+/// Asks for huge pages in a range; not an error where there are none.
+///
+/// # Safety
+/// The range belongs to the caller.
+pub(crate) unsafe fn want_huge(start: usize, len: usize) {
+    // SAFETY: the caller owns the range; advice changes no contents.
+    let _ = unsafe { mm::madvise(at(start), len, Advice::LinuxHugepage) };
+}
+
+/// Backs an open range with zeroed memory now. Unlike a touch, running out of memory is an error and not a signal.
+///
+/// # Safety
+/// The range belongs to the caller.
+pub(crate) unsafe fn populate(start: usize, len: usize) -> Result<(), Errno> {
+    // SAFETY: the caller owns the range; pages that are present keep their contents.
+    match unsafe { mm::madvise(at(start), len, Advice::LinuxPopulateWrite) } {
+        // Kernels before 5.14 do not know the advice: the first touch does the same.
+        Err(rustix::io::Errno::INVAL) => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+/// Drops the memory behind a range; it reads as never touched. Frees empty page tables where the kernel can (6.14).
+///
+/// # Safety
+/// The range belongs to the caller, who gives up its contents.
+#[inline]
+pub(crate) unsafe fn discard(start: usize, len: usize) -> Result<(), Errno> {
+    // SAFETY: the caller owns the range and its contents.
+    unsafe { mm::madvise(at(start), len, Advice::LinuxDontNeed) }.map_err(Errno::from)
+}
+
+/// Replaces a range by a fresh closed reservation: contents, page tables and registrations are gone.
+///
+/// # Safety
+/// The range belongs to the caller, who gives up its contents.
+pub(crate) unsafe fn close(start: usize, len: usize) -> Result<(), Errno> {
+    // SAFETY: the caller owns the range and its contents.
+    unsafe {
+        mm::mmap_anonymous(at(start), len, NOTHING, PLAIN.union(MapFlags::FIXED))?;
+        let _ = mm::munlock(at(start), len);
+        mm::madvise(at(start), len, Advice::LinuxDontFork)?;
+        mm::madvise(at(start), len, Advice::LinuxDontDump)?;
+        let _ = mm::madvise(at(start), len, Advice::LinuxNoHugepage);
+    }
+    Ok(())
+}
+
+/// Replaces a range by open memory that the kernel zeroes on first touch.
+///
+/// # Safety
+/// The range belongs to the caller, who gives up its contents.
+pub(crate) unsafe fn open_fresh(start: usize, len: usize) -> Result<(), Errno> {
+    // SAFETY: the caller owns the range and its contents.
+    unsafe {
+        mm::mmap_anonymous(at(start), len, READ_WRITE, PLAIN.union(MapFlags::FIXED))?;
+        let _ = mm::munlock(at(start), len);
+        mm::madvise(at(start), len, Advice::LinuxDontFork)?;
+        mm::madvise(at(start), len, Advice::LinuxDontDump)?;
+    }
+    Ok(())
+}
+
+/// Makes the pages at `from` appear at `to`; `from` is a closed reservation afterwards.
+///
+/// The source keeps a mapping throughout (`MREMAP_DONTUNMAP`, kernel 5.7), so no other thread's `mmap` can land in it.
+///
+/// # Safety
+/// Both ranges belong to the caller and do not overlap; what was at `to` is gone.
+pub(crate) unsafe fn remap(from: usize, to: usize, len: usize) -> Result<(), Errno> {
+    let flags = MremapFlags::MAYMOVE | MremapFlags::DONTUNMAP;
+    // SAFETY: the caller owns both ranges; `mremap_fixed` adds MREMAP_FIXED, which replaces the destination.
+    unsafe {
+        mm::mremap_fixed(at(from), len, len, flags, at(to))?;
+        close(from, len)
+    }
+}

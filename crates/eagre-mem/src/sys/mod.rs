@@ -1,0 +1,39 @@
+//! Every system call Eagre makes, behind small contracts.
+//!
+//! Two folders answer the same names: `linux` asks the kernel, `portable` stands on the standard library alone and
+//! serves Miri and the `off` trap on other systems. Code above this module never names a system call.
+//!
+//! The functions used inside a fault handler (`map`, `uffd`, `futex`, `report`) make raw system calls: they neither
+//! allocate nor lock, and they leave `errno` alone.
+
+pub(crate) mod report;
+
+#[cfg(all(target_os = "linux", not(miri)))]
+mod linux;
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(crate) use linux::*;
+
+#[cfg(any(not(target_os = "linux"), miri))]
+mod portable;
+#[cfg(any(not(target_os = "linux"), miri))]
+pub(crate) use portable::*;
+
+/// An error number of the operating system, as a handler can carry it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Errno(pub(crate) i32);
+
+impl Errno {
+    /// A system call this platform does not have.
+    pub(crate) const NOSYS: Errno = Errno(38);
+
+    /// The error as the standard library knows it.
+    pub(crate) fn to_io(self) -> std::io::Error {
+        std::io::Error::from_raw_os_error(self.0)
+    }
+}
+
+impl std::fmt::Display for Errno {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.to_io().fmt(f)
+    }
+}

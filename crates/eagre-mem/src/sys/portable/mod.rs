@@ -1,0 +1,187 @@
+//! The portable twin: the standard library alone.
+//!
+//! Blocks come from the allocator, waiting is a mutex and a condition variable, and there are no traps: the functions
+//! that would need one answer `ENOSYS`. Streams over it have the explicit interface only.
+
+use super::Errno;
+
+pub(crate) mod facts {
+    //! What the standard library knows of this machine.
+
+    /// A guess: the portable twin cannot ask.
+    pub(crate) fn memory() -> u64 {
+        1 << 30
+    }
+}
+
+pub(crate) mod futex {
+    //! Waiting for a word of memory to change, with one lock for the whole process.
+
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::{Condvar, Mutex, PoisonError};
+    use std::time::{Duration, Instant};
+
+    static LOCK: Mutex<()> = Mutex::new(());
+    static CHANGED: Condvar = Condvar::new();
+
+    /// Sleeps while `word` is `value`, for at most `limit`. May return early.
+    pub(crate) fn wait(word: &AtomicU32, value: u32, limit: Option<Duration>) {
+        let guard = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        if word.load(Ordering::SeqCst) != value {
+            return;
+        }
+        let limit = limit.unwrap_or(Duration::from_secs(3600));
+        drop(CHANGED.wait_timeout(guard, limit));
+    }
+
+    /// Wakes every thread that sleeps on `word`, and on any other.
+    pub(crate) fn wake(_: &AtomicU32) {
+        drop(LOCK.lock().unwrap_or_else(PoisonError::into_inner));
+        CHANGED.notify_all();
+    }
+
+    /// Nanoseconds of the monotonic clock.
+    pub(crate) fn now() -> u64 {
+        static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+        START.get_or_init(Instant::now).elapsed().as_nanos() as u64
+    }
+}
+
+pub(crate) mod map {
+    //! Blocks from the allocator.
+
+    use super::Errno;
+    use std::alloc::{Layout, alloc_zeroed, dealloc};
+
+    fn layout(len: usize, align: usize) -> Result<Layout, Errno> {
+        Layout::from_size_align(len.max(1), align).map_err(|_| Errno(12))
+    }
+
+    /// `len` zeroed bytes aligned to `align`.
+    pub(crate) fn reserve(len: usize, align: usize) -> Result<usize, Errno> {
+        // SAFETY: the size is not zero.
+        let start = unsafe { alloc_zeroed(layout(len, align)?) };
+        if start.is_null() { Err(Errno(12)) } else { Ok(start.expose_provenance()) }
+    }
+
+    /// Gives a range back.
+    ///
+    /// # Safety
+    /// The range came from `reserve` with the same length and alignment, and nothing refers to it.
+    pub(crate) unsafe fn unmap(start: usize, len: usize, align: usize) -> Result<(), Errno> {
+        // SAFETY: the caller's contract.
+        unsafe { dealloc(std::ptr::with_exposed_provenance_mut(start), layout(len, align)?) };
+        Ok(())
+    }
+
+    /// Blocks are always open here.
+    ///
+    /// # Safety
+    /// The range belongs to the caller.
+    pub(crate) unsafe fn open(_: usize, _: usize) -> Result<(), Errno> {
+        Ok(())
+    }
+
+    /// There are no huge pages here.
+    ///
+    /// # Safety
+    /// The range belongs to the caller.
+    pub(crate) unsafe fn want_huge(_: usize, _: usize) {}
+
+    /// Blocks are always backed here.
+    ///
+    /// # Safety
+    /// The range belongs to the caller.
+    pub(crate) unsafe fn populate(_: usize, _: usize) -> Result<(), Errno> {
+        Ok(())
+    }
+
+    /// Zeroes the range, as if it had been dropped and touched again.
+    ///
+    /// # Safety
+    /// The range belongs to the caller, who gives up its contents.
+    pub(crate) unsafe fn discard(start: usize, len: usize) -> Result<(), Errno> {
+        // SAFETY: the caller owns the range.
+        unsafe { std::ptr::with_exposed_provenance_mut::<u8>(start).write_bytes(0, len) };
+        Ok(())
+    }
+
+    /// Reservations cannot be closed here: no trap would see the touch.
+    ///
+    /// # Safety
+    /// The range belongs to the caller.
+    pub(crate) unsafe fn close(_: usize, _: usize) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    /// See `close`.
+    ///
+    /// # Safety
+    /// The range belongs to the caller.
+    pub(crate) unsafe fn open_fresh(_: usize, _: usize) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    /// Blocks do not change their address here.
+    ///
+    /// # Safety
+    /// Both ranges belong to the caller.
+    pub(crate) unsafe fn remap(_: usize, _: usize, _: usize) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
+}
+
+pub(crate) mod uffd {
+    //! There is no userfaultfd here: no value of this type exists.
+
+    use super::Errno;
+
+    /// Who resolves the faults of a descriptor.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(crate) enum Mode {
+        /// A pager thread.
+        Pager,
+        /// The faulting thread.
+        Signal,
+    }
+
+    /// A userfaultfd, of which there is none.
+    #[derive(Debug)]
+    pub(crate) enum Uffd {}
+
+    impl Uffd {
+        /// Always `ENOSYS`.
+        pub(crate) fn open(_: Mode) -> Result<Uffd, Errno> {
+            Err(Errno::NOSYS)
+        }
+
+        /// # Safety
+        /// Cannot be called.
+        pub(crate) unsafe fn register(&self, _: usize, _: usize) -> Result<(), Errno> {
+            match *self {}
+        }
+
+        /// # Safety
+        /// Cannot be called.
+        pub(crate) unsafe fn move_pages(&self, _: usize, _: usize, _: usize) -> Result<(), Errno> {
+            match *self {}
+        }
+
+        /// # Safety
+        /// Cannot be called.
+        pub(crate) unsafe fn zero(&self, _: usize, _: usize) -> Result<(), Errno> {
+            match *self {}
+        }
+
+        /// # Safety
+        /// Cannot be called.
+        pub(crate) unsafe fn poison(&self, _: usize, _: usize) -> Result<(), Errno> {
+            match *self {}
+        }
+
+        /// Cannot be called.
+        pub(crate) fn wake(&self, _: usize, _: usize) {
+            match *self {}
+        }
+    }
+}

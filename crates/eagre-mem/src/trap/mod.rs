@@ -1,0 +1,150 @@
+//! How we learn that a pointer was touched.
+//!
+//! A *trap* turns the touch of an absent page into a call of the stream that owns the address. There are two with
+//! faults, `signal` and `pager`, and one without, `off`. This module knows nothing of streams: it finds the owner of
+//! an address in the [`registry`] and asks it through [`Resolve`].
+//!
+//! # Safety
+//! `signal.rs` and `pager.rs` run while user code is stopped at an arbitrary instruction, perhaps inside the
+//! allocator. Everything they reach, [`Resolve`] included, obeys these rules: no allocation, no lock that user code
+//! may hold, no logging, no thread-local storage that allocates, raw system calls only, less than 1 KiB of stack,
+//! and the decision is made by address, never by `si_code`.
+
+pub(crate) mod registry;
+
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(crate) mod pager;
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(crate) mod signal;
+
+use crate::sys::uffd::Uffd;
+use std::fmt;
+use std::str::FromStr;
+
+/// How we learn of a touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Trap {
+    /// Privileged userfaultfd: faults of user code and of copying system calls, resolved by one pager thread.
+    Pager,
+    /// SIGSEGV and SIGBUS: faults of user code, resolved by the faulting thread. System calls on absent pages get
+    /// `EFAULT`.
+    Signal,
+    /// No faults: the explicit interface only.
+    Off,
+}
+
+impl fmt::Display for Trap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Trap::Pager => "pager",
+            Trap::Signal => "signal",
+            Trap::Off => "off",
+        })
+    }
+}
+
+impl FromStr for Trap {
+    type Err = ();
+    fn from_str(name: &str) -> Result<Trap, ()> {
+        match name {
+            "pager" => Ok(Trap::Pager),
+            "signal" => Ok(Trap::Signal),
+            "off" => Ok(Trap::Off),
+            _ => Err(()),
+        }
+    }
+}
+
+/// One end of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum End {
+    /// The producing end.
+    Writer = 0,
+    /// The consuming end.
+    Reader = 1,
+}
+
+impl End {
+    /// Both ends, for loops.
+    pub(crate) const BOTH: [End; 2] = [End::Writer, End::Reader];
+
+    /// The other one.
+    pub(crate) fn peer(self) -> End {
+        match self {
+            End::Writer => End::Reader,
+            End::Reader => End::Writer,
+        }
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            End::Writer => "writer",
+            End::Reader => "reader",
+        })
+    }
+}
+
+/// What the owner of an address says of a touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Memory is there now: run the instruction again.
+    Resolved,
+    /// Pager only: nothing yet; the thread stays parked until `retry` resolves it.
+    Parked,
+    /// Pager only: parked, and worth asking again in a moment (a time limit, a pinned page).
+    ParkedBriefly,
+    /// The touch is an error and has been reported: the default action follows.
+    Fatal,
+}
+
+/// The owner of a range of addresses.
+///
+/// # Safety
+/// Implementations obey the rules of handler code at the top of this module.
+pub(crate) unsafe trait Resolve: Sync {
+    /// A thread stopped at `address` of `end`, and this is that thread: may wait for the other end.
+    fn touch(&self, end: End, address: usize) -> Answer;
+
+    /// A thread stopped at `address` of `end`, and this is the pager: must not wait.
+    fn touch_from_pager(&self, end: End, address: usize) -> Answer;
+
+    /// Pager: something changed; tries again for the threads parked at `end`. `None` if there are none.
+    fn retry_from_pager(&self, end: End) -> Option<Answer>;
+}
+
+/// A trap in force, and the descriptor through which its pages move.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Context {
+    /// The pager and its userfaultfd.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    Pager(&'static pager::Pager),
+    /// Signals, with a userfaultfd where the kernel can move pages.
+    Signal(Option<&'static Uffd>),
+    /// Nothing.
+    Off,
+}
+
+impl Context {
+    /// The descriptor that ranges are registered with.
+    pub(crate) fn uffd(self) -> Option<&'static Uffd> {
+        match self {
+            #[cfg(all(target_os = "linux", not(miri)))]
+            Context::Pager(pager) => Some(pager.uffd()),
+            Context::Signal(uffd) => uffd,
+            Context::Off => None,
+        }
+    }
+
+    /// Makes the pager look at its parked threads again.
+    #[inline]
+    pub(crate) fn ring(self) {
+        #[cfg(all(target_os = "linux", not(miri)))]
+        if let Context::Pager(pager) = self {
+            pager.ring();
+        }
+    }
+}

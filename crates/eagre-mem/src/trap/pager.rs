@@ -1,0 +1,108 @@
+//! The pager: one thread that resolves the faults of every stream through a privileged userfaultfd.
+//!
+//! The faulting thread sleeps in the kernel, wherever it was: in user code or in the middle of a system call. The
+//! pager asks the owner of the address. The owner never waits: if the other end must move on first, the thread stays
+//! parked, and the pager asks again when a fault of the other end, or the bell, says that something has changed.
+
+use super::{Answer, Context, registry};
+use crate::sys::event::Bell;
+use crate::sys::uffd::{Message, Mode, Uffd};
+use crate::sys::{Errno, signal};
+use crate::trap::End;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// How soon the pager asks again for a thread that waits on something nobody announces: a time limit, a pinned page.
+const SOON: Duration = Duration::from_millis(2);
+
+/// The pager of this process.
+#[derive(Debug)]
+pub(crate) struct Pager {
+    uffd: Uffd,
+    bell: Bell,
+}
+
+impl Pager {
+    /// The descriptor that ranges are registered with.
+    pub(crate) fn uffd(&self) -> &Uffd {
+        &self.uffd
+    }
+
+    /// Makes the pager ask again for every parked thread.
+    #[inline]
+    pub(crate) fn ring(&self) {
+        self.bell.ring();
+    }
+}
+
+/// The context of the pager trap. Starts the thread on first use; a refusal is not remembered.
+///
+/// # Errors
+/// What userfaultfd(2) answers: `EPERM` without privilege.
+pub(crate) fn context() -> Result<Context, Errno> {
+    static PAGER: OnceLock<&'static Pager> = OnceLock::new();
+    static START: Mutex<()> = Mutex::new(());
+    if let Some(pager) = PAGER.get() {
+        return Ok(Context::Pager(pager));
+    }
+    let _one_at_a_time = START.lock().unwrap_or_else(PoisonError::into_inner);
+    if PAGER.get().is_none() {
+        let pager: &'static Pager = Box::leak(Box::new(Pager { uffd: Uffd::open(Mode::Pager)?, bell: Bell::new()? }));
+        let thread = std::thread::Builder::new().name("eagre-pager".into()).stack_size(256 << 10);
+        thread.spawn(move || run(pager)).map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EAGAIN)))?;
+        let _ = PAGER.set(pager);
+    }
+    // For the reports of touches outside the window; the faults themselves come to the pager.
+    super::signal::ensure_installed()?;
+    PAGER.get().map(|pager| Context::Pager(pager)).ok_or(Errno::NOSYS)
+}
+
+fn run(pager: &'static Pager) -> ! {
+    signal::block_all();
+    let mut buffer = [Message::default(); 16];
+    let mut limit = None;
+    loop {
+        let messages = pager.uffd.read(&mut buffer);
+        for address in messages.iter().filter_map(Message::fault_address) {
+            if resolve(pager, address) == Answer::ParkedBriefly {
+                limit = Some(SOON);
+            }
+        }
+        if messages.is_empty() {
+            pager.bell.wait(&pager.uffd, limit);
+            limit = None;
+            for owner in registry::owners() {
+                if owner.resolver().retry_from_pager(owner.end()) == Some(Answer::ParkedBriefly) {
+                    limit = Some(SOON);
+                }
+            }
+        }
+    }
+}
+
+/// Resolves one fault, and whatever that makes possible for the other end.
+fn resolve(pager: &Pager, address: usize) -> Answer {
+    let Some(owner) = registry::owner(address) else {
+        // The stream went away while the message was under way: the touch finds nothing mapped and is an ordinary
+        // fault now.
+        pager.uffd.wake(address & !(crate::units::PAGE - 1), crate::units::PAGE);
+        return Answer::Resolved;
+    };
+    let stream = owner.resolver();
+    let answer = stream.touch_from_pager(owner.end(), address);
+    let mut brief = answer == Answer::ParkedBriefly;
+    let mut end: End = owner.end().peer();
+    // Each step of one end may let the other one go on; two refusals in a row end it.
+    let mut refusals = 0;
+    while refusals < 2 {
+        match stream.retry_from_pager(end) {
+            Some(Answer::Resolved) => refusals = 0,
+            other => {
+                refusals += 1;
+                brief |= other == Some(Answer::ParkedBriefly);
+            }
+        }
+        end = end.peer();
+    }
+    if brief { Answer::ParkedBriefly } else { answer }
+}

@@ -1,0 +1,136 @@
+//! Which stream owns an address: a table of fixed size that a handler reads without locks.
+//!
+//! A slot is published by storing its start address last and withdrawn by clearing it first. A reader counts itself
+//! in before it looks again: if the start is still there, the owner cannot be freed until the reader has counted
+//! itself out. Withdrawing therefore ends in one of two ways: nobody is inside and the owner may be freed now, or
+//! somebody is, and the owner waits in the hands of its stream until the count falls to zero.
+
+use super::{End, Resolve};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::*};
+use std::sync::{Mutex, PoisonError};
+
+/// How many ranges (two a stream) may be registered at once.
+pub(crate) const CAPACITY: usize = 8192;
+
+/// Whom to ask about a range.
+pub(crate) struct Target {
+    resolver: *const dyn Resolve,
+    end: End,
+}
+
+// SAFETY: the resolver is `Sync`, and whoever registers a target keeps it alive while it may be reached.
+unsafe impl Send for Target {}
+// SAFETY: as above.
+unsafe impl Sync for Target {}
+
+impl Target {
+    pub(crate) fn new(resolver: *const dyn Resolve, end: End) -> Target {
+        Target { resolver, end }
+    }
+}
+
+struct Slot {
+    start: AtomicUsize,
+    len: AtomicUsize,
+    target: AtomicPtr<Target>,
+    inside: AtomicU32,
+}
+
+static SLOTS: [Slot; CAPACITY] = [const {
+    Slot {
+        start: AtomicUsize::new(0),
+        len: AtomicUsize::new(0),
+        target: AtomicPtr::new(std::ptr::null_mut()),
+        inside: AtomicU32::new(0),
+    }
+}; CAPACITY];
+/// Slots at and above this number were never used.
+static USED: AtomicUsize = AtomicUsize::new(0);
+/// Free slots below `USED`. Slow paths only.
+static FREE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// A place in the table.
+#[derive(Debug)]
+pub(crate) struct Place(usize);
+
+/// Registers a range.
+///
+/// Returns `None` if the table is full.
+///
+/// # Safety
+/// `target`, and the resolver it names, live until [`withdraw`] has been called and [`is_quiet`] holds.
+pub(crate) unsafe fn register(start: usize, len: usize, target: *const Target) -> Option<Place> {
+    let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+    let quiet = free.iter().rposition(|&at| SLOTS[at].inside.load(SeqCst) == 0);
+    let at = match quiet {
+        Some(found) => free.swap_remove(found),
+        None if USED.load(Relaxed) < CAPACITY => USED.fetch_add(1, SeqCst),
+        None => return None,
+    };
+    SLOTS[at].len.store(len, SeqCst);
+    SLOTS[at].target.store(target.cast_mut(), SeqCst);
+    SLOTS[at].start.store(start, SeqCst);
+    Some(Place(at))
+}
+
+/// Withdraws a range: no touch finds it from now on.
+pub(crate) fn withdraw(place: &Place) {
+    SLOTS[place.0].start.store(0, SeqCst);
+    FREE.lock().unwrap_or_else(PoisonError::into_inner).push(place.0);
+}
+
+/// Whether no handler is inside the range's owner.
+pub(crate) fn is_quiet(place: &Place) -> bool {
+    SLOTS[place.0].inside.load(SeqCst) == 0
+}
+
+/// The owner of an address, which stays alive as long as this does.
+pub(crate) struct Owner {
+    slot: &'static Slot,
+    target: *const Target,
+}
+
+impl Owner {
+    pub(crate) fn resolver(&self) -> &dyn Resolve {
+        // SAFETY: we are counted in, so the target and its resolver are alive.
+        unsafe { &*(*self.target).resolver }
+    }
+
+    pub(crate) fn end(&self) -> End {
+        // SAFETY: we are counted in, so the target is alive.
+        unsafe { (*self.target).end }
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.slot.inside.fetch_sub(1, SeqCst);
+    }
+}
+
+fn enter(slot: &'static Slot, start: usize) -> Option<Owner> {
+    slot.inside.fetch_add(1, SeqCst);
+    // Counted in: if the range is still registered, its owner now stays.
+    if start != 0 && slot.start.load(SeqCst) == start {
+        return Some(Owner { slot, target: slot.target.load(SeqCst) });
+    }
+    slot.inside.fetch_sub(1, SeqCst);
+    None
+}
+
+/// Finds the owner of `address`.
+pub(crate) fn owner(address: usize) -> Option<Owner> {
+    SLOTS[..USED.load(Acquire)].iter().find_map(|slot| {
+        let start = slot.start.load(Acquire);
+        let hit = start != 0 && address.wrapping_sub(start) < slot.len.load(Acquire);
+        if hit { enter(slot, start) } else { None }
+    })
+}
+
+/// Every owner, one after the other.
+pub(crate) fn owners() -> impl Iterator<Item = Owner> {
+    SLOTS[..USED.load(Acquire)].iter().filter_map(|slot| match slot.start.load(Acquire) {
+        0 => None,
+        start => enter(slot, start),
+    })
+}
