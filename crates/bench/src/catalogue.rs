@@ -78,11 +78,7 @@ pub(crate) enum Work {
     Pipe { streams: u32 },
     /// Move blocks of so many bytes, backed by such pages, to other addresses and back, while a
     /// second thread of the process runs or does not.
-    Move {
-        block: u64,
-        pages: Pages,
-        peer_runs: bool,
-    },
+    Move { block: u64, pages: Pages, peer_runs: bool },
     /// Read a file with one system call.
     Read,
 }
@@ -162,66 +158,36 @@ pub(crate) struct Target {
 
 impl Entry {
     const fn new(name: &'static str, way: Way, about: &'static str) -> Entry {
-        Entry {
-            name,
-            way,
-            about,
-            one: false,
-        }
+        Entry { name, way, about, one: false }
     }
 
     /// The same with one stream only, under another name.
     const fn one(self, name: &'static str) -> Entry {
-        Entry {
-            name,
-            one: true,
-            ..self
-        }
+        Entry { name, one: true, ..self }
     }
 }
 
 impl Target {
     const fn must(contender: &'static str, ratio: f64, peer: &'static str) -> Target {
-        Target {
-            contender,
-            peer,
-            case: None,
-            must: Some(ratio),
-            aim: None,
-        }
+        Target { contender, peer, case: None, must: Some(ratio), aim: None }
     }
 
     const fn aim(contender: &'static str, ratio: f64, peer: &'static str) -> Target {
-        Target {
-            contender,
-            peer,
-            case: None,
-            must: None,
-            aim: Some(ratio),
-        }
+        Target { contender, peer, case: None, must: None, aim: Some(ratio) }
     }
 
     const fn aiming(self, ratio: f64) -> Target {
-        Target {
-            aim: Some(ratio),
-            ..self
-        }
+        Target { aim: Some(ratio), ..self }
     }
 
     const fn at(self, case: &'static str) -> Target {
-        Target {
-            case: Some(case),
-            ..self
-        }
+        Target { case: Some(case), ..self }
     }
 }
 
 const QUEUE: Entry = Entry::new(
     "queue",
-    Way::Queue {
-        block: 2 * MIB,
-        blocks: 3,
-    },
+    Way::Queue { block: 2 * MIB, blocks: 3 },
     "hand-written queue of recycled 2 MiB blocks, filled and summed in place: the ideal",
 );
 const ITERATOR: Entry = Entry::new(
@@ -229,64 +195,27 @@ const ITERATOR: Entry = Entry::new(
     Way::Iterator { vectors: false },
     "an iterator of u64 over that queue: one next() and one push() an item",
 );
-const ITERATOR_SIMD: Entry = Entry::new(
-    "iterator-simd",
-    Way::Iterator { vectors: true },
-    "an iterator of 64-byte vectors over that queue",
-);
-const CROSSBEAM: Entry = Entry::new(
-    "crossbeam",
-    Way::Crossbeam,
-    "the same blocks through bounded crossbeam channels, there and back",
-);
-const STD_MPSC: Entry = Entry::new(
-    "std-mpsc",
-    Way::StdMpsc,
-    "the same blocks through std::sync::mpsc::sync_channel, there and back",
-);
-const RING: Entry = Entry::new(
-    "ring",
-    Way::Ring,
-    "a shared ring of words (the rtrb crate), written and read in chunks in place",
-);
+const ITERATOR_SIMD: Entry =
+    Entry::new("iterator-simd", Way::Iterator { vectors: true }, "an iterator of 64-byte vectors over that queue");
+const CROSSBEAM: Entry =
+    Entry::new("crossbeam", Way::Crossbeam, "the same blocks through bounded crossbeam channels, there and back");
+const STD_MPSC: Entry =
+    Entry::new("std-mpsc", Way::StdMpsc, "the same blocks through std::sync::mpsc::sync_channel, there and back");
+const RING: Entry =
+    Entry::new("ring", Way::Ring, "a shared ring of words (the rtrb crate), written and read in chunks in place");
 const OS_PIPE: Entry = Entry::new("pipe(2)", Way::OsPipe, "an operating-system pipe of 1 MiB");
-const TIMELY: Entry = Entry::new(
-    "timely",
-    Way::Timely,
-    "a dataflow of two timely workers: source on one, exchange, sum on the other",
-);
-const SIGNAL_MOVE: Entry = Entry::new(
-    "signal+move",
-    Way::Stream(Setting::SignalMove),
-    "Eagre: plain pointers, SIGSEGV, UFFDIO_MOVE",
-);
-const SIGNAL_REMAP: Entry = Entry::new(
-    "signal+remap",
-    Way::Stream(Setting::SignalRemap),
-    "Eagre: plain pointers, SIGSEGV, mremap",
-);
-const PAGER_MOVE: Entry = Entry::new(
-    "pager+move",
-    Way::Stream(Setting::PagerMove),
-    "Eagre: plain pointers, userfaultfd, UFFDIO_MOVE",
-);
-const EXPLICIT: Entry = Entry::new(
-    "explicit",
-    Way::Stream(Setting::Explicit),
-    "Eagre: explicit calls, no faults",
-);
+const TIMELY: Entry =
+    Entry::new("timely", Way::Timely, "a dataflow of two timely workers: source on one, exchange, sum on the other");
+const SIGNAL_MOVE: Entry =
+    Entry::new("signal+move", Way::Stream(Setting::SignalMove), "Eagre: plain pointers, SIGSEGV, UFFDIO_MOVE");
+const SIGNAL_REMAP: Entry =
+    Entry::new("signal+remap", Way::Stream(Setting::SignalRemap), "Eagre: plain pointers, SIGSEGV, mremap");
+const PAGER_MOVE: Entry =
+    Entry::new("pager+move", Way::Stream(Setting::PagerMove), "Eagre: plain pointers, userfaultfd, UFFDIO_MOVE");
+const EXPLICIT: Entry = Entry::new("explicit", Way::Stream(Setting::Explicit), "Eagre: explicit calls, no faults");
 
 const fn moving(name: &'static str, block: u64, pages: Pages, peer_runs: bool, size: u64) -> Case {
-    Case {
-        name,
-        work: Work::Move {
-            block,
-            pages,
-            peer_runs,
-        },
-        size,
-        quick: 1,
-    }
+    Case { name, work: Work::Move { block, pages, peer_runs }, size, quick: 1 }
 }
 
 /// Every row.
@@ -317,21 +246,9 @@ pub(crate) const ROWS: &[Row] = &[
                 Way::Memcpy { warm: true },
                 "the same with one block to and fro, in the cache as far as it fits",
             ),
-            Entry::new(
-                "mremap",
-                Way::Mremap,
-                "mremap with MREMAP_FIXED and MREMAP_DONTUNMAP",
-            ),
-            Entry::new(
-                "uffdio-move",
-                Way::UffdioMove,
-                "UFFDIO_MOVE, one call a block",
-            ),
-            Entry::new(
-                "first-touch",
-                Way::FirstTouch,
-                "no move: fresh memory, first write",
-            ),
+            Entry::new("mremap", Way::Mremap, "mremap with MREMAP_FIXED and MREMAP_DONTUNMAP"),
+            Entry::new("uffdio-move", Way::UffdioMove, "UFFDIO_MOVE, one call a block"),
+            Entry::new("first-touch", Way::FirstTouch, "no move: fresh memory, first write"),
             SIGNAL_MOVE,
             SIGNAL_REMAP,
             PAGER_MOVE,
@@ -346,12 +263,7 @@ pub(crate) const ROWS: &[Row] = &[
         about: "two threads, one stream: SIMD fill here, SIMD sum there",
         source: "issue 2, row 2",
         unit: Unit::GigabytesPerSecond,
-        cases: &[Case {
-            name: "4 GiB",
-            work: Work::Pipe { streams: 1 },
-            size: 4 * GIB,
-            quick: 16 * MIB + 4 * KIB,
-        }],
+        cases: &[Case { name: "4 GiB", work: Work::Pipe { streams: 1 }, size: 4 * GIB, quick: 16 * MIB + 4 * KIB }],
         contenders: &[
             QUEUE,
             ITERATOR,
@@ -380,18 +292,8 @@ pub(crate) const ROWS: &[Row] = &[
         source: "issue 2, row 3",
         unit: Unit::GigabytesPerSecondPerCore,
         cases: &[
-            Case {
-                name: "2 streams",
-                work: Work::Pipe { streams: 2 },
-                size: 2 * GIB,
-                quick: 8 * MIB,
-            },
-            Case {
-                name: "4 streams",
-                work: Work::Pipe { streams: 4 },
-                size: GIB,
-                quick: 8 * MIB,
-            },
+            Case { name: "2 streams", work: Work::Pipe { streams: 2 }, size: 2 * GIB, quick: 8 * MIB },
+            Case { name: "4 streams", work: Work::Pipe { streams: 4 }, size: GIB, quick: 8 * MIB },
         ],
         contenders: &[
             QUEUE.one("one queue"),
@@ -414,18 +316,9 @@ pub(crate) const ROWS: &[Row] = &[
         about: "one read(2) of 1 GiB of page cache into a stream pointer, against plain memory",
         source: "issue 2, row 4",
         unit: Unit::GigabytesPerSecond,
-        cases: &[Case {
-            name: "1 GiB",
-            work: Work::Read,
-            size: GIB,
-            quick: 16 * MIB,
-        }],
+        cases: &[Case { name: "1 GiB", work: Work::Read, size: GIB, quick: 16 * MIB }],
         contenders: &[
-            Entry::new(
-                "plain",
-                Way::PlainRead,
-                "into huge pages that are there and stay there",
-            ),
+            Entry::new("plain", Way::PlainRead, "into huge pages that are there and stay there"),
             Entry::new(
                 "pager+move",
                 Way::StreamRead(Setting::PagerMove),
@@ -439,20 +332,8 @@ pub(crate) const ROWS: &[Row] = &[
         about: "what the protocol costs: faults, moves, switches and processor time per gigabyte",
         source: "issue 2, row 5: reported only",
         unit: Unit::Overhead,
-        cases: &[Case {
-            name: "2 GiB",
-            work: Work::Pipe { streams: 1 },
-            size: 2 * GIB,
-            quick: 8 * MIB,
-        }],
-        contenders: &[
-            QUEUE,
-            CROSSBEAM,
-            SIGNAL_MOVE,
-            SIGNAL_REMAP,
-            PAGER_MOVE,
-            EXPLICIT,
-        ],
+        cases: &[Case { name: "2 GiB", work: Work::Pipe { streams: 1 }, size: 2 * GIB, quick: 8 * MIB }],
+        contenders: &[QUEUE, CROSSBEAM, SIGNAL_MOVE, SIGNAL_REMAP, PAGER_MOVE, EXPLICIT],
         targets: &[],
     },
 ];
@@ -485,11 +366,7 @@ mod tests {
         for row in ROWS {
             for target in row.targets {
                 for name in [target.contender, target.peer] {
-                    assert!(
-                        row.contenders.iter().any(|c| c.name == name),
-                        "{}: {name}",
-                        row.name
-                    );
+                    assert!(row.contenders.iter().any(|c| c.name == name), "{}: {name}", row.name);
                 }
                 assert_ne!(target.contender, target.peer);
                 assert!(target.must.is_some() || target.aim.is_some());

@@ -259,13 +259,9 @@ mod x86 {
             }
             i += 32;
         }
-        let vector = _mm512_add_epi64(
-            _mm512_add_epi64(totals[0], totals[1]),
-            _mm512_add_epi64(totals[2], totals[3]),
-        );
+        let vector = _mm512_add_epi64(_mm512_add_epi64(totals[0], totals[1]), _mm512_add_epi64(totals[2], totals[3]));
         // SAFETY: the rest of the caller's range.
-        (_mm512_reduce_add_epi64(vector) as u64)
-            .wrapping_add(unsafe { sum_tail(from, whole, words) })
+        (_mm512_reduce_add_epi64(vector) as u64).wrapping_add(unsafe { sum_tail(from, whole, words) })
     }
 
     /// # Safety
@@ -307,17 +303,12 @@ mod x86 {
             }
             i += 16;
         }
-        let vector = _mm256_add_epi64(
-            _mm256_add_epi64(totals[0], totals[1]),
-            _mm256_add_epi64(totals[2], totals[3]),
-        );
+        let vector = _mm256_add_epi64(_mm256_add_epi64(totals[0], totals[1]), _mm256_add_epi64(totals[2], totals[3]));
         let mut lanes = [0u64; 4];
         // SAFETY: `lanes` holds 32 bytes; the tail is the rest of the caller's range.
         unsafe {
             _mm256_storeu_si256(lanes.as_mut_ptr().cast(), vector);
-            lanes
-                .iter()
-                .fold(sum_tail(from, whole, words), |a, b| a.wrapping_add(*b))
+            lanes.iter().fold(sum_tail(from, whole, words), |a, b| a.wrapping_add(*b))
         }
     }
 }
@@ -391,9 +382,7 @@ mod tests {
 
     /// What the kernels compute, said in the slowest and plainest way.
     fn naive(first: u64, words: u64) -> Vec<u64> {
-        (first..first + words)
-            .map(|i| STEP.wrapping_mul(i + 1))
-            .collect()
+        (first..first + words).map(|i| STEP.wrapping_mul(i + 1)).collect()
     }
 
     #[test]

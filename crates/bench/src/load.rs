@@ -23,11 +23,7 @@ pub(crate) struct Load {
 impl Load {
     /// From now on.
     pub(crate) fn start() -> Load {
-        Load {
-            start: Instant::now(),
-            busy: busy_seconds(),
-            own: own_seconds(),
-        }
+        Load { start: Instant::now(), busy: busy_seconds(), own: own_seconds() }
     }
 
     /// How long ago that was.
@@ -96,15 +92,8 @@ fn parse(text: &str) -> u64 {
     let Some(all) = text.lines().find_map(|line| line.strip_prefix("cpu ")) else {
         return 0;
     };
-    let ticks = all
-        .split_ascii_whitespace()
-        .take(8)
-        .map(|n| n.parse().unwrap_or(0));
-    ticks
-        .enumerate()
-        .filter(|(i, _)| !matches!(i, 3 | 4))
-        .map(|(_, n): (_, u64)| n)
-        .sum()
+    let ticks = all.split_ascii_whitespace().take(8).map(|n| n.parse().unwrap_or(0));
+    ticks.enumerate().filter(|(i, _)| !matches!(i, 3 | 4)).map(|(_, n): (_, u64)| n).sum()
 }
 
 #[cfg(test)]

@@ -26,10 +26,7 @@ pub(crate) struct Machine {
 
 /// A file's contents without the line end; empty if there is none.
 fn read(path: &str) -> String {
-    fs::read_to_string(path)
-        .unwrap_or_default()
-        .trim()
-        .to_owned()
+    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
 
 /// The value of the first `key : value` or `key value` line.
@@ -53,19 +50,15 @@ impl Machine {
                 (!size.is_empty() && kind != "Instruction").then(|| format!("L{level} {size}"))
             })
             .collect();
-        let memory = field(&read("/proc/meminfo"), "MemTotal")
-            .and_then(|v| v.trim_end_matches(" kB").parse::<u64>().ok());
+        let memory =
+            field(&read("/proc/meminfo"), "MemTotal").and_then(|v| v.trim_end_matches(" kB").parse::<u64>().ok());
         let flags = field(&cpuinfo, "flags").unwrap_or_default();
         Machine {
             cpu: field(&cpuinfo, "model name").unwrap_or_else(|| std::env::consts::ARCH.into()),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             caches,
             memory: memory.unwrap_or(0) << 10,
-            kernel: format!(
-                "{} {}",
-                uname.sysname().to_string_lossy(),
-                uname.release().to_string_lossy()
-            ),
+            kernel: format!("{} {}", uname.sysname().to_string_lossy(), uname.release().to_string_lossy()),
             huge_pages: read("/sys/kernel/mm/transparent_hugepage/enabled"),
             virtual_machine: flags.split(' ').any(|flag| flag == "hypervisor"),
         }
@@ -95,11 +88,7 @@ impl Machine {
             self.caches.join(" "),
             self.memory.div_ceil(1 << 30),
             self.kernel,
-            if self.virtual_machine {
-                ", virtual"
-            } else {
-                ""
-            },
+            if self.virtual_machine { ", virtual" } else { "" },
             self.huge_pages,
         )
     }
@@ -107,9 +96,7 @@ impl Machine {
 
 /// Now, in UTC, as `2026-01-31T23:59:59Z`.
 pub(crate) fn timestamp() -> String {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     format_time(now.as_secs())
 }
 
@@ -154,17 +141,9 @@ mod tests {
     #[test]
     fn fields_and_slugs() {
         let text = "processor\t: 0\nmodel name\t: A (R) CPU @ 2.6 GHz\n";
-        assert_eq!(
-            field(text, "model name").as_deref(),
-            Some("A (R) CPU @ 2.6 GHz")
-        );
+        assert_eq!(field(text, "model name").as_deref(), Some("A (R) CPU @ 2.6 GHz"));
         assert_eq!(field(text, "bogus"), None);
-        let machine = Machine {
-            cpu: "A (R) CPU @ 2.6 GHz".into(),
-            cores: 2,
-            memory: 23 << 30,
-            ..Machine::here()
-        };
+        let machine = Machine { cpu: "A (R) CPU @ 2.6 GHz".into(), cores: 2, memory: 23 << 30, ..Machine::here() };
         assert_eq!(machine.slug(), "a-r-cpu-2-6-ghz-2c-23g");
     }
 }

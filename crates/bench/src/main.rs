@@ -22,10 +22,7 @@ mod record;
 mod report;
 mod roofline;
 mod runner;
-#[allow(
-    unsafe_code,
-    reason = "the hand-written queue shares its slots between two threads"
-)]
+#[allow(unsafe_code, reason = "the hand-written queue shares its slots between two threads")]
 mod spsc;
 mod stats;
 mod text;
@@ -90,11 +87,7 @@ struct RunArguments {
 
 fn parse_pairs(text: &str) -> Result<usize, String> {
     let number = text.parse().map_err(|_| "not a number".to_owned())?;
-    if (1..=1000).contains(&number) {
-        Ok(number)
-    } else {
-        Err("not in 1..=1000".into())
-    }
+    if (1..=1000).contains(&number) { Ok(number) } else { Err("not in 1..=1000".into()) }
 }
 
 fn main() -> ExitCode {
@@ -134,9 +127,7 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
     for row in rows {
         let results = runner::run(row, &plan, &mut bench).map_err(|why| format!("run: {why}"))?;
         if !arguments.json {
-            results
-                .iter()
-                .try_for_each(|result| print(&text::table(result)))?;
+            results.iter().try_for_each(|result| print(&text::table(result)))?;
         }
         run.results.extend(results);
     }
@@ -145,25 +136,14 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
         print(&(json + "\n"))?;
     }
     if let Some(directory) = &arguments.report {
-        let path = report::write(directory, &run).map_err(|e| {
-            format!(
-                "report: {}: {e}; name a directory that can be written",
-                directory.display()
-            )
-        })?;
+        let path = report::write(directory, &run)
+            .map_err(|e| format!("report: {}: {e}; name a directory that can be written", directory.display()))?;
         eprintln!("report: {}", path.display());
     }
     if !plan.quick {
-        let directory = arguments
-            .records
-            .clone()
-            .unwrap_or_else(record::default_directory);
-        let path = record::append(&directory, &run).map_err(|e| {
-            format!(
-                "records: {}: {e}; name another with --records",
-                directory.display()
-            )
-        })?;
+        let directory = arguments.records.clone().unwrap_or_else(record::default_directory);
+        let path = record::append(&directory, &run)
+            .map_err(|e| format!("records: {}: {e}; name another with --records", directory.display()))?;
         eprintln!("records: {}", path.display());
     }
     Ok(ExitCode::from(u8::from(run.failed())))
@@ -172,42 +152,23 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
 /// The rows by these names, in the catalogue's order, if all of them and all contenders exist.
 fn choose(names: &[String], contenders: &[String]) -> Result<Vec<&'static Row>, String> {
     if let Some(name) = names.iter().find(|name| catalogue::row(name).is_none()) {
-        return Err(format!(
-            "run: {name}: no such row; 'eagre-bench list' names them all"
-        ));
+        return Err(format!("run: {name}: no such row; 'eagre-bench list' names them all"));
     }
-    let rows: Vec<_> = ROWS
-        .iter()
-        .filter(|row| names.is_empty() || names.iter().any(|name| name == row.name))
-        .collect();
-    let known = |name: &String| {
-        rows.iter().any(|row| {
-            row.contenders
-                .iter()
-                .any(|contender| contender.name == name)
-        })
-    };
+    let rows: Vec<_> =
+        ROWS.iter().filter(|row| names.is_empty() || names.iter().any(|name| name == row.name)).collect();
+    let known = |name: &String| rows.iter().any(|row| row.contenders.iter().any(|contender| contender.name == name));
     match contenders.iter().find(|name| !known(name)) {
-        Some(name) => Err(format!(
-            "run: {name}: no such contender in these rows; 'eagre-bench list' names them all"
-        )),
+        Some(name) => Err(format!("run: {name}: no such contender in these rows; 'eagre-bench list' names them all")),
         None => Ok(rows),
     }
 }
 
 /// The command as it was given, the program by its name alone.
 fn command_line() -> String {
-    let arguments = std::env::args().skip(1).map(|argument| {
-        if argument.contains(' ') {
-            format!("'{argument}'")
-        } else {
-            argument
-        }
-    });
-    std::iter::once("eagre-bench".to_owned())
-        .chain(arguments)
-        .collect::<Vec<_>>()
-        .join(" ")
+    let arguments = std::env::args()
+        .skip(1)
+        .map(|argument| if argument.contains(' ') { format!("'{argument}'") } else { argument });
+    std::iter::once("eagre-bench".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
 /// Prints to standard output; a reader that went away is no trouble.

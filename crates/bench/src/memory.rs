@@ -34,15 +34,11 @@ impl Region {
     /// Maps `len` bytes at a multiple of [`ALIGNMENT`], not yet touched.
     pub(crate) fn map(len: usize, pages: Pages) -> io::Result<Region> {
         let len = len.next_multiple_of(ALIGNMENT);
-        let (prot, flags) = (
-            ProtFlags::READ | ProtFlags::WRITE,
-            MapFlags::PRIVATE | MapFlags::NORESERVE,
-        );
+        let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
         // SAFETY: a new mapping at an address of the kernel's choice touches nobody's memory; what
         // is unmapped below is the unaligned part of that same mapping.
         unsafe {
-            let raw =
-                mmap_anonymous(std::ptr::null_mut(), len + ALIGNMENT, prot, flags)?.cast::<u8>();
+            let raw = mmap_anonymous(std::ptr::null_mut(), len + ALIGNMENT, prot, flags)?.cast::<u8>();
             let before = raw.align_offset(ALIGNMENT);
             if before > 0 {
                 munmap(raw.cast::<c_void>(), before)?;

@@ -83,17 +83,13 @@ pub(crate) struct Run {
 impl CaseResult {
     /// The targets that were missed.
     pub(crate) fn must_failed(&self) -> impl Iterator<Item = &Outcome> {
-        self.outcomes
-            .iter()
-            .filter(|outcome| outcome.must_verdict == Some(Verdict::Fail))
+        self.outcomes.iter().filter(|outcome| outcome.must_verdict == Some(Verdict::Fail))
     }
 }
 
 impl Run {
     /// Whether any target was missed that must be reached.
     pub(crate) fn failed(&self) -> bool {
-        self.results
-            .iter()
-            .any(|result| result.must_failed().next().is_some())
+        self.results.iter().any(|result| result.must_failed().next().is_some())
     }
 }

@@ -41,22 +41,12 @@ pub(crate) fn append(directory: &Path, run: &Run) -> io::Result<PathBuf> {
     let path = directory.join(format!("{}-{day}.jsonl", run.machine.slug()));
     let mut lines = Vec::new();
     for result in &run.results {
-        let line = Line {
-            date: &run.date,
-            version: run.version,
-            command: &run.command,
-            machine: &run.machine,
-            result,
-        };
+        let line = Line { date: &run.date, version: run.version, command: &run.command, machine: &run.machine, result };
         serde_json::to_writer(&mut lines, &line)?;
         lines.push(b'\n');
     }
     // One write: two runs that end at once do not mix their lines.
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(&path)?
-        .write_all(&lines)?;
+    OpenOptions::new().create(true).append(true).open(&path)?.write_all(&lines)?;
     Ok(path)
 }
 

@@ -77,10 +77,7 @@ fn section(out: &mut String, result: &CaseResult) -> fmt::Result {
     )?;
     if result.foreign > QUIET {
         let cores = number(result.foreign);
-        writeln!(
-            out,
-            "<p class=\"fail\">Noisy: other programs used {cores} cores meanwhile.</p>"
-        )?;
+        writeln!(out, "<p class=\"fail\">Noisy: other programs used {cores} cores meanwhile.</p>")?;
     }
     if result.quick {
         return writeln!(out, "<p>Quick: answers only, all of them right.</p>");
@@ -97,24 +94,11 @@ fn section(out: &mut String, result: &CaseResult) -> fmt::Result {
 fn chart(out: &mut String, result: &CaseResult) -> fmt::Result {
     let unit = row(result.row).map_or(Unit::GigabytesPerSecond, |row| row.unit);
     let roofs = roofs(result, unit);
-    let highs = result
-        .standings
-        .iter()
-        .filter_map(|s| s.shown.map(|e| e.high));
-    let lows = result
-        .standings
-        .iter()
-        .filter_map(|s| s.shown.map(|e| e.low));
-    let (top, bottom) = (
-        highs.fold(0.0, f64::max),
-        lows.fold(f64::INFINITY, f64::min),
-    );
+    let highs = result.standings.iter().filter_map(|s| s.shown.map(|e| e.high));
+    let lows = result.standings.iter().filter_map(|s| s.shown.map(|e| e.low));
+    let (top, bottom) = (highs.fold(0.0, f64::max), lows.fold(f64::INFINITY, f64::min));
     // A roof far above all bars would squeeze them; it is then left to the table's words.
-    let roof_top = roofs
-        .iter()
-        .map(|r| r.1)
-        .filter(|r| *r < 3.0 * top)
-        .fold(0.0, f64::max);
+    let roof_top = roofs.iter().map(|r| r.1).filter(|r| *r < 3.0 * top).fold(0.0, f64::max);
     let scale = Scale::new(bottom, top.max(roof_top), unit == Unit::MicrosecondsPerMove);
     let height = LINE * result.standings.len() as f64 + 34.0;
     let width = LABELS + BARS + VALUES;
@@ -131,11 +115,7 @@ fn chart(out: &mut String, result: &CaseResult) -> fmt::Result {
         writeln!(out, "<text x=\"0\" y=\"{}\">{name}</text>", y + 13.0)?;
         let Some(shown) = &standing.shown else {
             let why = escape(standing.unavailable.as_deref().unwrap_or("no result"));
-            writeln!(
-                out,
-                "<text class=\"dim\" x=\"{LABELS}\" y=\"{}\">{why}</text>",
-                y + 13.0
-            )?;
+            writeln!(out, "<text class=\"dim\" x=\"{LABELS}\" y=\"{}\">{why}</text>", y + 13.0)?;
             continue;
         };
         let [median, low, high] = [shown.median, shown.low, shown.high].map(|v| scale.at(v));
@@ -184,11 +164,7 @@ fn words(out: &mut String, result: &CaseResult, unit: Unit) -> fmt::Result {
             format!("{name}: read {read}, write {write}, copy {copy}")
         })
         .collect();
-    writeln!(
-        out,
-        "<p class=\"dim\">Roofline, GB/s: {}.</p>",
-        settings.join("; ")
-    )
+    writeln!(out, "<p class=\"dim\">Roofline, GB/s: {}.</p>", settings.join("; "))
 }
 
 /// The lines drawn into a chart of `unit`: for times there are none.
@@ -196,12 +172,7 @@ fn roofs(result: &CaseResult, unit: Unit) -> Vec<(&'static str, f64)> {
     let (memory, cache) = (result.roofline.memory, result.roofline.cache);
     match unit {
         Unit::MicrosecondsPerMove => Vec::new(),
-        _ => vec![
-            ("copy", memory.copy),
-            ("read", memory.read),
-            ("write", memory.write),
-            ("cache write", cache.write),
-        ],
+        _ => vec![("copy", memory.copy), ("read", memory.read), ("write", memory.write), ("cache write", cache.write)],
     }
 }
 
@@ -214,16 +185,8 @@ struct Scale {
 
 impl Scale {
     fn new(bottom: f64, top: f64, logarithmic: bool) -> Scale {
-        let bottom = if bottom.is_finite() {
-            bottom.max(1e-6) / 2.0
-        } else {
-            0.5
-        };
-        Scale {
-            bottom,
-            top: top.max(bottom * 2.0),
-            logarithmic,
-        }
+        let bottom = if bottom.is_finite() { bottom.max(1e-6) / 2.0 } else { 0.5 };
+        Scale { bottom, top: top.max(bottom * 2.0), logarithmic }
     }
 
     fn at(&self, value: f64) -> f64 {
@@ -242,10 +205,7 @@ fn targets(out: &mut String, result: &CaseResult) -> fmt::Result {
     }
     out.push_str("<table><tr><th>target</th><th>ratio</th><th>verdict</th><th>aim</th></tr>\n");
     for outcome in &result.outcomes {
-        let ratio = outcome
-            .ratio
-            .as_ref()
-            .map_or("not measured".into(), interval);
+        let ratio = outcome.ratio.as_ref().map_or("not measured".into(), interval);
         writeln!(
             out,
             "<tr><td>{} / {} {}</td><td>{ratio}</td><td>{}</td><td>{}</td></tr>",
@@ -273,11 +233,7 @@ fn mark(verdict: Option<Verdict>) -> String {
 
 /// What the process used, contender by contender.
 fn costs(out: &mut String, result: &CaseResult) -> fmt::Result {
-    let mut names: Vec<&str> = result
-        .standings
-        .iter()
-        .flat_map(|s| s.costs.keys().copied())
-        .collect();
+    let mut names: Vec<&str> = result.standings.iter().flat_map(|s| s.costs.keys().copied()).collect();
     names.sort_unstable();
     names.dedup();
     out.push_str("<table><tr><th>per GB</th>");
@@ -288,10 +244,7 @@ fn costs(out: &mut String, result: &CaseResult) -> fmt::Result {
     for name in names {
         write!(out, "<tr><td>{}</td>", escape(&name.replace('_', " ")))?;
         for standing in &result.standings {
-            let value = standing
-                .costs
-                .get(name)
-                .map_or(String::new(), |v| number(*v));
+            let value = standing.costs.get(name).map_or(String::new(), |v| number(*v));
             write!(out, "<td>{value}</td>")?;
         }
         out.push_str("</tr>\n");
@@ -301,10 +254,7 @@ fn costs(out: &mut String, result: &CaseResult) -> fmt::Result {
 }
 
 fn escape(text: &str) -> String {
-    let text = text
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;");
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     text.replace('"', "&quot;")
 }
 

@@ -48,11 +48,7 @@ pub(crate) struct Roofline {
 impl Roofline {
     /// Name and value of each setting.
     pub(crate) fn settings(&self) -> [(&'static str, Bandwidth); 3] {
-        [
-            ("one core, 6 MiB", self.cache),
-            ("one core, memory", self.memory),
-            ("all cores, memory", self.all_cores),
-        ]
+        [("one core, 6 MiB", self.cache), ("one core, memory", self.memory), ("all cores, memory", self.all_cores)]
     }
 }
 
@@ -66,22 +62,10 @@ pub(crate) struct Gauge {
 impl Gauge {
     /// Ranges of a size that measures something, or (`quick`) of one that only runs.
     pub(crate) fn new(quick: bool) -> std::io::Result<Gauge> {
-        let (memory, cache) = if quick {
-            (8 << 20, 1 << 20)
-        } else {
-            (256 << 20, 6 << 20)
-        };
-        let cores = std::thread::available_parallelism()
-            .map_or(1, usize::from)
-            .min(64);
-        let regions = (0..cores)
-            .map(|_| Region::touched(memory, Pages::Huge))
-            .collect::<std::io::Result<_>>()?;
-        Ok(Gauge {
-            regions,
-            cache: cache / 8,
-            best: Roofline::default(),
-        })
+        let (memory, cache) = if quick { (8 << 20, 1 << 20) } else { (256 << 20, 6 << 20) };
+        let cores = std::thread::available_parallelism().map_or(1, usize::from).min(64);
+        let regions = (0..cores).map(|_| Region::touched(memory, Pages::Huge)).collect::<std::io::Result<_>>()?;
+        Ok(Gauge { regions, cache: cache / 8, best: Roofline::default() })
     }
 
     /// Measures everything once more; the best so far.
@@ -89,32 +73,26 @@ impl Gauge {
         let cache = self.cache;
         let repeat = self.regions[0].words().len() / cache;
         for _ in 0..PASSES {
-            self.best.cache.raise(pass(
-                &mut self.regions[0].words_mut()[..cache],
-                repeat,
-                || {},
-            ));
-            self.best
-                .memory
-                .raise(pass(self.regions[0].words_mut(), 1, || {}));
+            self.best.cache.raise(pass(&mut self.regions[0].words_mut()[..cache], repeat, || {}));
+            self.best.memory.raise(pass(self.regions[0].words_mut(), 1, || {}));
             let barrier = Barrier::new(self.regions.len());
-            let sum = std::thread::scope(|scope| {
-                let passes: Vec<_> = self
-                    .regions
-                    .iter_mut()
-                    .map(|region| {
-                        scope.spawn(|| pass(region.words_mut(), 1, || drop(barrier.wait())))
+            let sum =
+                std::thread::scope(|scope| {
+                    let passes: Vec<_> = self
+                        .regions
+                        .iter_mut()
+                        .map(|region| {
+                            scope.spawn(|| {
+                                pass(region.words_mut(), 1, || {
+                                    let _ = barrier.wait();
+                                })
+                            })
+                        })
+                        .collect();
+                    passes.into_iter().filter_map(|pass| pass.join().ok()).fold(Bandwidth::default(), |a, b| {
+                        Bandwidth { read: a.read + b.read, write: a.write + b.write, copy: a.copy + b.copy }
                     })
-                    .collect();
-                passes.into_iter().filter_map(|pass| pass.join().ok()).fold(
-                    Bandwidth::default(),
-                    |a, b| Bandwidth {
-                        read: a.read + b.read,
-                        write: a.write + b.write,
-                        copy: a.copy + b.copy,
-                    },
-                )
-            });
+                });
             self.best.all_cores.raise(sum);
         }
         self.best

@@ -64,22 +64,13 @@ pub(crate) fn run(row: &Row, plan: &Plan, bench: &mut Bench) -> Result<Vec<CaseR
                     return Err(place(entry.name, &why));
                 }
             };
-            runners.push(Runner {
-                entry: *entry,
-                contender,
-                rates: vec![],
-                costs: BTreeMap::new(),
-            });
+            runners.push(Runner { entry: *entry, contender, rates: vec![], costs: BTreeMap::new() });
         }
-        let foreign = rounds(row, case, plan, &mut bench.patience, &mut runners)
-            .map_err(|(name, why)| place(name, &why))?;
+        let foreign =
+            rounds(row, case, plan, &mut bench.patience, &mut runners).map_err(|(name, why)| place(name, &why))?;
         results.push(conclude(row, case, plan, foreign, runners));
     }
-    let after = if plan.quick {
-        before
-    } else {
-        bench.gauge.measure()
-    };
+    let after = if plan.quick { before } else { bench.gauge.measure() };
     for result in &mut results {
         result.roofline = after;
     }
@@ -126,12 +117,11 @@ fn rounds(
     Ok(foreign)
 }
 
+/// One contender's part in a round, if it can run here.
+type Ran = Option<(Measured, Usage)>;
+
 /// Everybody once; what came of it, in the order of `runners`.
-fn one_round(
-    size: u64,
-    round: usize,
-    runners: &mut [Runner],
-) -> Result<Vec<Option<(Measured, Usage)>>, (&'static str, String)> {
+fn one_round(size: u64, round: usize, runners: &mut [Runner]) -> Result<Vec<Ran>, (&'static str, String)> {
     let mut results: Vec<_> = runners.iter().map(|_| None).collect();
     for place in 0..runners.len() {
         let mut index = (round + place) % runners.len();
@@ -203,11 +193,7 @@ fn conclude(row: &Row, case: &Case, plan: &Plan, foreign: f64, runners: Vec<Runn
     let standings: Vec<Standing> = runners
         .into_iter()
         .map(|runner| {
-            let shown: Vec<f64> = runner
-                .rates
-                .iter()
-                .map(|rate| row.unit.shown(*rate))
-                .collect();
+            let shown: Vec<f64> = runner.rates.iter().map(|rate| row.unit.shown(*rate)).collect();
             Standing {
                 contender: runner.entry.name,
                 unavailable: runner.contender.err(),
@@ -241,9 +227,7 @@ fn conclude(row: &Row, case: &Case, plan: &Plan, foreign: f64, runners: Vec<Runn
 fn judge(target: &Target, standings: &[Standing]) -> Outcome {
     let rates = |name: &str| {
         let standing = standings.iter().find(|s| s.contender == name);
-        standing
-            .filter(|s| s.unavailable.is_none())
-            .map_or(&[][..], |s| &s.rates)
+        standing.filter(|s| s.unavailable.is_none()).map_or(&[][..], |s| &s.rates)
     };
     let pairs = rates(target.contender).iter().zip(rates(target.peer));
     let ratios: Vec<f64> = pairs.map(|(contender, peer)| contender / peer).collect();
@@ -279,37 +263,17 @@ mod tests {
         fn run(&mut self, size: u64) -> Result<Measured, Trouble> {
             let seconds = self.seconds.remove(0);
             let answer = expected_sum(size / 8) ^ u64::from(self.lies);
-            Ok(Measured::alone(
-                Duration::from_secs_f64(seconds),
-                size,
-                answer,
-                size / 8,
-            ))
+            Ok(Measured::alone(Duration::from_secs_f64(seconds), size, answer, size / 8))
         }
     }
 
     fn runner(name: &'static str, seconds: Vec<f64>, lies: bool) -> Runner {
-        let entry = Entry {
-            name,
-            way: Way::Ring,
-            about: "",
-            one: false,
-        };
+        let entry = Entry { name, way: Way::Ring, about: "", one: false };
         let contender: Box<dyn Contender> = Box::new(Fake { seconds, lies });
-        Runner {
-            entry,
-            contender: Ok(contender),
-            rates: vec![],
-            costs: BTreeMap::new(),
-        }
+        Runner { entry, contender: Ok(contender), rates: vec![], costs: BTreeMap::new() }
     }
 
-    const CASE: Case = Case {
-        name: "case",
-        work: Work::Pipe { streams: 1 },
-        size: 8000,
-        quick: 80,
-    };
+    const CASE: Case = Case { name: "case", work: Work::Pipe { streams: 1 }, size: 8000, quick: 80 };
     const ROW: Row = Row {
         name: "row",
         about: "",
@@ -317,23 +281,12 @@ mod tests {
         unit: Unit::GigabytesPerSecond,
         cases: &[CASE],
         contenders: &[],
-        targets: &[Target {
-            contender: "fast",
-            peer: "slow",
-            case: None,
-            must: Some(2.0),
-            aim: Some(5.0),
-        }],
+        targets: &[Target { contender: "fast", peer: "slow", case: None, must: Some(2.0), aim: Some(5.0) }],
     };
 
     fn plan(quick: bool) -> Plan {
         let pairs = if quick { 1 } else { 15 };
-        Plan {
-            pairs,
-            quick,
-            only: vec![],
-            progress: false,
-        }
+        Plan { pairs, quick, only: vec![], progress: false }
     }
 
     /// The machine slows down to a tenth during the run; the paired ratio does not notice.
@@ -342,14 +295,7 @@ mod tests {
         let slow: Vec<f64> = (0..16).map(|i| 1.0 + f64::from(i)).collect();
         let fast = slow.iter().map(|s| s / 3.0).collect();
         let mut runners = vec![runner("slow", slow, false), runner("fast", fast, false)];
-        rounds(
-            &ROW,
-            &CASE,
-            &plan(false),
-            &mut Patience::new(0),
-            &mut runners,
-        )
-        .unwrap();
+        rounds(&ROW, &CASE, &plan(false), &mut Patience::new(0), &mut runners).unwrap();
         let result = conclude(&ROW, &CASE, &plan(false), 0.0, runners);
         let outcome = &result.outcomes[0];
         let ratio = outcome.ratio.unwrap();
@@ -363,63 +309,27 @@ mod tests {
     #[test]
     fn a_wrong_answer_is_an_error_even_in_the_first_round() {
         let mut runners = vec![runner("fast", vec![1.0; 16], true)];
-        let (name, why) = rounds(
-            &ROW,
-            &CASE,
-            &plan(false),
-            &mut Patience::new(0),
-            &mut runners,
-        )
-        .unwrap_err();
+        let (name, why) = rounds(&ROW, &CASE, &plan(false), &mut Patience::new(0), &mut runners).unwrap_err();
         assert_eq!(name, "fast");
         assert!(why.starts_with("wrong answer"), "{why}");
         let mut runners = vec![runner("fast", vec![1.0], true)];
-        assert!(
-            rounds(
-                &ROW,
-                &CASE,
-                &plan(true),
-                &mut Patience::new(0),
-                &mut runners
-            )
-            .is_err()
-        );
+        assert!(rounds(&ROW, &CASE, &plan(true), &mut Patience::new(0), &mut runners).is_err());
     }
 
     #[test]
     fn a_missing_contender_leaves_its_targets_open() {
         let mut runners = vec![runner("slow", vec![1.0; 16], false)];
-        runners.push(Runner {
-            contender: Err("no kernel".into()),
-            ..runner("fast", vec![], false)
-        });
-        rounds(
-            &ROW,
-            &CASE,
-            &plan(false),
-            &mut Patience::new(0),
-            &mut runners,
-        )
-        .unwrap();
+        runners.push(Runner { contender: Err("no kernel".into()), ..runner("fast", vec![], false) });
+        rounds(&ROW, &CASE, &plan(false), &mut Patience::new(0), &mut runners).unwrap();
         let result = conclude(&ROW, &CASE, &plan(false), 0.0, runners);
         assert_eq!(result.outcomes[0].must_verdict, Some(Verdict::CannotTell));
-        assert_eq!(
-            result.standings[1].unavailable.as_deref(),
-            Some("no kernel")
-        );
+        assert_eq!(result.standings[1].unavailable.as_deref(), Some("no kernel"));
     }
 
     #[test]
     fn everybody_runs_in_every_round() {
         let mut runners: Vec<_> = (0..5).map(|_| runner("x", vec![1.0; 16], false)).collect();
-        rounds(
-            &ROW,
-            &CASE,
-            &plan(false),
-            &mut Patience::new(0),
-            &mut runners,
-        )
-        .unwrap();
+        rounds(&ROW, &CASE, &plan(false), &mut Patience::new(0), &mut runners).unwrap();
         assert!(runners.iter().all(|r| r.rates.len() == 15));
     }
 
@@ -429,9 +339,7 @@ mod tests {
         for row in ROWS {
             for case in row.cases {
                 for entry in row.contenders {
-                    if let Err(Trouble::Failed(why) | Trouble::Wrong(why)) =
-                        contenders::build(entry, case.work)
-                    {
+                    if let Err(Trouble::Failed(why) | Trouble::Wrong(why)) = contenders::build(entry, case.work) {
                         panic!("{}, {}: {}: {why}", row.name, case.name, entry.name);
                     }
                 }

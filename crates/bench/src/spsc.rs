@@ -14,7 +14,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 
 use rustix::thread::futex;
 
-/// How often a waiting side looks before it sleeps.
+/// How often a waiting side looks before it sleeps: some 5 us.
+///
+/// Measured with blocks of 2 MiB, GB/s: when both cores are free, 200 looks give 108-111, none 107,
+/// 2,000 and 10,000 110. When a third thread wants a core, 200 give 47, none 49, 2,000 give 30 and
+/// 10,000 give 19: the spinning side keeps the other one from running.
 pub(crate) const SPIN: u32 = 200;
 
 /// A value on a pair of cache lines of its own: neighbouring lines are fetched together.
@@ -107,9 +111,7 @@ pub(crate) fn queue<T>(capacity: usize, spin: u32) -> (Producer<T>, Consumer<T>)
         consumer: Apart(Bed(AtomicU32::new(Bed::AWAKE))),
         closed: AtomicBool::new(false),
         spin,
-        slots: (0..capacity.max(1))
-            .map(|_| UnsafeCell::new(MaybeUninit::uninit()))
-            .collect(),
+        slots: (0..capacity.max(1)).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect(),
     });
     (Producer(ring.clone()), Consumer(ring))
 }

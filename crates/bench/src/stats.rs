@@ -57,18 +57,7 @@ impl Verdict {
 /// The middle of sorted values; the mean of the two middle ones when they are even in number.
 fn middle(sorted: &[f64]) -> f64 {
     let half = sorted.len() / 2;
-    if sorted.len() % 2 == 1 {
-        sorted[half]
-    } else {
-        f64::midpoint(sorted[half - 1], sorted[half])
-    }
-}
-
-/// The median of `values`, or `None` of none.
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    (!sorted.is_empty()).then(|| middle(&sorted))
+    if sorted.len() % 2 == 1 { sorted[half] } else { f64::midpoint(sorted[half - 1], sorted[half]) }
 }
 
 /// How many values to leave out at each end: the largest `k` with `P(Bin(n, 1/2) < k) <= TAIL`.
@@ -98,12 +87,7 @@ pub(crate) fn estimate(values: &[f64]) -> Option<Estimate> {
         return None;
     }
     let k = trimmed(n).max(1);
-    Some(Estimate {
-        median: middle(&sorted),
-        low: sorted[k - 1],
-        high: sorted[n - k],
-        pairs: n,
-    })
+    Some(Estimate { median: middle(&sorted), low: sorted[k - 1], high: sorted[n - k], pairs: n })
 }
 
 /// Whether a ratio estimated as `estimate` reaches `target`.
@@ -123,20 +107,9 @@ mod tests {
     /// Tables of the sign test give these ranks for two-sided 90 % (k-th smallest to k-th largest).
     #[test]
     fn the_ranks_are_those_of_the_tables() {
-        for (n, k) in [
-            (5, 1),
-            (6, 1),
-            (7, 1),
-            (8, 2),
-            (10, 2),
-            (11, 3),
-            (12, 3),
-            (15, 4),
-            (16, 5),
-            (20, 6),
-            (25, 8),
-            (30, 11),
-        ] {
+        for (n, k) in
+            [(5, 1), (6, 1), (7, 1), (8, 2), (10, 2), (11, 3), (12, 3), (15, 4), (16, 5), (20, 6), (25, 8), (30, 11)]
+        {
             assert_eq!(trimmed(n), k, "n = {n}");
         }
         for n in 1..5 {
@@ -159,9 +132,7 @@ mod tests {
 
     #[test]
     fn fifteen_values_by_hand() {
-        let values: Vec<f64> = [9, 2, 14, 7, 1, 12, 5, 15, 3, 11, 8, 4, 13, 6, 10]
-            .map(f64::from)
-            .to_vec();
+        let values: Vec<f64> = [9, 2, 14, 7, 1, 12, 5, 15, 3, 11, 8, 4, 13, 6, 10].map(f64::from).to_vec();
         let got = estimate(&values).unwrap();
         assert_eq!((got.low, got.median, got.high), (4.0, 8.0, 12.0));
         assert_eq!(got.pairs, 15);
@@ -172,18 +143,12 @@ mod tests {
         assert_eq!(estimate(&[]), None);
         let two = estimate(&[3.0, 1.0]).unwrap();
         assert_eq!((two.low, two.median, two.high), (1.0, 2.0, 3.0));
-        assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), Some(2.5));
-        assert_eq!(median(&[]), None);
+        assert_eq!(estimate(&[4.0, 1.0, 3.0, 2.0]).unwrap().median, 2.5);
     }
 
     #[test]
     fn verdicts_ask_where_the_target_lies() {
-        let e = |low, high, pairs| Estimate {
-            median: f64::midpoint(low, high),
-            low,
-            high,
-            pairs,
-        };
+        let e = |low, high, pairs| Estimate { median: f64::midpoint(low, high), low, high, pairs };
         assert_eq!(verdict(Some(&e(2.5, 3.0, 15)), 2.5), Verdict::Pass);
         assert_eq!(verdict(Some(&e(2.0, 2.4, 15)), 2.5), Verdict::Fail);
         assert_eq!(verdict(Some(&e(2.4, 2.6, 15)), 2.5), Verdict::CannotTell);
@@ -197,9 +162,7 @@ mod tests {
     fn coverage_is_at_least_ninety_percent() {
         let mut state = 1u64;
         let mut uniform = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 11) as f64 / (1u64 << 53) as f64
         };
         let trials = 4000;

@@ -25,15 +25,9 @@ fn describe(out: &mut String, row: &Row) -> fmt::Result {
         writeln!(out, "  {:<16} {}", entry.name, entry.about)?;
     }
     for target in row.targets {
-        let place = target
-            .case
-            .map_or(String::new(), |case| format!(", {case}"));
+        let place = target.case.map_or(String::new(), |case| format!(", {case}"));
         let goals = goals(target.must, target.aim);
-        writeln!(
-            out,
-            "  target: {} / {} {goals}{place}",
-            target.contender, target.peer
-        )?;
+        writeln!(out, "  target: {} / {} {goals}{place}", target.contender, target.peer)?;
     }
     writeln!(out)
 }
@@ -60,9 +54,7 @@ pub(crate) fn number(value: f64) -> String {
 
 /// `12.3 [12.1, 12.6]`.
 pub(crate) fn interval(estimate: &Estimate) -> String {
-    let Estimate {
-        median, low, high, ..
-    } = estimate;
+    let Estimate { median, low, high, .. } = estimate;
     format!("{} [{}, {}]", number(*median), number(*low), number(*high))
 }
 
@@ -84,11 +76,7 @@ fn write_table(out: &mut String, result: &CaseResult) -> fmt::Result {
         }
         return writeln!(out);
     }
-    writeln!(
-        out,
-        "  {} pairs; {}, median [90 % interval]",
-        result.pairs, result.unit
-    )?;
+    writeln!(out, "  {} pairs; {}, median [90 % interval]", result.pairs, result.unit)?;
     if result.foreign > QUIET {
         let cores = number(result.foreign);
         writeln!(out, "  noisy: other programs used {cores} cores meanwhile")?;
@@ -99,10 +87,7 @@ fn write_table(out: &mut String, result: &CaseResult) -> fmt::Result {
     if row(result.row).is_some_and(|row| row.unit != Unit::MicrosecondsPerMove) {
         for (name, b) in result.roofline.settings() {
             let (read, write, copy) = (number(b.read), number(b.write), number(b.copy));
-            writeln!(
-                out,
-                "  roofline, {name}: read {read}, write {write}, copy {copy} GB/s"
-            )?;
+            writeln!(out, "  roofline, {name}: read {read}, write {write}, copy {copy} GB/s")?;
         }
     }
     for outcome in &result.outcomes {
@@ -124,22 +109,14 @@ fn write_standing(out: &mut String, result: &CaseResult, standing: &Standing) ->
             .iter()
             .map(|(what, value)| format!("{} {}", what.replace('_', " "), number(*value)))
             .collect();
-        write!(
-            out,
-            "\n    per {}: {}",
-            row.unit.amount_name(),
-            costs.join(", ")
-        )?;
+        write!(out, "\n    per {}: {}", row.unit.amount_name(), costs.join(", "))?;
     }
     writeln!(out)
 }
 
 /// One target and what came of it.
 pub(crate) fn sentence(outcome: &Outcome) -> String {
-    let ratio = outcome
-        .ratio
-        .as_ref()
-        .map_or("not measured".into(), interval);
+    let ratio = outcome.ratio.as_ref().map_or("not measured".into(), interval);
     let goals = goals(outcome.must, outcome.aim);
     let mut line = format!("{} / {} {goals}: {ratio}", outcome.contender, outcome.peer);
     if let Some(verdict) = outcome.must_verdict {
@@ -162,26 +139,16 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        for (value, want) in [
-            (0.0, "0"),
-            (0.01234, "0.0123"),
-            (0.7249, "0.72"),
-            (1.0, "1.00"),
-            (19.96, "20.0"),
-            (123.4, "123"),
-        ] {
+        for (value, want) in
+            [(0.0, "0"), (0.01234, "0.0123"), (0.7249, "0.72"), (1.0, "1.00"), (19.96, "20.0"), (123.4, "123")]
+        {
             assert_eq!(number(value), want);
         }
     }
 
     #[test]
     fn a_target_is_one_sentence() {
-        let ratio = Estimate {
-            median: 0.8,
-            low: 0.75,
-            high: 0.82,
-            pairs: 15,
-        };
+        let ratio = Estimate { median: 0.8, low: 0.75, high: 0.82, pairs: 15 };
         let outcome = Outcome {
             contender: "a",
             peer: "b",
@@ -191,21 +158,10 @@ mod tests {
             aim: Some(0.85),
             aim_verdict: Some(Verdict::Fail),
         };
-        assert_eq!(
-            sentence(&outcome),
-            "a / b >= 0.72 (aim 0.85): 0.80 [0.75, 0.82]: pass, aim not reached"
-        );
-        let nothing = Outcome {
-            ratio: None,
-            must_verdict: Some(Verdict::CannotTell),
-            aim: None,
-            aim_verdict: None,
-            ..outcome
-        };
-        assert_eq!(
-            sentence(&nothing),
-            "a / b >= 0.72: not measured: cannot tell"
-        );
+        assert_eq!(sentence(&outcome), "a / b >= 0.72 (aim 0.85): 0.80 [0.75, 0.82]: pass, aim not reached");
+        let nothing =
+            Outcome { ratio: None, must_verdict: Some(Verdict::CannotTell), aim: None, aim_verdict: None, ..outcome };
+        assert_eq!(sentence(&nothing), "a / b >= 0.72: not measured: cannot tell");
     }
 
     #[test]

@@ -3,10 +3,7 @@
 use std::process::{Command, Output};
 
 fn bench(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_eagre-bench"))
-        .args(arguments)
-        .output()
-        .expect("eagre-bench runs")
+    Command::new(env!("CARGO_BIN_EXE_eagre-bench")).args(arguments).output().expect("eagre-bench runs")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -19,17 +16,12 @@ fn every_row_gives_right_answers() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let run: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let results = run["results"].as_array().expect("results");
-    let rows: std::collections::HashSet<_> = results
-        .iter()
-        .filter_map(|result| result["row"].as_str())
-        .collect();
+    let rows: std::collections::HashSet<_> = results.iter().filter_map(|result| result["row"].as_str()).collect();
     assert_eq!(rows.len(), 5, "{rows:?}");
     for result in results {
         assert_eq!(result["quick"], true);
         for standing in result["standings"].as_array().expect("standings") {
-            let ran = standing["rates"]
-                .as_array()
-                .is_some_and(|rates| rates.len() == 1);
+            let ran = standing["rates"].as_array().is_some_and(|rates| rates.len() == 1);
             assert!(ran || standing["unavailable"].is_string(), "{standing}");
         }
     }
@@ -47,10 +39,7 @@ fn every_row_gives_right_answers() {
 fn an_unknown_row_is_one_line_and_exit_code_two() {
     let output = bench(&["run", "nonesuch"]);
     assert_eq!(output.status.code(), Some(2));
-    assert_eq!(
-        text(&output.stderr),
-        "eagre-bench: run: nonesuch: no such row; 'eagre-bench list' names them all\n"
-    );
+    assert_eq!(text(&output.stderr), "eagre-bench: run: nonesuch: no such row; 'eagre-bench list' names them all\n");
     let output = bench(&["run", "pipe", "--quick", "--contenders", "nobody"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).starts_with("eagre-bench: run: nobody: "));

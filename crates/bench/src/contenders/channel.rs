@@ -79,28 +79,19 @@ struct Ends<A, B, C, D> {
     take_full: D,
 }
 
-fn circulate<'a, A, B, C, D>(
-    region: &'a mut Region,
-    size: u64,
-    ends: Ends<A, B, C, D>,
-) -> Result<Measured, Trouble>
+fn circulate<'a, A, B, C, D>(region: &'a mut Region, size: u64, ends: Ends<A, B, C, D>) -> Result<Measured, Trouble>
 where
     A: Fn(&'a mut [u64]) -> bool + Send,
     B: Fn() -> Option<&'a mut [u64]> + Send,
     C: Fn(Full<'a>) -> bool + Send,
     D: Fn() -> Option<Full<'a>> + Send,
 {
-    let Ends {
-        give_empty,
-        take_empty,
-        give_full,
-        take_full,
-    } = ends;
+    let Ends { give_empty, take_empty, give_full, take_full } = ends;
     let words = size / 8;
     for block in region.words_mut().chunks_exact_mut(BLOCK / 8).take(BLOCKS) {
         give_empty(block);
     }
-    let (took, answer) = two_threads(
+    let (took, (), answer) = two_threads(
         move || {
             let mut written = 0;
             while written < words {

@@ -19,8 +19,7 @@ impl FirstTouch {
 impl Contender for FirstTouch {
     /// Once over the blocks, whatever the size: there is only one first time.
     fn run(&mut self, _size: u64) -> Result<Measured, Trouble> {
-        let mut region = Region::map(primitive::TOTAL, self.0.pages)
-            .map_err(|e| Trouble::failed("memory", e))?;
+        let mut region = Region::map(primitive::TOTAL, self.0.pages).map_err(|e| Trouble::failed("memory", e))?;
         let blocks = (region.len() / self.0.block) as u64;
         let took = self.0.beside_peer(|| {
             let start = Instant::now();

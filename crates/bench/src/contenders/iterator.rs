@@ -22,8 +22,7 @@ pub(crate) struct Items {
 
 impl Items {
     pub(crate) fn new(vectors: bool) -> Result<Items, Trouble> {
-        let region = Region::touched(BLOCK * BLOCKS, Pages::Huge)
-            .map_err(|e| Trouble::failed("memory", e))?;
+        let region = Region::touched(BLOCK * BLOCKS, Pages::Huge).map_err(|e| Trouble::failed("memory", e))?;
         Ok(Items { region, vectors })
     }
 }
@@ -115,26 +114,15 @@ fn ends<'a, T>(items: &'a mut [T], per_block: usize) -> (Pusher<'a, T>, Puller<'
         let _ = empty_in.send(block);
     }
     (
-        Pusher {
-            block: &mut [],
-            used: 0,
-            empty: empty_out,
-            full: full_in,
-        },
-        Puller {
-            block: &mut [],
-            at: 0,
-            words: 0,
-            full: full_out,
-            empty: empty_in,
-        },
+        Pusher { block: &mut [], used: 0, empty: empty_out, full: full_in },
+        Puller { block: &mut [], at: 0, words: 0, full: full_out, empty: empty_in },
     )
 }
 
 impl Contender for Items {
     fn run(&mut self, size: u64) -> Result<Measured, Trouble> {
         let words = size / 8;
-        let (took, answer) = if self.vectors {
+        let (took, (), answer) = if self.vectors {
             let (vectors, _) = self.region.words_mut().as_chunks_mut::<LANES>();
             let (mut pusher, mut puller) = ends(vectors, BLOCK / 8 / LANES);
             two_threads(

@@ -11,6 +11,7 @@ mod read;
 #[allow(unsafe_code, reason = "fills rtrb's uninitialised chunks")]
 mod ring;
 mod several;
+#[allow(unsafe_code, reason = "stream pointers")]
 mod stream;
 #[allow(unsafe_code, reason = "fills a batch before its length is set")]
 mod timely;
@@ -43,24 +44,13 @@ pub(crate) struct Measured {
 impl Measured {
     /// A stream of `bytes` bytes between two threads.
     pub(crate) fn pipe(took: Duration, bytes: u64, answer: u64) -> Measured {
-        Measured {
-            threads: 2,
-            ..Measured::alone(took, bytes, answer, bytes / 8)
-        }
+        Measured { threads: 2, ..Measured::alone(took, bytes, answer, bytes / 8) }
     }
 
     /// `amount` of something done by one thread to `words` words.
     pub(crate) fn alone(took: Duration, amount: u64, answer: u64, words: u64) -> Measured {
         let counters = Vec::new();
-        Measured {
-            took,
-            amount,
-            threads: 1,
-            answer,
-            words,
-            streams: 1,
-            counters,
-        }
+        Measured { took, amount, threads: 1, answer, words, streams: 1, counters }
     }
 
     /// This and another stream that ran at the same time, in the time of this one.
@@ -81,10 +71,7 @@ impl Measured {
         if self.answer == expected {
             Ok(self)
         } else {
-            Err(Trouble::Wrong(format!(
-                "sum {:#018x}, closed form {expected:#018x}",
-                self.answer
-            )))
+            Err(Trouble::Wrong(format!("sum {:#018x}, closed form {expected:#018x}", self.answer)))
         }
     }
 }
@@ -116,20 +103,10 @@ pub(crate) trait Contender: Send {
 /// The contender that `entry` describes, ready for `work`.
 pub(crate) fn build(entry: &Entry, work: Work) -> Result<Box<dyn Contender>, Trouble> {
     match work {
-        Work::Pipe { streams } if streams > 1 && !entry.one => {
-            Ok(Box::new(several::Several::new(entry.way, streams)?))
-        }
+        Work::Pipe { streams } if streams > 1 && !entry.one => Ok(Box::new(several::Several::new(entry.way, streams)?)),
         Work::Pipe { .. } => pipe(entry.way),
-        Work::Move {
-            block,
-            pages,
-            peer_runs,
-        } => {
-            let load = primitive::Load {
-                block: block as usize,
-                pages,
-                peer_runs,
-            };
+        Work::Move { block, pages, peer_runs } => {
+            let load = primitive::Load { block: block as usize, pages, peer_runs };
             match entry.way {
                 Way::Memcpy { warm } => Ok(primitive::memcpy(load, warm)),
                 Way::Mremap => Ok(primitive::mremap(load)),
@@ -167,10 +144,10 @@ fn mismatch(way: Way) -> Trouble {
 }
 
 /// Runs the two ends of a stream on a thread each; the time is from before both to after both.
-pub(crate) fn two_threads<T: Send>(
-    write: impl FnOnce() -> Result<(), Trouble> + Send,
-    read: impl FnOnce() -> Result<T, Trouble> + Send,
-) -> Result<(Duration, T), Trouble> {
+pub(crate) fn two_threads<W: Send, R>(
+    write: impl FnOnce() -> Result<W, Trouble> + Send,
+    read: impl FnOnce() -> Result<R, Trouble>,
+) -> Result<(Duration, W, R), Trouble> {
     let start = Instant::now();
     let (written, got) = std::thread::scope(|scope| {
         let writer = scope.spawn(write);
@@ -178,6 +155,11 @@ pub(crate) fn two_threads<T: Send>(
         (writer.join(), got)
     });
     let took = start.elapsed();
-    written.map_err(|_| Trouble::Failed("the writing thread panicked".into()))??;
-    Ok((took, got?))
+    let written = written.map_err(|_| Trouble::Failed("the writing thread panicked".into()))?;
+    // When both failed, a wrong answer is the one to tell; else the reader only noticed.
+    match (written, got) {
+        (_, Err(Trouble::Wrong(why))) => Err(Trouble::Wrong(why)),
+        (Err(trouble), _) | (Ok(_), Err(trouble)) => Err(trouble),
+        (Ok(written), Ok(got)) => Ok((took, written, got)),
+    }
 }

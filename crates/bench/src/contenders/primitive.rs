@@ -82,18 +82,12 @@ struct Mover<P> {
 
 /// Moving by copying.
 pub(crate) fn memcpy(load: Load, warm: bool) -> Box<dyn Contender> {
-    Box::new(Mover {
-        load,
-        primitive: Memcpy { warm },
-    })
+    Box::new(Mover { load, primitive: Memcpy { warm } })
 }
 
 /// Moving by `mremap`.
 pub(crate) fn mremap(load: Load) -> Box<dyn Contender> {
-    Box::new(Mover {
-        load,
-        primitive: Mremap,
-    })
+    Box::new(Mover { load, primitive: Mremap })
 }
 
 /// Moving by `UFFDIO_MOVE`, where the kernel has it.
@@ -117,9 +111,7 @@ impl<P: Primitive> Contender for Mover<P> {
             away.words_mut().fill(1);
         }
         for region in [&home, &away] {
-            self.primitive
-                .prepare(region)
-                .map_err(|e| Trouble::failed("prepare", e))?;
+            self.primitive.prepare(region).map_err(|e| Trouble::failed("prepare", e))?;
         }
         let (mut from, mut to) = (home.base(), away.base());
         let primitive = &mut self.primitive;
@@ -129,8 +121,7 @@ impl<P: Primitive> Contender for Mover<P> {
             for _ in 0..passes {
                 for offset in (0..bytes).step_by(block) {
                     // SAFETY: the offset is inside both regions, which belong to this run.
-                    let moved =
-                        unsafe { primitive.transfer(to.add(offset), from.add(offset), block) };
+                    let moved = unsafe { primitive.transfer(to.add(offset), from.add(offset), block) };
                     result = std::mem::replace(&mut result, Ok(())).and(moved);
                 }
                 std::mem::swap(&mut from, &mut to);
@@ -144,12 +135,7 @@ impl<P: Primitive> Contender for Mover<P> {
         let mut tally = Tally::default();
         words.chunks(block / 8).for_each(|piece| tally.add(piece));
         let moves = passes * (bytes / block) as u64;
-        Ok(Measured::alone(
-            took,
-            moves,
-            tally.answer()?,
-            words.len() as u64,
-        ))
+        Ok(Measured::alone(took, moves, tally.answer()?, words.len() as u64))
     }
 }
 
@@ -180,11 +166,7 @@ impl Primitive for Mremap {
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
         // SAFETY: both ranges are the caller's own mappings and nobody else uses them.
         let got = unsafe { libc::mremap(from.cast(), len, len, flags, to.cast::<c_void>()) };
-        if got == libc::MAP_FAILED {
-            Err(io::Error::last_os_error())
-        } else {
-            Ok(())
-        }
+        if got == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 }
 
@@ -240,15 +222,10 @@ impl UffdioMove {
         }
         // SAFETY: the descriptor is new and nobody else's.
         let uffd = UffdioMove(unsafe { OwnedFd::from_raw_fd(fd as i32) });
-        let mut api = Api {
-            api: UFFD_API,
-            features: UFFD_FEATURE_MOVE,
-            ioctls: 0,
-        };
+        let mut api = Api { api: UFFD_API, features: UFFD_FEATURE_MOVE, ioctls: 0 };
         // SAFETY: UFFDIO_API reads and writes one `struct uffdio_api`.
-        unsafe { uffd.ioctl(0x3F, &mut api) }.map_err(|e| {
-            Trouble::Unavailable(format!("UFFDIO_MOVE: {e}: the kernel is older than 6.8"))
-        })?;
+        unsafe { uffd.ioctl(0x3F, &mut api) }
+            .map_err(|e| Trouble::Unavailable(format!("UFFDIO_MOVE: {e}: the kernel is older than 6.8")))?;
         Ok(uffd)
     }
 
@@ -279,13 +256,7 @@ impl Primitive for UffdioMove {
     }
 
     unsafe fn transfer(&mut self, to: *mut u8, from: *mut u8, len: usize) -> io::Result<()> {
-        let mut order = Move {
-            dst: to as u64,
-            src: from as u64,
-            len: len as u64,
-            mode: 0,
-            moved: 0,
-        };
+        let mut order = Move { dst: to as u64, src: from as u64, len: len as u64, mode: 0, moved: 0 };
         // SAFETY: UFFDIO_MOVE takes `struct uffdio_move`; both ranges are the caller's own.
         unsafe { self.ioctl(0x05, &mut order) }
     }

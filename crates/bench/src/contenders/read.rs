@@ -13,9 +13,7 @@ use crate::memory::{Pages, Region, bytes_of, bytes_of_mut};
 /// well as in the cache, so that nobody is measured while it is written back.
 pub(crate) fn file(size: u64) -> Result<Arc<File>, Trouble> {
     static CURRENT: Mutex<(u64, Weak<File>)> = Mutex::new((0, Weak::new()));
-    let mut current = CURRENT
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut current = CURRENT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if let (true, Some(file)) = (current.0 == size, current.1.upgrade()) {
         return Ok(file);
     }
@@ -52,8 +50,7 @@ impl Plain {
 impl Contender for Plain {
     fn run(&mut self, size: u64) -> Result<Measured, Trouble> {
         if self.kept.is_none() {
-            let region = Region::touched(size as usize, Pages::Huge)
-                .map_err(|e| Trouble::failed("memory", e))?;
+            let region = Region::touched(size as usize, Pages::Huge).map_err(|e| Trouble::failed("memory", e))?;
             self.kept = Some((file(size)?, region));
         }
         let Some((file, region)) = &mut self.kept else {
@@ -64,14 +61,10 @@ impl Contender for Plain {
         let mut from = file.as_ref();
         from.rewind().map_err(|e| Trouble::failed("seek", e))?;
         let start = Instant::now();
-        let got = from
-            .read(bytes_of_mut(target))
-            .map_err(|e| Trouble::failed("read", e))?;
+        let got = from.read(bytes_of_mut(target)).map_err(|e| Trouble::failed("read", e))?;
         let took = start.elapsed();
         if got as u64 != size {
-            return Err(Trouble::Failed(format!(
-                "read: {got} of {size} bytes in one call"
-            )));
+            return Err(Trouble::Failed(format!("read: {got} of {size} bytes in one call")));
         }
         let mut tally = Tally::default();
         target.chunks(1 << 18).for_each(|piece| tally.add(piece));

@@ -1,6 +1,9 @@
 //! A shared ring of words: the `rtrb` crate, written and read in place, a chunk at a time.
 //!
 //! The crate leaves waiting to its user: a short spin, then the processor goes to somebody else.
+//! A ring of 8 MiB and chunks of 512 KiB to 1 MiB did best of 512 KiB to 8 MiB and 16 KiB to 1 MiB:
+//! 90-100 GB/s when the queue gave 110, against 40 with a ring of 1 MiB, because bytes that have
+//! left the writer's own cache are read several times faster than those still in it.
 
 use rtrb::RingBuffer;
 
@@ -9,8 +12,8 @@ use crate::kernels::{Tally, fill_at};
 use crate::spsc::SPIN;
 
 /// Words in the ring, and in a chunk of it.
-const RING: usize = (2 << 20) / 8;
-const CHUNK: usize = (128 << 10) / 8;
+const RING: usize = (8 << 20) / 8;
+const CHUNK: usize = (512 << 10) / 8;
 
 /// The ring is made anew for each run, before the clock starts.
 pub(crate) struct Ring;
@@ -43,14 +46,12 @@ impl Contender for Ring {
         if let Ok(chunk) = consumer.read_chunk(RING) {
             chunk.commit_all();
         }
-        let (took, answer) = two_threads(
+        let (took, (), answer) = two_threads(
             move || {
                 let mut written = 0;
                 while written < words {
                     let n = (words - written).min(CHUNK as u64) as usize;
-                    let room =
-                        wait(|| (producer.slots() >= n || producer.is_abandoned()).then_some(()));
-                    let () = room;
+                    wait(|| (producer.slots() >= n || producer.is_abandoned()).then_some(()));
                     let Ok(mut chunk) = producer.write_chunk_uninit(n) else {
                         break;
                     };

@@ -11,10 +11,7 @@ pub(crate) struct Several(Vec<Box<dyn Contender>>);
 impl Several {
     /// `streams` contenders that go `way`.
     pub(crate) fn new(way: Way, streams: u32) -> Result<Several, Trouble> {
-        (0..streams)
-            .map(|_| pipe(way))
-            .collect::<Result<_, _>>()
-            .map(Several)
+        (0..streams).map(|_| pipe(way)).collect::<Result<_, _>>().map(Several)
     }
 }
 
@@ -23,16 +20,9 @@ impl Contender for Several {
     fn run(&mut self, size: u64) -> Result<Measured, Trouble> {
         let start = Instant::now();
         let results: Vec<_> = std::thread::scope(|scope| {
-            let runs: Vec<_> = self
-                .0
-                .iter_mut()
-                .map(|stream| scope.spawn(|| stream.run(size)?.verified()))
-                .collect();
+            let runs: Vec<_> = self.0.iter_mut().map(|stream| scope.spawn(|| stream.run(size)?.verified())).collect();
             runs.into_iter()
-                .map(|run| {
-                    run.join()
-                        .unwrap_or_else(|_| Err(Trouble::Failed("a stream panicked".into())))
-                })
+                .map(|run| run.join().unwrap_or_else(|_| Err(Trouble::Failed("a stream panicked".into()))))
                 .collect()
         });
         let took = start.elapsed();

@@ -3,6 +3,8 @@
 //! Records are batches of words that change hands by ownership, which is the kindest way to move
 //! bulk data through a dataflow system: the machinery per record is paid once a batch. The source
 //! runs a few batches ahead of the sum and watches it through a probe, as the library's examples do.
+//! Batches of 2 MiB did best of 32 KiB to 4 MiB: 80-95 GB/s when the queue gave 110, against 33 with
+//! 256 KiB.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,7 +18,7 @@ use crate::contenders::{Contender, Measured, Trouble};
 use crate::kernels::{Tally, fill_at};
 
 /// Words in a batch, and how many batches may be on their way.
-const BATCH: u64 = (256 << 10) / 8;
+const BATCH: u64 = (2 << 20) / 8;
 const AHEAD: usize = 4;
 
 /// The workers are started anew for each run.
@@ -66,10 +68,7 @@ impl Contender for Timely {
             while !probe.done() {
                 worker.step();
             }
-            tally
-                .take()
-                .answer()
-                .map_err(|trouble| format!("{trouble:?}"))
+            tally.take().answer().map_err(|trouble| format!("{trouble:?}"))
         })
         .map_err(|e| Trouble::failed("timely", e))?;
         let mut answer = 0u64;
