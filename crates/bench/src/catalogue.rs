@@ -121,6 +121,8 @@ pub(crate) enum Way {
     Mremap,
     /// Blocks moved by `UFFDIO_MOVE`.
     UffdioMove,
+    /// Blocks moved by `UFFDIO_MOVE` in a SIGSEGV handler.
+    FaultAndMove,
     /// Fresh memory touched for the first time, block by block.
     FirstTouch,
     /// `read(2)` into plain memory that is there.
@@ -248,6 +250,11 @@ pub(crate) const ROWS: &[Row] = &[
             ),
             Entry::new("mremap", Way::Mremap, "mremap with MREMAP_FIXED and MREMAP_DONTUNMAP"),
             Entry::new("uffdio-move", Way::UffdioMove, "UFFDIO_MOVE, one call a block"),
+            Entry::new(
+                "fault+move",
+                Way::FaultAndMove,
+                "touch the block; a bare SIGSEGV handler does mprotect and UFFDIO_MOVE",
+            ),
             Entry::new("first-touch", Way::FirstTouch, "no move: fresh memory, first write"),
             SIGNAL_MOVE,
             SIGNAL_REMAP,
@@ -256,6 +263,7 @@ pub(crate) const ROWS: &[Row] = &[
         targets: &[
             Target::must("signal+move", 20.0, "memcpy").at("2 MiB, huge page"),
             Target::aim("signal+move", 1.0, "uffdio-move").at("2 MiB, huge page"),
+            Target::aim("signal+move", 1.0, "fault+move").at("2 MiB, huge page"),
         ],
     },
     Row {

@@ -167,13 +167,16 @@ fn words(out: &mut String, result: &CaseResult, unit: Unit) -> fmt::Result {
     writeln!(out, "<p class=\"dim\">Roofline, GB/s: {}.</p>", settings.join("; "))
 }
 
-/// The lines drawn into a chart of `unit`: for times there are none.
+/// The lines drawn into a chart of `unit`, from left to right: for times there are none.
 fn roofs(result: &CaseResult, unit: Unit) -> Vec<(&'static str, f64)> {
-    let (memory, cache) = (result.roofline.memory, result.roofline.cache);
-    match unit {
-        Unit::MicrosecondsPerMove => Vec::new(),
-        _ => vec![("copy", memory.copy), ("read", memory.read), ("write", memory.write), ("cache write", cache.write)],
+    if unit == Unit::MicrosecondsPerMove {
+        return Vec::new();
     }
+    let (memory, cache) = (result.roofline.memory, result.roofline.cache);
+    let mut roofs =
+        vec![("copy", memory.copy), ("read", memory.read), ("write", memory.write), ("cache write", cache.write)];
+    roofs.sort_by(|a, b| a.1.total_cmp(&b.1));
+    roofs
 }
 
 /// From a value to a place on the page.

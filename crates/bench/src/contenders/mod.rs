@@ -1,6 +1,8 @@
 //! Everyone who takes part, behind one trait: one file per family.
 
 mod channel;
+#[allow(unsafe_code, reason = "a signal handler, and the touch that calls it")]
+mod fault;
 mod first_touch;
 mod iterator;
 mod os_pipe;
@@ -111,6 +113,7 @@ pub(crate) fn build(entry: &Entry, work: Work) -> Result<Box<dyn Contender>, Tro
                 Way::Memcpy { warm } => Ok(primitive::memcpy(load, warm)),
                 Way::Mremap => Ok(primitive::mremap(load)),
                 Way::UffdioMove => primitive::uffdio_move(load),
+                Way::FaultAndMove => fault::fault_and_move(load),
                 Way::FirstTouch => Ok(Box::new(first_touch::FirstTouch::new(load))),
                 Way::Stream(setting) => stream::moves(setting, load),
                 _ => Err(mismatch(entry.way)),

@@ -55,7 +55,7 @@ impl Load {
 }
 
 /// One way to move a block.
-trait Primitive: Send {
+pub(super) trait Primitive: Send {
     /// Whether the target's pages must be there beforehand.
     const TOUCHED_TARGET: bool = false;
     /// Whether one block goes to and fro instead of many in turn.
@@ -66,6 +66,12 @@ trait Primitive: Send {
     fn prepare(&mut self, _region: &Region) -> io::Result<()> {
         Ok(())
     }
+    /// Called before all blocks move to `to`, on the clock.
+    fn begin_pass(&mut self, _to: &Region) -> io::Result<()> {
+        Ok(())
+    }
+    /// Called once a run, after the clock.
+    fn finish(&mut self) {}
     /// Moves `len` bytes.
     ///
     /// # Safety
@@ -75,9 +81,9 @@ trait Primitive: Send {
 }
 
 /// A contender that moves blocks by `P`.
-struct Mover<P> {
-    load: Load,
-    primitive: P,
+pub(super) struct Mover<P> {
+    pub(super) load: Load,
+    pub(super) primitive: P,
 }
 
 /// Moving by copying.
@@ -113,21 +119,23 @@ impl<P: Primitive> Contender for Mover<P> {
         for region in [&home, &away] {
             self.primitive.prepare(region).map_err(|e| Trouble::failed("prepare", e))?;
         }
-        let (mut from, mut to) = (home.base(), away.base());
+        let (mut from, mut to) = (&home, &away);
         let primitive = &mut self.primitive;
         let mut result = Ok(());
         let took = self.load.beside_peer(|| {
             let start = Instant::now();
             for _ in 0..passes {
+                result = std::mem::replace(&mut result, Ok(())).and(primitive.begin_pass(to));
                 for offset in (0..bytes).step_by(block) {
                     // SAFETY: the offset is inside both regions, which belong to this run.
-                    let moved = unsafe { primitive.transfer(to.add(offset), from.add(offset), block) };
+                    let moved = unsafe { primitive.transfer(to.base().add(offset), from.base().add(offset), block) };
                     result = std::mem::replace(&mut result, Ok(())).and(moved);
                 }
                 std::mem::swap(&mut from, &mut to);
             }
             start.elapsed()
         });
+        primitive.finish();
         result.map_err(|e| Trouble::failed("move", e))?;
         // Where the blocks are now; `map` may have rounded the regions up beyond them.
         let end = if passes % 2 == 0 { &home } else { &away };
@@ -171,7 +179,7 @@ impl Primitive for Mremap {
 }
 
 /// A descriptor with the feature, and the system call's structures.
-struct UffdioMove(OwnedFd);
+pub(super) struct UffdioMove(OwnedFd);
 
 /// `struct uffdio_api`.
 #[repr(C)]
@@ -212,7 +220,7 @@ const UFFDIO_REGISTER_MODE_MISSING: u64 = 1;
 
 impl UffdioMove {
     /// Opens a descriptor, or says what this machine lacks.
-    fn open() -> Result<UffdioMove, Trouble> {
+    pub(super) fn open() -> Result<UffdioMove, Trouble> {
         let flags = libc::O_CLOEXEC | libc::O_NONBLOCK | UFFD_USER_MODE_ONLY;
         // SAFETY: the call takes flags and returns a new descriptor or -1.
         let fd = unsafe { libc::syscall(libc::SYS_userfaultfd, flags) };

@@ -60,13 +60,13 @@ impl Contender for Timely {
                     input.advance_to(epoch);
                     worker.step();
                     while epoch > AHEAD && probe.less_than(&(epoch - AHEAD)) {
-                        worker.step();
+                        worker.step_or_park(None);
                     }
                 }
             }
             input.close();
             while !probe.done() {
-                worker.step();
+                worker.step_or_park(None);
             }
             tally.take().answer().map_err(|trouble| format!("{trouble:?}"))
         })
