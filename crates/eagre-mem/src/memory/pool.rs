@@ -309,7 +309,9 @@ pub(crate) fn shared(block: BlockSize, uffd: Option<&'static Uffd>) -> Result<Ar
     if let Some((_, pool)) = pools.iter().find(|(known, _)| *known == key) {
         return Ok(pool.clone());
     }
-    let bytes = crate::options::pool_bytes().unwrap_or_else(|| facts::memory() / 2);
+    // Where addresses are short, streams need most of them.
+    let affordable = || (facts::memory() / 2).min(facts::address_space().map_or(u64::MAX, |limit| limit / 8));
+    let bytes = crate::options::pool_bytes().unwrap_or_else(affordable);
     let budget = (bytes / block.bytes() as u64).clamp(1, 1 << 20) as u32;
     let pool = Arc::new(Blocks::new(block, budget, uffd)?);
     pools.push((key, pool.clone()));

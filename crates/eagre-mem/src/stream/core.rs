@@ -27,7 +27,7 @@ use super::protocol::{Touch, Windows};
 use super::stats::Counters;
 use crate::memory::pool::Blocks;
 use crate::memory::reservation::Reservation;
-use crate::mover::Engine;
+use crate::mover::{Engine, Prepare};
 use crate::sys::{Errno, futex};
 use crate::trap::registry::{Place, Target};
 use crate::trap::{Context, End};
@@ -69,6 +69,8 @@ pub(crate) struct Config {
 #[derive(Debug)]
 pub(crate) struct Ranges {
     pub(crate) of: [Reservation; 2],
+    /// What a place in each needs before a block can move in.
+    pub(crate) prepare: [Prepare; 2],
 }
 
 /// Where a stream's ranges stand in the registry.
@@ -326,14 +328,13 @@ impl Core {
         if from == to || !(touching.own || ranges.of[touching.end.peer() as usize].contains(from)) {
             return Ok(());
         }
-        if matches!(self.context, Context::Signal(_) | Context::Off) {
-            // These open block by block as part of the move.
-        } else {
+        let prepare = ranges.prepare[touching.end as usize];
+        if prepare != Prepare::Open {
             range.open_ahead(offset)?;
         }
         // SAFETY: the end holds the block (the protocol says so), so nobody uses it; `to` is its own address for it,
         // where nothing is yet.
-        unsafe { self.engine.into_range(from, to, self.config.block.bytes())? };
+        unsafe { self.engine.into_range(from, to, self.config.block.bytes(), prepare)? };
         slot.store(to, Relaxed);
         self.side(touching.end).counters.moved();
         Ok(())

@@ -19,7 +19,7 @@ impl Core {
         if self.holds(end, chunk) {
             return Ok(());
         }
-        self.put_zeros(self.chunk_start(start, chunk))?;
+        self.put_zeros(self.chunk_start(start, chunk), ranges.prepare[end as usize])?;
         let [last, before] = &self.side(end).drained;
         let previous = last.swap(chunk + 1, SeqCst);
         if previous == chunk + 1 {
@@ -41,12 +41,12 @@ impl Core {
         Some(self.address(block)) == self.own_address(end, block)
     }
 
-    fn put_zeros(&self, start: usize) -> Result<(), Errno> {
+    fn put_zeros(&self, start: usize, prepare: Prepare) -> Result<(), Errno> {
         let len = self.config.block.bytes();
         // SAFETY: a block of our own range that holds nothing of the stream.
         unsafe {
             match self.engine {
-                Engine::Move(uffd, prepare) => {
+                Engine::Move(uffd) => {
                     if prepare == Prepare::Open {
                         map::open(start, len)?;
                     }
@@ -71,7 +71,7 @@ impl Core {
 
     /// Makes the page at `address` an error to touch. Pager only: there a waiting system call gets `EFAULT`.
     pub(crate) fn poison(&self, address: usize) {
-        let Engine::Move(uffd, _) = self.engine else { return };
+        let Engine::Move(uffd) = self.engine else { return };
         let page = address & !(crate::units::PAGE - 1);
         // SAFETY: a page of our own range that holds nothing of the stream, or the touch would not have stopped.
         let _ = unsafe { uffd.poison(page, crate::units::PAGE) };

@@ -160,10 +160,17 @@ pub enum OpenError {
     Resources(String),
 }
 
+impl OpenError {
+    /// Why, and after a semicolon the cure.
+    pub fn reason(&self) -> &str {
+        let (OpenError::Setting(text) | OpenError::Unavailable(text) | OpenError::Resources(text)) = self;
+        text
+    }
+}
+
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (OpenError::Setting(text) | OpenError::Unavailable(text) | OpenError::Resources(text)) = self;
-        write!(f, "cannot open a stream: {text}")
+        write!(f, "cannot open a stream: {}", self.reason())
     }
 }
 

@@ -94,7 +94,8 @@ impl Reader {
         self.user.side(End::Reader).position.load(Relaxed)
     }
 
-    /// Declares that a pointer has read everything before `offset`: the explicit interface goes on from there.
+    /// Declares that a pointer has read everything before `offset`: blocks before it go back to the writer, and the
+    /// explicit interface goes on from there.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidLength`] if `offset` lies in front of what has been given back.
@@ -102,7 +103,8 @@ impl Reader {
         if offset < self.user.config.block.start_of(self.user.flow.load().released) {
             return Err(self.error(ErrorKind::InvalidLength));
         }
-        self.user.side(End::Reader).position.store(offset, Relaxed);
+        self.user.side(End::Reader).position.store(offset, SeqCst);
+        self.release(self.user.config.block.block_of(offset));
         Ok(())
     }
 

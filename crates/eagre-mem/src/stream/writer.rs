@@ -94,7 +94,8 @@ impl Writer {
         self.user.side(End::Writer).position.load(Relaxed)
     }
 
-    /// Declares that a pointer has written everything before `offset`: the explicit interface goes on from there.
+    /// Declares that a pointer has written everything before `offset`: full blocks before it go to the reader, and the
+    /// explicit interface goes on from there.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidLength`] if `offset` lies in front of what has been published.
@@ -103,6 +104,7 @@ impl Writer {
             return Err(self.error(ErrorKind::InvalidLength));
         }
         self.user.side(End::Writer).position.store(offset, Relaxed);
+        self.publish(self.user.config.block.block_of(offset));
         Ok(())
     }
 

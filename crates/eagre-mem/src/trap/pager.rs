@@ -7,7 +7,7 @@
 use super::{Answer, Context, registry};
 use crate::sys::event::Bell;
 use crate::sys::uffd::{Message, Mode, Uffd};
-use crate::sys::{Errno, signal};
+use crate::sys::{Errno, futex, signal};
 use crate::trap::End;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -60,24 +60,30 @@ pub(crate) fn context() -> Result<Context, Errno> {
 fn run(pager: &'static Pager) -> ! {
     signal::block_all();
     let mut buffer = [Message::default(); 16];
-    let mut limit = None;
+    // When to look at every stream again although nobody has rung.
+    let mut due: Option<u64> = None;
     loop {
         let messages = pager.uffd.read(&mut buffer);
         for address in messages.iter().filter_map(Message::fault_address) {
             if resolve(pager, address) == Answer::ParkedBriefly {
-                limit = Some(SOON);
+                due.get_or_insert_with(soon);
             }
         }
-        if messages.is_empty() {
-            pager.bell.wait(&pager.uffd, limit);
-            limit = None;
+        let left = due.map(|due| Duration::from_nanos(due.saturating_sub(futex::now())));
+        let overdue = left.is_some_and(|left| left.is_zero());
+        if overdue || (messages.is_empty() && pager.bell.wait(&pager.uffd, left)) {
+            due = None;
             for owner in registry::owners() {
                 if owner.resolver().retry_from_pager(owner.end()) == Some(Answer::ParkedBriefly) {
-                    limit = Some(SOON);
+                    due.get_or_insert_with(soon);
                 }
             }
         }
     }
+}
+
+fn soon() -> u64 {
+    futex::now() + SOON.as_nanos() as u64
 }
 
 /// Resolves one fault, and whatever that makes possible for the other end.

@@ -8,6 +8,11 @@ use super::Errno;
 pub(crate) mod facts {
     //! What the standard library knows of this machine.
 
+    /// No limit that is known.
+    pub(crate) fn address_space() -> Option<u64> {
+        None
+    }
+
     /// A guess: the portable twin cannot ask.
     pub(crate) fn memory() -> u64 {
         1 << 30
