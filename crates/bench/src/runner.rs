@@ -48,6 +48,7 @@ struct Runner {
 
 /// Runs all cases of `row`; an error is a wrong answer or a broken contender, with its place.
 pub(crate) fn run(row: &Row, plan: &Plan, bench: &mut Bench) -> Result<Vec<CaseResult>, String> {
+    bench.patience.wait_for_quiet();
     let before = bench.gauge.measure();
     let mut results = Vec::new();
     for case in row.cases {
@@ -70,7 +71,12 @@ pub(crate) fn run(row: &Row, plan: &Plan, bench: &mut Bench) -> Result<Vec<CaseR
             rounds(row, case, plan, &mut bench.patience, &mut runners).map_err(|(name, why)| place(name, &why))?;
         results.push(conclude(row, case, plan, foreign, runners));
     }
-    let after = if plan.quick { before } else { bench.gauge.measure() };
+    let after = if plan.quick {
+        before
+    } else {
+        bench.patience.wait_for_quiet();
+        bench.gauge.measure()
+    };
     for result in &mut results {
         result.roofline = after;
     }
