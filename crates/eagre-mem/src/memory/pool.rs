@@ -13,7 +13,7 @@
 //! so that streams cannot starve one another half way.
 
 use crate::sys::uffd::Uffd;
-use crate::sys::{Errno, facts, map};
+use crate::sys::{Errno, facts, map, process};
 use crate::units::{BlockSize, Bytes};
 use std::fmt;
 use std::ptr;
@@ -89,6 +89,8 @@ pub(crate) struct Blocks {
     budget: u32,
     start: usize,
     uffd: Option<&'static Uffd>,
+    /// Whose memory it is: a forked child has none of it.
+    process: u32,
     links: Box<[AtomicU32]>,
     /// Backed, in place, ready.
     waiting: Stack,
@@ -119,6 +121,7 @@ impl Blocks {
             budget,
             start,
             uffd,
+            process: process::id(),
             links: (0..budget).map(|_| AtomicU32::new(0)).collect(),
             waiting: Stack::new(),
             empty: Stack::new(),
@@ -152,7 +155,7 @@ impl Blocks {
 
     /// Whether blocks of this pool can move through `uffd` (`None`: need not move that way).
     pub(crate) fn serves(&self, uffd: Option<&'static Uffd>) -> bool {
-        self.uffd.map(ptr::from_ref) == uffd.map(ptr::from_ref)
+        self.process == process::id() && self.uffd.map(ptr::from_ref) == uffd.map(ptr::from_ref)
     }
 
     /// The address of a place.
@@ -256,6 +259,9 @@ impl Blocks {
 
 impl Drop for Blocks {
     fn drop(&mut self) {
+        if self.process != process::id() {
+            return;
+        }
         // SAFETY: streams hold the pool as long as they hold a block of it; nobody is left.
         let _ = unsafe { map::unmap(self.start, self.budget as usize * self.block.bytes(), self.block.bytes()) };
     }
@@ -302,9 +308,9 @@ impl Stack {
 /// The pool that streams share unless they are given their own: one for each descriptor and block size, kept for the
 /// life of the process. Its budget is half of the memory this process may use, or `EAGRE_POOL` bytes.
 pub(crate) fn shared(block: BlockSize, uffd: Option<&'static Uffd>) -> Result<Arc<Blocks>, Errno> {
-    type Key = (BlockSize, usize);
+    type Key = (BlockSize, usize, u32);
     static POOLS: Mutex<Vec<(Key, Arc<Blocks>)>> = Mutex::new(Vec::new());
-    let key = (block, uffd.map_or(0, |uffd| ptr::from_ref(uffd).addr()));
+    let key = (block, uffd.map_or(0, |uffd| ptr::from_ref(uffd).addr()), process::id());
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, pool)) = pools.iter().find(|(known, _)| *known == key) {
         return Ok(pool.clone());

@@ -28,7 +28,7 @@ use super::stats::Counters;
 use crate::memory::pool::Blocks;
 use crate::memory::reservation::Reservation;
 use crate::mover::{Engine, Prepare};
-use crate::sys::{Errno, futex};
+use crate::sys::{Errno, futex, process};
 use crate::trap::registry::{Place, Target};
 use crate::trap::{Context, End};
 use crate::units::BlockSize;
@@ -88,6 +88,8 @@ pub(crate) struct Side {
     pub(crate) claim: Claim,
     /// Pager: one past the furthest block a thread is parked for, or 0.
     pub(crate) parked: AtomicU64,
+    /// Pager: it is bringing a block to this end at this moment.
+    pub(crate) stepping: AtomicBool,
     /// One past the block this end waits for, or 0; for reports.
     pub(crate) waits_for: AtomicU64,
     /// Since when, in nanoseconds.
@@ -124,6 +126,8 @@ pub(crate) struct Core {
     pub(crate) registered: Mutex<Option<Registered>>,
     /// A touch outside the window has been reported.
     pub(crate) reported: AtomicBool,
+    /// Where it was opened: a forked child has a copy of this, and nothing of what it describes.
+    process: u32,
 }
 
 /// One touch, with all that the step must know.
@@ -206,6 +210,7 @@ impl Core {
             users: AtomicU32::new(0),
             registered: Mutex::new(None),
             reported: AtomicBool::new(false),
+            process: process::id(),
             config,
         }
     }
@@ -429,6 +434,20 @@ impl Core {
         }
     }
 
+    /// Whether this is the process that opened the stream.
+    #[inline]
+    pub(crate) fn is_at_home(&self) -> bool {
+        self.process == process::id()
+    }
+
+    /// Fails a forked child's copy of the stream.
+    #[inline]
+    pub(crate) fn notice_fork(&self) {
+        if !self.is_at_home() {
+            self.status.set((ErrorKind::Forked, End::Writer).into());
+        }
+    }
+
     pub(crate) fn wake_all(&self) {
         for end in End::BOTH {
             self.notify(end, false);
@@ -451,6 +470,10 @@ impl Core {
     /// The stream's failure.
     pub(crate) fn bring(&self, touching: Touching) -> Result<(), Failure> {
         let mut started = 0;
+        self.notice_fork();
+        while self.side(touching.end).stepping.load(SeqCst) {
+            std::hint::spin_loop();
+        }
         loop {
             if let Some(failure) = self.status.failure() {
                 self.done_waiting(touching.end, started);

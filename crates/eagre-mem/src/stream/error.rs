@@ -40,9 +40,11 @@ pub enum ErrorKind {
     Busy,
     /// The operating system refused something.
     System,
+    /// This is a forked child, and the stream was opened in its parent.
+    Forked,
 }
 
-const KINDS: [ErrorKind; 15] = {
+const KINDS: [ErrorKind; 16] = {
     use ErrorKind::*;
     [
         WriterFailed,
@@ -60,6 +62,7 @@ const KINDS: [ErrorKind; 15] = {
         TooLarge,
         Busy,
         System,
+        Forked,
     ]
 };
 
@@ -84,6 +87,7 @@ impl ErrorKind {
             TooLarge => ("more contiguous bytes than the window holds", "ask for less, or open with a wider window"),
             Busy => ("blocks taken from this end are still out", "complete or release them first"),
             System => ("the operating system refused", "see its message"),
+            Forked => ("a forked child has no part in its parent's streams", "open one in the child"),
         }
     }
 }

@@ -60,9 +60,10 @@ impl Gate {
         }
     }
 
-    /// Announces that the pager has parked a thread. The pager looks once more afterwards.
-    pub(crate) fn park(&self) {
-        self.waiting.fetch_or(PARKED, SeqCst);
+    /// Announces that the pager has parked a thread. Returns whether that was news: then the pager must look once more.
+    #[must_use]
+    pub(crate) fn park(&self) -> bool {
+        self.waiting.fetch_or(PARKED, SeqCst) & PARKED == 0
     }
 
     /// Whether somebody waits here, or did a moment ago.
@@ -77,8 +78,10 @@ impl Gate {
         if self.waiting.load(SeqCst) == 0 {
             return false;
         }
-        self.turn.fetch_add(1, SeqCst);
+        // In this order: whoever announces itself after the swap stays announced, and whoever did so before it has
+        // loaded the old turn and does not sleep on it.
         let waiting = self.waiting.swap(0, SeqCst);
+        self.turn.fetch_add(1, SeqCst);
         if waiting & SLEEPER != 0 {
             futex::wake(&self.turn);
         }

@@ -50,7 +50,7 @@ pub(crate) fn open(core: Arc<Core>) -> Result<Arc<Core>, OpenError> {
 /// Calls `visit` with every stream that has users.
 pub(crate) fn for_each_open(mut visit: impl FnMut(&Core)) {
     let open: Vec<_> = OPEN.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect();
-    open.iter().filter(|core| core.users.load(SeqCst) > 0).for_each(|core| visit(core));
+    open.iter().filter(|core| core.is_at_home() && core.users.load(SeqCst) > 0).for_each(|core| visit(core));
 }
 
 /// A share in a stream's life.
@@ -73,7 +73,8 @@ impl std::ops::Deref for User {
 
 impl Drop for User {
     fn drop(&mut self) {
-        if self.0.users.fetch_sub(1, SeqCst) == 1 {
+        // Of a forked child's copy there is nothing to give back: the addresses are the child's own by now.
+        if self.0.users.fetch_sub(1, SeqCst) == 1 && self.0.is_at_home() {
             // Whoever is still parked in a fault gets throw-away pages from here on.
             self.0.fail((ErrorKind::Cancelled, End::Writer).into());
             if !shut(&self.0) {
@@ -93,6 +94,9 @@ fn sweep() {
 
 /// Gives back all that a stream holds. False if a thread is inside one of its faults.
 fn shut(core: &Core) -> bool {
+    if !core.is_at_home() {
+        return true;
+    }
     if End::BOTH.iter().any(|&end| core.side(end).parked.load(SeqCst) != 0) {
         return false;
     }

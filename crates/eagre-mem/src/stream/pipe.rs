@@ -12,7 +12,7 @@ use crate::memory::reservation::Reservation;
 use crate::mover::{Engine, Mover, Prepare};
 use crate::options;
 use crate::probe;
-use crate::sys::facts;
+use crate::sys::{facts, process};
 use crate::trap::{Context, End, Trap};
 use crate::units::{BlockSize, Bytes};
 use std::sync::Arc;
@@ -288,6 +288,7 @@ impl Builder {
     /// Opens the stream with a pair that is known to work, or is being probed.
     pub(crate) fn open_with(self, trap: Trap, mover: Mover) -> Result<Pipe, OpenError> {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
+        process::remember();
         let (context, engine) = probe::engage(trap, mover).map_err(OpenError::Unavailable)?;
         let uffd = match engine {
             Engine::Move(uffd) => Some(uffd),
@@ -297,7 +298,7 @@ impl Builder {
             |error| OpenError::Resources(format!("no address space for a pool: {error}; raise `ulimit -v`"));
         let pool: Arc<Blocks> = match &self.pool {
             Some(pool) if pool.0.serves(uffd) => pool.0.clone(),
-            Some(_) => return Err(OpenError::Setting("the pool was made for another trap or mover".into())),
+            Some(_) => return Err(OpenError::Setting("the pool was made for another trap or mover, or before a fork".into())),
             None => pool::shared(self.block, uffd).map_err(no_memory)?,
         };
         let (ranges, capacity) = match engine {

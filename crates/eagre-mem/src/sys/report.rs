@@ -1,6 +1,6 @@
 //! One line to standard error from places where nothing may allocate or lock.
 
-/// A message under construction, on the stack.
+/// A message under construction, on the stack: built in place, because a handler may have no room to move it about.
 pub(crate) struct Line {
     bytes: [u8; 400],
     len: usize,
@@ -9,11 +9,13 @@ pub(crate) struct Line {
 impl Line {
     /// A line that starts `eagre: `.
     pub(crate) fn new() -> Line {
-        Line { bytes: [0; 400], len: 0 }.text("eagre: ")
+        let mut line = Line { bytes: [0; 400], len: 0 };
+        line.text("eagre: ");
+        line
     }
 
     /// Appends `text`; what does not fit is dropped.
-    pub(crate) fn text(mut self, text: &str) -> Line {
+    pub(crate) fn text(&mut self, text: &str) -> &mut Line {
         let room = self.bytes.len() - 1 - self.len;
         let take = text.len().min(room);
         self.bytes[self.len..self.len + take].copy_from_slice(&text.as_bytes()[..take]);
@@ -22,7 +24,7 @@ impl Line {
     }
 
     /// Appends a decimal number.
-    pub(crate) fn number(self, mut value: u64) -> Line {
+    pub(crate) fn number(&mut self, mut value: u64) -> &mut Line {
         let mut digits = [0u8; 20];
         let mut at = digits.len();
         loop {
@@ -40,7 +42,7 @@ impl Line {
     }
 
     /// Writes the line with one system call.
-    pub(crate) fn send(mut self) {
+    pub(crate) fn send(&mut self) {
         self.bytes[self.len] = b'\n';
         write_to_stderr(&self.bytes[..self.len + 1]);
     }

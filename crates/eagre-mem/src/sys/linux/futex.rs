@@ -30,8 +30,8 @@ pub(crate) fn thread_id() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get() as u32
 }
 
-/// The number of the calling process, asked of the kernel every time so that a forked child gets its own.
-#[inline]
-pub(crate) fn process_id() -> u32 {
-    rustix::process::getpid().as_raw_nonzero().get() as u32
+/// Whether there is a thread of this number.
+pub(crate) fn is_thread(number: u32) -> bool {
+    let thread = rustix::process::Pid::from_raw(number as i32);
+    thread.is_some_and(|thread| rustix::process::test_kill_process(thread) != Err(rustix::io::Errno::SRCH))
 }

@@ -52,6 +52,16 @@ pub(crate) mod futex {
     }
 }
 
+pub(crate) mod process {
+    //! Forks are not for this twin.
+
+    pub(crate) fn id() -> u32 {
+        1
+    }
+
+    pub(crate) fn remember() {}
+}
+
 pub(crate) mod map {
     //! Blocks from the allocator.
 

@@ -1,0 +1,3 @@
+//! x
+use super::frame::Scenario;
+pub const SCENARIOS: &[Scenario] = &[];
