@@ -218,7 +218,10 @@ impl Builder {
     fn reserve(&self, context: Context) -> Result<(Ranges, u64), OpenError> {
         let (mut blocks, least) = self.blocks();
         loop {
-            let reserved = self.reserve_exactly(context, blocks);
+            let reserved = self.reserve_exactly(context, blocks).or_else(|_| {
+                life::sweep(Duration::ZERO);
+                self.reserve_exactly(context, blocks)
+            });
             match reserved {
                 Ok(ranges) => return Ok((ranges, blocks)),
                 Err(_) if blocks / 2 >= least => blocks /= 2,
@@ -298,7 +301,9 @@ impl Builder {
             |error| OpenError::Resources(format!("no address space for a pool: {error}; raise `ulimit -v`"));
         let pool: Arc<Blocks> = match &self.pool {
             Some(pool) if pool.0.serves(uffd) => pool.0.clone(),
-            Some(_) => return Err(OpenError::Setting("the pool was made for another trap or mover, or before a fork".into())),
+            Some(_) => {
+                return Err(OpenError::Setting("the pool was made for another trap or mover, or before a fork".into()));
+            }
             None => pool::shared(self.block, uffd).map_err(no_memory)?,
         };
         let (ranges, capacity) = match engine {

@@ -70,6 +70,11 @@ impl Writer {
     /// # Errors
     /// [`ErrorKind::NoPointer`] if the stream's trap is `off`.
     pub fn as_mut_ptr(&mut self) -> Result<NonNull<u8>, StreamError> {
+        self.user.raw.store(true, SeqCst);
+        self.pointer()
+    }
+
+    fn pointer(&self) -> Result<NonNull<u8>, StreamError> {
         let start = self.user.own_address(End::Writer, 0).ok_or_else(|| self.error(ErrorKind::NoPointer))?;
         NonNull::new(ptr::with_exposed_provenance_mut(start)).ok_or_else(|| self.error(ErrorKind::NoPointer))
     }
@@ -83,7 +88,7 @@ impl Writer {
     /// # Errors
     /// Why the stream failed.
     pub fn scope<T>(&mut self, write: impl FnOnce(*mut u8) -> T) -> Result<T, StreamError> {
-        let pointer = self.as_mut_ptr()?;
+        let pointer = self.pointer()?;
         let scope = Scope::enter(&self.user)?;
         let value = write(pointer.as_ptr());
         scope.leave().map(|()| value)

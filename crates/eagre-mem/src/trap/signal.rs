@@ -120,9 +120,8 @@ struct Passing {
 }
 
 /// The threads that are passing a fault on at this moment.
-static PASSING: [Passing; 64] = [const {
-    Passing { thread: AtomicU32::new(0), depth: AtomicUsize::new(0), token: AtomicUsize::new(0) }
-}; 64];
+static PASSING: [Passing; 64] =
+    [const { Passing { thread: AtomicU32::new(0), depth: AtomicUsize::new(0), token: AtomicUsize::new(0) } }; 64];
 
 /// One thread passing one fault on.
 struct Forwarding {

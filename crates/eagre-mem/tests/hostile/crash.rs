@@ -18,10 +18,8 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::new("crash::signal_sent_by_kill", For::Pointers, Ends::By(libc::SIGSEGV), sent),
     Scenario::new("crash::abort_while_threads_wait", For::Pointers, Ends::By(libc::SIGABRT), abort_while_parked),
     Scenario::new("crash::null_pointer_while_threads_wait", For::Pointers, Ends::By(libc::SIGSEGV), null_while_parked),
-    Scenario::new("crash::write_behind_the_window", For::Pointers, Ends::ByFault, behind).says(&[
-        "eagre: stream narrow: write at offset 0: outside the window, bytes 131072 to 262144",
-        "rewrite(L)",
-    ]),
+    Scenario::new("crash::write_behind_the_window", For::Pointers, Ends::ByFault, behind)
+        .says(&["eagre: stream narrow: write at offset 0: outside the window, bytes 131072 to 262144", "rewrite(L)"]),
     Scenario::new("crash::poison", For::Pointers, Ends::ByFault, poison)
         .says(&["eagre: stream bitter: read after it failed: cancelled; on_failure(Drain)"]),
 ];

@@ -36,7 +36,9 @@ pub(crate) fn remember() {
     let len = crate::units::PAGE;
     // SAFETY: a new mapping at an address of the kernel's choosing, given up again only while nobody has seen it.
     unsafe {
-        let Ok(page) = mm::mmap_anonymous(ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, flags) else { return };
+        let Ok(page) = mm::mmap_anonymous(ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, flags) else {
+            return;
+        };
         let wiped = mm::madvise(page, len, Advice::LinuxWipeOnFork).is_ok();
         if !wiped || PAGE.compare_exchange(ptr::null_mut(), page.cast(), AcqRel, Acquire).is_err() {
             let _ = mm::munmap(page, len);
