@@ -128,6 +128,8 @@ pub(crate) struct Core {
     pub(crate) reported: AtomicBool,
     /// Where it was opened: a forked child has a copy of this, and nothing of what it describes.
     process: u32,
+    /// A pointer has been given out that is not bound to a scope.
+    pub(crate) raw: AtomicBool,
 }
 
 /// One touch, with all that the step must know.
@@ -211,6 +213,7 @@ impl Core {
             registered: Mutex::new(None),
             reported: AtomicBool::new(false),
             process: process::id(),
+            raw: AtomicBool::new(false),
             config,
         }
     }

@@ -1,9 +1,12 @@
 //! The life of a stream: from open to the moment its last user is gone.
 //!
-//! Ends, and blocks taken from them, are *users*. When the last one goes, the stream is shut: its ranges are withdrawn
-//! from the registry, its blocks go back to the pool, its addresses to the system. If a thread still sits in one of
-//! its faults (a raw pointer outlived both ends), the stream is retired instead: it stays a range of throw-away pages
-//! until the thread has left, and is shut at the next opening or closing of any stream.
+//! Ends, and blocks taken from them, are *users*. When the last one goes, the stream is shut: its blocks go back to the
+//! pool, its ranges are withdrawn from the registry, its addresses go back to the system. The pager, or a handler, may
+//! still be on its way out of the stream's last fault: neither waits for anyone any more, so that is waited for.
+//!
+//! A raw pointer may outlive both ends of a stream that failed, with a thread stopped in it. Then only the blocks go
+//! back at once. The stream is retired: it stays a range of throw-away pages while the thread leaves and repeats its
+//! instruction, which nobody can watch, and is shut some time later, when any stream opens or closes.
 
 use super::core::{Core, Registered};
 use super::error::{ErrorKind, OpenError};
@@ -11,15 +14,18 @@ use crate::trap::registry::{self, Target};
 use crate::trap::{End, Resolve};
 use std::sync::atomic::Ordering::*;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 /// All open streams, for reports. Slow paths only.
 static OPEN: Mutex<Vec<Weak<Core>>> = Mutex::new(Vec::new());
-/// Streams without users whose addresses are still in use.
-static RETIRED: Mutex<Vec<Arc<Core>>> = Mutex::new(Vec::new());
+/// Streams without users whose addresses may still be in use, and since when.
+static RETIRED: Mutex<Vec<(Instant, Arc<Core>)>> = Mutex::new(Vec::new());
+/// How long a retired stream stays, at least.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Registers a stream that is about to be used.
 pub(crate) fn open(core: Arc<Core>) -> Result<Arc<Core>, OpenError> {
-    sweep();
+    sweep(GRACE);
     if let Some(ranges) = &core.ranges {
         let resolver = Arc::as_ptr(&core) as *const dyn Resolve;
         let targets = Box::new(End::BOTH.map(|end| Target::new(resolver, end)));
@@ -75,30 +81,50 @@ impl Drop for User {
     fn drop(&mut self) {
         // Of a forked child's copy there is nothing to give back: the addresses are the child's own by now.
         if self.0.users.fetch_sub(1, SeqCst) == 1 && self.0.is_at_home() {
+            let pointer_may_live = self.0.raw.load(SeqCst) && self.0.status.failure().is_some();
             // Whoever is still parked in a fault gets throw-away pages from here on.
             self.0.fail((ErrorKind::Cancelled, End::Writer).into());
-            if !shut(&self.0) {
-                RETIRED.lock().unwrap_or_else(PoisonError::into_inner).push(self.0.clone());
+            if !settle(&self.0) || pointer_may_live || !shut(&self.0) {
+                let mut retired = RETIRED.lock().unwrap_or_else(PoisonError::into_inner);
+                retired.push((Instant::now(), self.0.clone()));
             }
-            sweep();
+            sweep(GRACE);
         }
     }
 }
 
-/// Shuts the retired streams whose last thread has left.
-fn sweep() {
+/// Shuts the retired streams whose last thread has left `grace` ago.
+pub(crate) fn sweep(grace: Duration) {
     let mut retired = std::mem::take(&mut *RETIRED.lock().unwrap_or_else(PoisonError::into_inner));
-    retired.retain(|core| !shut(core));
+    retired.retain(|(since, core)| since.elapsed() < grace || !settle(core) || !shut(core));
     RETIRED.lock().unwrap_or_else(PoisonError::into_inner).append(&mut retired);
 }
 
-/// Gives back all that a stream holds. False if a thread is inside one of its faults.
-fn shut(core: &Core) -> bool {
+/// Waits until no fault of a failed stream is being resolved, and gives its blocks back. False if that takes long.
+fn settle(core: &Core) -> bool {
     if !core.is_at_home() {
         return true;
     }
-    if End::BOTH.iter().any(|&end| core.side(end).parked.load(SeqCst) != 0) {
-        return false;
+    let busy = || {
+        let registered = core.registered.lock().unwrap_or_else(PoisonError::into_inner);
+        let inside =
+            registered.iter().flat_map(|registered| &registered.places).any(|place| !registry::is_quiet(place));
+        inside || End::BOTH.iter().any(|&end| core.side(end).parked.load(SeqCst) != 0)
+    };
+    for round in 0..1000 {
+        if !busy() {
+            core.send_all_home();
+            return true;
+        }
+        if round < 50 { std::thread::yield_now() } else { std::thread::sleep(Duration::from_millis(1)) }
+    }
+    false
+}
+
+/// Gives back the addresses of a stream that has settled. False if a thread is inside one of its faults.
+fn shut(core: &Core) -> bool {
+    if !core.is_at_home() {
+        return true;
     }
     let mut registered = core.registered.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(Registered { places, .. }) = &*registered {
@@ -113,7 +139,6 @@ fn shut(core: &Core) -> bool {
         }
     }
     *registered = None;
-    core.send_all_home();
     unmap(core);
     true
 }

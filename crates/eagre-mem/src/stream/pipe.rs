@@ -218,7 +218,10 @@ impl Builder {
     fn reserve(&self, context: Context) -> Result<(Ranges, u64), OpenError> {
         let (mut blocks, least) = self.blocks();
         loop {
-            let reserved = self.reserve_exactly(context, blocks);
+            let reserved = self.reserve_exactly(context, blocks).or_else(|_| {
+                life::sweep(Duration::ZERO);
+                self.reserve_exactly(context, blocks)
+            });
             match reserved {
                 Ok(ranges) => return Ok((ranges, blocks)),
                 Err(_) if blocks / 2 >= least => blocks /= 2,

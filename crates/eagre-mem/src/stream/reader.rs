@@ -57,6 +57,11 @@ impl Reader {
     /// # Errors
     /// [`ErrorKind::NoPointer`] if the stream's trap is `off`.
     pub fn as_ptr(&mut self) -> Result<NonNull<u8>, StreamError> {
+        self.user.raw.store(true, SeqCst);
+        self.pointer()
+    }
+
+    fn pointer(&self) -> Result<NonNull<u8>, StreamError> {
         let start = self.user.own_address(End::Reader, 0).ok_or_else(|| self.error(ErrorKind::NoPointer))?;
         NonNull::new(ptr::with_exposed_provenance_mut(start)).ok_or_else(|| self.error(ErrorKind::NoPointer))
     }
@@ -70,7 +75,7 @@ impl Reader {
     /// # Errors
     /// Why the stream failed.
     pub fn scope<T>(&mut self, read: impl FnOnce(*const u8) -> T) -> Result<T, StreamError> {
-        let pointer = self.as_ptr()?;
+        let pointer = self.pointer()?;
         let scope = Scope::enter(&self.user)?;
         let value = read(pointer.as_ptr());
         scope.leave().map(|()| value)
@@ -233,6 +238,9 @@ impl Reader {
     pub fn take(&mut self) -> Result<Option<ReadBlock>, StreamError> {
         let (block, position) = (self.user.config.block, self.position());
         let span = self.completion.map_or(0, |completion| completion.span());
+        if span == 0 && self.known_length().is_some_and(|length| position >= length) {
+            return Ok(None);
+        }
         if span > u64::from(self.user.config.windows.lookback) || (span == 0 && block.within(position) != 0) {
             return Err(self.error(ErrorKind::Busy));
         }

@@ -70,6 +70,11 @@ impl Writer {
     /// # Errors
     /// [`ErrorKind::NoPointer`] if the stream's trap is `off`.
     pub fn as_mut_ptr(&mut self) -> Result<NonNull<u8>, StreamError> {
+        self.user.raw.store(true, SeqCst);
+        self.pointer()
+    }
+
+    fn pointer(&self) -> Result<NonNull<u8>, StreamError> {
         let start = self.user.own_address(End::Writer, 0).ok_or_else(|| self.error(ErrorKind::NoPointer))?;
         NonNull::new(ptr::with_exposed_provenance_mut(start)).ok_or_else(|| self.error(ErrorKind::NoPointer))
     }
@@ -83,7 +88,7 @@ impl Writer {
     /// # Errors
     /// Why the stream failed.
     pub fn scope<T>(&mut self, write: impl FnOnce(*mut u8) -> T) -> Result<T, StreamError> {
-        let pointer = self.as_mut_ptr()?;
+        let pointer = self.pointer()?;
         let scope = Scope::enter(&self.user)?;
         let value = write(pointer.as_ptr());
         scope.leave().map(|()| value)
@@ -106,6 +111,11 @@ impl Writer {
         self.user.side(End::Writer).position.store(offset, Relaxed);
         self.publish(self.user.config.block.block_of(offset));
         Ok(())
+    }
+
+    /// Whether the stream has been ended.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished
     }
 
     fn check_idle(&self) -> Result<(), StreamError> {
@@ -254,6 +264,8 @@ impl Writer {
     /// fails the stream; [`ErrorKind::Busy`] if blocks taken are still out.
     pub fn finish_at(&mut self, length: u64) -> Result<(), StreamError> {
         self.check_idle()?;
+        // What was reserved can no longer be committed.
+        (self.reserved, self.bounced) = (0, false);
         let core = &*self.user;
         let block = core.config.block;
         let blocks = block.block_of(length) + 1;

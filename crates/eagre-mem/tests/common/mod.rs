@@ -1,0 +1,235 @@
+//! What every suite shares: one test for each trap and mover pair, a watchdog over each, and an oracle.
+//!
+//! The oracle is a table of random bytes whose length is no multiple of any block: byte `i` of every stream is
+//! `TABLE[i mod PERIOD]`. A block that comes twice, out of order or not at all shows up at its first byte.
+
+// Each suite uses its own part of this.
+#![allow(dead_code)]
+
+pub(crate) mod child;
+pub(crate) mod process;
+pub(crate) mod traffic;
+
+use eagre_mem::probe::{self, PAIRS, Pair};
+use eagre_mem::stream::{Builder, Pipe};
+use eagre_mem::{BlockSize, Trap};
+use std::sync::OnceLock;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+/// How long a test may take before it counts as hung. Generous: the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(100);
+
+/// Makes one test for each pair out of each function. A pair that does not work here says so and passes.
+macro_rules! each_pair {
+    ($($(#[$meta:meta])* fn $name:ident($pair:ident) $body:block)+) => {$(
+        $(#[$meta])*
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            fn body($pair: eagre_mem::probe::Pair) $body
+            #[test]
+            fn pager_move() { crate::common::on(0, module_path!(), body) }
+            #[test]
+            fn signal_move() { crate::common::on(1, module_path!(), body) }
+            #[test]
+            fn signal_remap() { crate::common::on(2, module_path!(), body) }
+            #[test]
+            fn off_copy() { crate::common::on(3, module_path!(), body) }
+        }
+    )+};
+}
+
+/// The same for tests that need pointers.
+macro_rules! each_pointer_pair {
+    ($($(#[$meta:meta])* fn $name:ident($pair:ident) $body:block)+) => {$(
+        $(#[$meta])*
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            fn body($pair: eagre_mem::probe::Pair) $body
+            #[test]
+            fn pager_move() { crate::common::on(0, module_path!(), body) }
+            #[test]
+            fn signal_move() { crate::common::on(1, module_path!(), body) }
+            #[test]
+            fn signal_remap() { crate::common::on(2, module_path!(), body) }
+        }
+    )+};
+}
+
+/// Runs one test on one pair, if it works here.
+pub(crate) fn on(pair: usize, name: &str, body: fn(Pair)) {
+    let pair = PAIRS[pair];
+    if let Some(why) = refusal(pair) {
+        return say(&format!("skipped: {pair}: {why}"));
+    }
+    let _dog = Watchdog::new(&format!("{name}, {pair}"));
+    body(pair);
+}
+
+/// Why a pair does not work here.
+pub(crate) fn refusal(pair: Pair) -> Option<String> {
+    static KNOWN: OnceLock<Vec<probe::PairStatus>> = OnceLock::new();
+    KNOWN.get_or_init(probe::examine).iter().find(|status| status.pair == pair)?.refusal.clone()
+}
+
+/// The pairs with pointers that work here.
+pub(crate) fn working_pointer_pairs() -> Vec<Pair> {
+    let works = |pair: &Pair| match refusal(*pair) {
+        None => pair.trap != Trap::Off,
+        Some(why) => {
+            say(&format!("skipped: {pair}: {why}"));
+            false
+        }
+    };
+    PAIRS.into_iter().filter(works).collect()
+}
+
+/// A line on standard error, seen even where the test harness captures output.
+pub(crate) fn say(text: &str) {
+    let line = format!("{text}\n");
+    // SAFETY: the pointer and length are those of a live string.
+    unsafe { libc::write(2, line.as_ptr().cast(), line.len()) };
+}
+
+/// Ends the process, naming the test, if the test does not end by itself.
+pub(crate) struct Watchdog {
+    _done: Sender<()>,
+}
+
+impl Watchdog {
+    pub(crate) fn new(name: &str) -> Watchdog {
+        let (done, watched) = mpsc::channel::<()>();
+        let name = name.to_owned();
+        std::thread::spawn(move || {
+            if watched.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                say(&format!("hung: {name}"));
+                for wait in eagre_mem::stream::wait_report() {
+                    say(&format!("hung: {wait}"));
+                }
+                std::process::abort();
+            }
+        });
+        Watchdog { _done: done }
+    }
+}
+
+/// A stream of small blocks for a pair.
+pub(crate) fn small(pair: Pair) -> Builder {
+    sized(pair, BlockSize::MIN)
+}
+
+/// A stream for a pair.
+pub(crate) fn sized(pair: Pair, block: BlockSize) -> Builder {
+    Pipe::builder().trap(pair.trap).mover(pair.mover).block_size(block)
+}
+
+/// 64 KiB.
+pub(crate) const SMALL: usize = BlockSize::MIN.bytes();
+
+/// A random number generator that a failing test can be repeated with (Steele, Lea, Flood: SplitMix, 2014).
+#[derive(Clone)]
+pub(crate) struct Rng(pub(crate) u64);
+
+impl Rng {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `bound`, which is not 0.
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    /// A length from 1 to `most`, short ones as likely as long ones.
+    pub(crate) fn length(&mut self, most: usize) -> usize {
+        let bits = self.below(u64::from(usize::BITS - most.leading_zeros())) + 1;
+        (self.below(1 << bits) as usize).clamp(1, most)
+    }
+
+    pub(crate) fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// A prime.
+const PERIOD: usize = 1_000_003;
+
+fn table() -> &'static [u8] {
+    static TABLE: OnceLock<Vec<u8>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let mut rng = Rng(1);
+        // Twice, so that any stretch up to one period is contiguous. No zeros: those mean "not written".
+        let once: Vec<u8> = (0..PERIOD).map(|_| (rng.below(255) + 1) as u8).collect();
+        [once.clone(), once].concat()
+    })
+}
+
+/// What the oracle says bytes `offset` and following are: at most `len` of them, at least one.
+pub(crate) fn pattern(offset: u64, len: usize) -> &'static [u8] {
+    let at = (offset % PERIOD as u64) as usize;
+    &table()[at..at + len.min(PERIOD)]
+}
+
+/// Byte `offset` of every stream.
+pub(crate) fn byte(offset: u64) -> u8 {
+    pattern(offset, 1)[0]
+}
+
+/// Puts the right bytes for `offset` into `to`.
+pub(crate) fn put(mut offset: u64, mut to: &mut [u8]) {
+    while !to.is_empty() {
+        let from = pattern(offset, to.len());
+        let (now, later) = to.split_at_mut(from.len());
+        now.copy_from_slice(from);
+        (offset, to) = (offset + from.len() as u64, later);
+    }
+}
+
+/// Fails the test unless `bytes` are those of `offset`.
+#[track_caller]
+pub(crate) fn check(mut offset: u64, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        let right = pattern(offset, bytes.len());
+        let (now, later) = bytes.split_at(right.len());
+        if now != right {
+            let at = now.iter().zip(right).position(|(a, b)| a != b).unwrap_or(0);
+            panic!("byte {} is {}, not {}", offset + at as u64, now[at], right[at]);
+        }
+        (offset, bytes) = (offset + now.len() as u64, later);
+    }
+}
+
+/// Writes the right bytes through a pointer to byte 0 of a stream, at most `step` at a time.
+///
+/// # Safety
+/// `to` is a writer's pointer; the bytes lie in or ahead of its window, and `step` is at most L blocks.
+pub(crate) unsafe fn put_through(to: *mut u8, from: u64, until: u64, step: usize) {
+    let mut at = from;
+    while at < until {
+        let bytes = pattern(at, step.min((until - at) as usize));
+        // SAFETY: the caller's contract.
+        unsafe { to.add(at as usize).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        at += bytes.len() as u64;
+    }
+}
+
+/// Checks the bytes under a pointer to byte 0 of a stream, at most `step` at a time.
+///
+/// # Safety
+/// `from` is a reader's pointer; the bytes lie in or ahead of its window, and `step` is at most M blocks.
+#[track_caller]
+pub(crate) unsafe fn check_through(pointer: *const u8, from: u64, until: u64, step: usize) {
+    let mut at = from;
+    while at < until {
+        let len = step.min((until - at) as usize);
+        // SAFETY: the caller's contract; nobody changes what the reader sees.
+        check(at, unsafe { std::slice::from_raw_parts(pointer.add(at as usize), len) });
+        at += len as u64;
+    }
+}
