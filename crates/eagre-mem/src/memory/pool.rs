@@ -133,18 +133,17 @@ impl Blocks {
         })
     }
 
-    /// Reserves, opens and registers the places of a pool: one mapping, whatever the budget.
+    /// Reserves and registers the places of a pool. Each opens when it is first backed, so that a system that counts
+    /// every open byte as memory (overcommit 2) counts those in use only: two mappings, whatever the budget.
     fn address_space(block: BlockSize, budget: u32, uffd: Option<&'static Uffd>) -> Result<usize, Errno> {
         let len = block.bytes().checked_mul(budget as usize).ok_or(Errno(12))?;
         let start = map::reserve(len, block.bytes())?;
         // SAFETY: a range of our own, made a moment ago.
         let ready = unsafe {
-            map::open(start, len).and_then(|()| {
-                if block.is_huge() {
-                    map::want_huge(start, len);
-                }
-                uffd.map_or(Ok(()), |uffd| uffd.register(start, len))
-            })
+            if block.is_huge() {
+                map::want_huge(start, len);
+            }
+            uffd.map_or(Ok(()), |uffd| uffd.register(start, len))
         };
         if ready.is_err() {
             // SAFETY: as above, and nobody has seen it.
@@ -213,6 +212,8 @@ impl Blocks {
     /// The place belongs to the caller.
     unsafe fn back(&self, place: usize) -> Result<(), Errno> {
         let len = self.block.bytes();
+        // SAFETY: the caller owns the place.
+        unsafe { map::open(place, len)? };
         let Some(uffd) = self.uffd else {
             // SAFETY: the caller owns the place.
             return unsafe { map::populate(place, len) };
