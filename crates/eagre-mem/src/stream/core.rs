@@ -128,6 +128,8 @@ pub(crate) struct Core {
     pub(crate) reported: AtomicBool,
     /// Where it was opened: a forked child has a copy of this, and nothing of what it describes.
     process: u32,
+    /// Pager: what it did for one end has changed something for a thread parked at the other.
+    pub(crate) news: AtomicBool,
     /// A pointer has been given out that is not bound to a scope.
     pub(crate) raw: AtomicBool,
 }
@@ -141,7 +143,7 @@ pub(crate) struct Touching {
     pub(crate) own: bool,
     /// A block the writer takes must read as zero, this one too.
     pub(crate) zero: bool,
-    /// This is the pager: it looks at both ends by itself and need not be rung.
+    /// This is the pager: it looks at the other end by itself and need not be rung.
     pub(crate) pager: bool,
 }
 
@@ -213,6 +215,7 @@ impl Core {
             registered: Mutex::new(None),
             reported: AtomicBool::new(false),
             process: process::id(),
+            news: AtomicBool::new(false),
             raw: AtomicBool::new(false),
             config,
         }
@@ -244,9 +247,9 @@ impl Core {
     /// One attempt to bring a block into an end's window. Never waits; safe in handlers.
     pub(crate) fn step(&self, touching: Touching) -> Step {
         let Touching { end, block, .. } = touching;
-        if block >= self.config.capacity {
-            let kind = if end == End::Writer { ErrorKind::CapacityExceeded } else { ErrorKind::PastEnd };
-            return Step::Fail(kind, 0);
+        // A reader this far on waits until the writer has finished, or failed; only then is there an end to be past.
+        if end == End::Writer && block >= self.config.capacity {
+            return Step::Fail(ErrorKind::CapacityExceeded, 0);
         }
         loop {
             let (touch, news) = match end {
@@ -425,8 +428,8 @@ impl Core {
     /// Tells an end that something has changed for it.
     #[inline]
     pub(crate) fn notify(&self, end: End, from_pager: bool) {
-        if self.side(end).gate.notify() && !from_pager {
-            self.context.ring();
+        if self.side(end).gate.notify() {
+            if from_pager { self.news.store(true, Relaxed) } else { self.context.ring() }
         }
     }
 

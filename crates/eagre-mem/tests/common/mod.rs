@@ -41,6 +41,7 @@ macro_rules! each_pair {
 }
 
 /// The same for tests that need pointers.
+#[allow(unused_macros)]
 macro_rules! each_pointer_pair {
     ($($(#[$meta:meta])* fn $name:ident($pair:ident) $body:block)+) => {$(
         $(#[$meta])*
