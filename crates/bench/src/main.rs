@@ -1,2 +1,180 @@
-//! Placeholder.
-fn main() {}
+//! `eagre-bench`: what Eagre's speed is worth beside everybody else's, with an interval.
+//!
+//! Definitions and targets are data in [`catalogue`]. [`runner`] interleaves the contenders and
+//! checks every answer, [`stats`] turns paired ratios into verdicts, [`roofline`] says what the
+//! memory could have given, [`record`] keeps what was measured and [`report`] draws it. Rivals live
+//! in [`contenders`], and nowhere else in the workspace.
+//!
+//! Exit codes: 0 when no target was missed, 1 when one was, 2 on trouble, a wrong answer first of all.
+
+#![deny(unsafe_code)]
+
+mod catalogue;
+mod contenders;
+#[allow(unsafe_code, reason = "SIMD loops over raw stream pointers")]
+mod kernels;
+mod load;
+mod machine;
+#[allow(unsafe_code, reason = "owns mappings")]
+mod memory;
+mod outcome;
+mod record;
+mod report;
+mod roofline;
+mod runner;
+#[allow(unsafe_code, reason = "the hand-written queue shares its slots between two threads")]
+mod spsc;
+mod stats;
+mod text;
+#[allow(unsafe_code, reason = "getrusage")]
+mod usage;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::catalogue::{ROWS, Row};
+use crate::load::Patience;
+use crate::outcome::Run;
+use crate::roofline::Gauge;
+use crate::runner::{Bench, Plan};
+
+/// Measures Eagre beside its peers.
+#[derive(Parser)]
+#[command(name = "eagre-bench", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Names every row, its contenders and its targets.
+    List,
+    /// Runs rows; all of them if none is named.
+    Run(RunArguments),
+}
+
+#[derive(clap::Args)]
+struct RunArguments {
+    /// The rows, as `list` names them.
+    names: Vec<String>,
+    /// Tiny sizes, one round: checks the answers, measures nothing.
+    #[arg(long)]
+    quick: bool,
+    /// Prints the whole run as JSON instead of tables.
+    #[arg(long)]
+    json: bool,
+    /// Writes a page of HTML, index.html, into this directory.
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// Keeps records here instead of ./bench-records or the user's data directory.
+    #[arg(long, value_name = "DIR")]
+    records: Option<PathBuf>,
+    /// How often each contender runs; fewer than 15 give no verdict.
+    #[arg(long, value_name = "N", default_value_t = stats::MIN_PAIRS, value_parser = parse_pairs)]
+    pairs: usize,
+    /// How many seconds to spend, all in all, on waiting for other programs to leave the machine
+    /// alone and on repeating rounds they disturbed.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    patience: u64,
+    /// Only these contenders, separated by commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    contenders: Vec<String>,
+}
+
+fn parse_pairs(text: &str) -> Result<usize, String> {
+    let number = text.parse().map_err(|_| "not a number".to_owned())?;
+    if (1..=1000).contains(&number) { Ok(number) } else { Err("not in 1..=1000".into()) }
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::List => print(&text::list()).map(|()| ExitCode::SUCCESS),
+        Command::Run(arguments) => run(&arguments),
+    };
+    result.unwrap_or_else(|message| {
+        eprintln!("eagre-bench: {message}");
+        ExitCode::from(2)
+    })
+}
+
+/// Runs the rows that were asked for; an error is one line: what, where, why; cure.
+fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
+    let rows = choose(&arguments.names, &arguments.contenders)?;
+    let plan = Plan {
+        pairs: if arguments.quick { 1 } else { arguments.pairs },
+        quick: arguments.quick,
+        only: arguments.contenders.clone(),
+        progress: io::stderr().is_terminal(),
+    };
+    let mut bench = Bench {
+        gauge: Gauge::new(plan.quick).map_err(|e| format!("run: roofline: {e}"))?,
+        patience: Patience::new(if plan.quick { 0 } else { arguments.patience }),
+    };
+    let mut run = Run {
+        date: machine::timestamp(),
+        version: env!("CARGO_PKG_VERSION"),
+        command: command_line(),
+        machine: machine::Machine::here(),
+        results: Vec::new(),
+    };
+    if !arguments.json {
+        print(&format!("{}\n\n", run.machine.line()))?;
+    }
+    for row in rows {
+        let results = runner::run(row, &plan, &mut bench).map_err(|why| format!("run: {why}"))?;
+        if !arguments.json {
+            results.iter().try_for_each(|result| print(&text::table(result)))?;
+        }
+        run.results.extend(results);
+    }
+    if arguments.json {
+        let json = serde_json::to_string_pretty(&run).map_err(|e| format!("run: json: {e}"))?;
+        print(&(json + "\n"))?;
+    }
+    if let Some(directory) = &arguments.report {
+        let path = report::write(directory, &run)
+            .map_err(|e| format!("report: {}: {e}; name a directory that can be written", directory.display()))?;
+        eprintln!("report: {}", path.display());
+    }
+    if !plan.quick {
+        let directory = arguments.records.clone().unwrap_or_else(record::default_directory);
+        let path = record::append(&directory, &run)
+            .map_err(|e| format!("records: {}: {e}; name another with --records", directory.display()))?;
+        eprintln!("records: {}", path.display());
+    }
+    Ok(ExitCode::from(u8::from(run.failed())))
+}
+
+/// The rows by these names, in the catalogue's order, if all of them and all contenders exist.
+fn choose(names: &[String], contenders: &[String]) -> Result<Vec<&'static Row>, String> {
+    if let Some(name) = names.iter().find(|name| catalogue::row(name).is_none()) {
+        return Err(format!("run: {name}: no such row; 'eagre-bench list' names them all"));
+    }
+    let rows: Vec<_> =
+        ROWS.iter().filter(|row| names.is_empty() || names.iter().any(|name| name == row.name)).collect();
+    let known = |name: &String| rows.iter().any(|row| row.contenders.iter().any(|contender| contender.name == name));
+    match contenders.iter().find(|name| !known(name)) {
+        Some(name) => Err(format!("run: {name}: no such contender in these rows; 'eagre-bench list' names them all")),
+        None => Ok(rows),
+    }
+}
+
+/// The command as it was given, the program by its name alone.
+fn command_line() -> String {
+    let arguments = std::env::args()
+        .skip(1)
+        .map(|argument| if argument.contains(' ') { format!("'{argument}'") } else { argument });
+    std::iter::once("eagre-bench".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
+/// Prints to standard output; a reader that went away is no trouble.
+fn print(text: &str) -> Result<(), String> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        result => result.map_err(|e| format!("output: {e}")),
+    }
+}

@@ -1,1 +1,41 @@
-//! Placeholder.
+//! The C interface of Eagre: `include/eagre.h`, `libeagre.so` and `libeagre.a`.
+//!
+//! The header is made from these files by cbindgen, so their documentation speaks to C programmers. What is here
+//! only translates: arguments in, a status out. Three rules hold in every function:
+//!
+//! 1. *No panic crosses.* Everything runs in `status::status` or `status::value`, which catch it.
+//! 2. *No null pointer crashes.* Arguments are checked in `arguments`, and a null one is `EAGRE_INVALID`.
+//! 3. *Structs say how large they are.* A struct that C fills starts with its size and version; one that the library
+//!    fills comes with the size the caller has room for. So old programs work with new libraries.
+//!
+//! # Safety
+//! What a C caller must promise is what the header says of each function: pointers are null, or valid for what the
+//! function does with them; a handle is used by one thread at a time and not after it was closed.
+
+// The header is the contract; a `# Safety` section in each comment would only repeat the rule above in it.
+#![allow(clippy::missing_safety_doc)]
+
+mod arguments;
+mod blocks;
+mod callbacks;
+mod control;
+mod open;
+mod options;
+mod pool;
+mod reader;
+mod stats;
+mod status;
+mod text;
+mod writer;
+
+pub use blocks::*;
+pub use callbacks::*;
+pub use control::*;
+pub use open::*;
+pub use options::*;
+pub use pool::*;
+pub use reader::*;
+pub use stats::*;
+pub use status::{EagreStatus, eagre_last_error, eagre_last_status, eagre_strerror};
+pub use text::*;
+pub use writer::*;

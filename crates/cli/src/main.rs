@@ -1,2 +1,34 @@
-//! Placeholder.
-fn main() {}
+//! The `eagre` command: a thin front end of the Eagre library.
+//!
+//! Arguments in, messages out, no logic: what a subcommand does is a library function, and its file here
+//! only says how people ask for it and how the answer looks.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `count.rs`, `doctor.rs`, `completions.rs`, `man.rs` | one subcommand each |
+//! | [`cli`] | the list of subcommands, and the way from arguments to an exit code |
+//! | [`usage`] | wrong arguments, help and version |
+//! | [`console`] | everything that is printed; quiet when nobody listens |
+//! | [`message`] | one-line messages: what, where, why, cure |
+//! | [`inputs`] | FILE arguments and standard input |
+//! | [`name`], [`units`], [`progress`] | names, sizes and long waits as people want to see them |
+//!
+//! A new subcommand is a new file with an `Args` struct and its `run`, and three lines in [`cli`].
+#![forbid(unsafe_code)]
+
+mod cli;
+mod completions;
+mod console;
+mod count;
+mod doctor;
+mod inputs;
+mod man;
+mod message;
+mod name;
+mod progress;
+mod units;
+mod usage;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

@@ -84,7 +84,8 @@ pub(crate) fn check() -> Result<(), String> {
     Ok(())
 }
 
-fn parse_bytes(text: &str) -> Option<u64> {
+/// A number of bytes as people write it: `4096`, `64K`, `3MiB`, `1T`. Powers of 1024. `None` if it is not one.
+pub fn parse_bytes(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
         "" | "B" => 0,
@@ -94,7 +95,8 @@ fn parse_bytes(text: &str) -> Option<u64> {
         "T" | "TIB" => 40,
         _ => return None,
     };
-    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+    let number = digits.bytes().all(|digit| digit.is_ascii_digit()).then_some(digits)?;
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
 #[cfg(test)]
@@ -106,7 +108,7 @@ mod tests {
         for (text, bytes) in [("0", 0), ("512", 512), ("4K", 4096), ("3m", 3 << 20), ("2GiB", 2 << 30)] {
             assert_eq!(parse_bytes(text), Some(bytes), "{text}");
         }
-        for text in ["", "x", "4 K", "-1", "9999999999999T", "1E"] {
+        for text in ["", "x", "4 K", "-1", "9999999999999T", "1E", "+2"] {
             assert_eq!(parse_bytes(text), None, "{text}");
         }
     }

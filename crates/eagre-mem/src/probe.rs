@@ -1,6 +1,6 @@
 //! Which traps and movers work here: tried with real faults, once.
 
-use crate::mover::{Engine, Mover, Prepare};
+use crate::mover::{Engine, Mover};
 use crate::options;
 use crate::stream::{OpenError, Pipe};
 use crate::sys::Errno;
@@ -62,7 +62,7 @@ fn cure(pair: Pair) -> Option<&'static str> {
     match (pair.trap, pair.mover) {
         (Trap::Pager, _) => Some(
             "run as root, or let the user open /dev/userfaultfd: setfacl -m u:USER:rw /dev/userfaultfd (lasting: a udev \
-             rule KERNEL==\"userfaultfd\", MODE=\"0666\"); needs Linux 6.14",
+             rule KERNEL==\"userfaultfd\", GROUP=\"GROUP\", MODE=\"0660\"); needs Linux 6.14",
         ),
         (Trap::Signal, Mover::Move) => {
             Some("needs Linux 6.8, and a container whose seccomp profile allows userfaultfd(2)")
@@ -91,11 +91,15 @@ pub(crate) fn choose(trap: Option<Trap>, mover: Option<Mover>) -> Result<Pair, O
     Err(OpenError::Unavailable(format!("{}; `eagre doctor` tells the cure", refusals.join("; "))))
 }
 
-/// Whether a pair works here, from a first try that is remembered.
+/// Whether a pair works here. A first success is remembered; a refusal may pass (no descriptor left, no memory).
 fn works(pair: Pair) -> Result<(), String> {
-    static TRIED: [OnceLock<Result<(), String>>; PAIRS.len()] = [const { OnceLock::new() }; PAIRS.len()];
+    static WORKED: [OnceLock<()>; PAIRS.len()] = [const { OnceLock::new() }; PAIRS.len()];
     let at = PAIRS.iter().position(|known| *known == pair).ok_or("no pair")?;
-    TRIED[at].get_or_init(|| attempt(pair)).clone()
+    if WORKED[at].get().is_none() {
+        attempt(pair)?;
+        let _ = WORKED[at].set(());
+    }
+    Ok(())
 }
 
 /// Sends two blocks through a small stream of this pair, by pointer if it has pointers.
@@ -103,7 +107,7 @@ fn attempt(pair: Pair) -> Result<(), String> {
     let block = BlockSize::MIN;
     let length = block.bytes() as u64 + 1;
     let open = Pipe::builder().name("probe").block_size(block).capacity(1 << 20).open_with(pair.trap, pair.mover);
-    let mut pipe = open.map_err(|error| error.to_string())?;
+    let mut pipe = open.map_err(|error| error.reason().to_owned())?;
     let failed = |error: crate::stream::StreamError| error.to_string();
     if pair.trap == Trap::Off {
         pipe.writer().copy_in(&vec![7; length as usize]).map_err(failed)?;
@@ -137,13 +141,13 @@ pub(crate) fn engage(trap: Trap, mover: Mover) -> Result<(Context, Engine), Stri
         (Trap::Pager, Mover::Move) => {
             let context = pager_context()?;
             let uffd = context.uffd().ok_or("no userfaultfd")?;
-            Ok((context, Engine::Move(uffd, Prepare::DropTables)))
+            Ok((context, Engine::Move(uffd)))
         }
         (Trap::Signal, Mover::Move) => {
             let context = signal_context()?;
             let uffd =
                 context.uffd().ok_or("this kernel, or its seccomp filter, has no userfaultfd that moves pages")?;
-            Ok((context, Engine::Move(uffd, Prepare::Open)))
+            Ok((context, Engine::Move(uffd)))
         }
         (Trap::Signal, Mover::Remap) => signal_context().map(|_| (Context::Signal(None), Engine::Remap)),
         (Trap::Off, Mover::Copy) => Ok((Context::Off, Engine::Copy)),

@@ -2,7 +2,13 @@
 //!
 //! A producer writes to the pointer, a consumer reads it; page faults move a handful of physical blocks along
 //! underneath. No blocks, no iterators, no copies, and unmodified code works on it.
+//!
+//! On top of streams stand the things people do with them: [`count`], and later more. [`doctor`] tells what this
+//! machine can do, and the cure for what it cannot.
 #![forbid(unsafe_code)]
+
+pub mod count;
+pub mod doctor;
 
 pub use eagre_mem::stream::{
     Builder, Control, EndStats, ErrorKind, OnFailure, OpenError, Pipe, ReadBlock, Reader, Sink, SinkWriter, Source,

@@ -13,7 +13,7 @@
 //! so that streams cannot starve one another half way.
 
 use crate::sys::uffd::Uffd;
-use crate::sys::{Errno, facts, map};
+use crate::sys::{Errno, facts, map, process};
 use crate::units::{BlockSize, Bytes};
 use std::fmt;
 use std::ptr;
@@ -89,6 +89,8 @@ pub(crate) struct Blocks {
     budget: u32,
     start: usize,
     uffd: Option<&'static Uffd>,
+    /// Whose memory it is: a forked child has none of it.
+    process: u32,
     links: Box<[AtomicU32]>,
     /// Backed, in place, ready.
     waiting: Stack,
@@ -119,6 +121,7 @@ impl Blocks {
             budget,
             start,
             uffd,
+            process: process::id(),
             links: (0..budget).map(|_| AtomicU32::new(0)).collect(),
             waiting: Stack::new(),
             empty: Stack::new(),
@@ -130,18 +133,17 @@ impl Blocks {
         })
     }
 
-    /// Reserves, opens and registers the places of a pool: one mapping, whatever the budget.
+    /// Reserves and registers the places of a pool. Each opens when it is first backed, so that a system that counts
+    /// every open byte as memory (overcommit 2) counts those in use only: two mappings, whatever the budget.
     fn address_space(block: BlockSize, budget: u32, uffd: Option<&'static Uffd>) -> Result<usize, Errno> {
         let len = block.bytes().checked_mul(budget as usize).ok_or(Errno(12))?;
         let start = map::reserve(len, block.bytes())?;
         // SAFETY: a range of our own, made a moment ago.
         let ready = unsafe {
-            map::open(start, len).and_then(|()| {
-                if block.is_huge() {
-                    map::want_huge(start, len);
-                }
-                uffd.map_or(Ok(()), |uffd| uffd.register(start, len))
-            })
+            if block.is_huge() {
+                map::want_huge(start, len);
+            }
+            uffd.map_or(Ok(()), |uffd| uffd.register(start, len))
         };
         if ready.is_err() {
             // SAFETY: as above, and nobody has seen it.
@@ -152,7 +154,7 @@ impl Blocks {
 
     /// Whether blocks of this pool can move through `uffd` (`None`: need not move that way).
     pub(crate) fn serves(&self, uffd: Option<&'static Uffd>) -> bool {
-        self.uffd.map(ptr::from_ref) == uffd.map(ptr::from_ref)
+        self.process == process::id() && self.uffd.map(ptr::from_ref) == uffd.map(ptr::from_ref)
     }
 
     /// The address of a place.
@@ -210,6 +212,8 @@ impl Blocks {
     /// The place belongs to the caller.
     unsafe fn back(&self, place: usize) -> Result<(), Errno> {
         let len = self.block.bytes();
+        // SAFETY: the caller owns the place.
+        unsafe { map::open(place, len)? };
         let Some(uffd) = self.uffd else {
             // SAFETY: the caller owns the place.
             return unsafe { map::populate(place, len) };
@@ -256,6 +260,9 @@ impl Blocks {
 
 impl Drop for Blocks {
     fn drop(&mut self) {
+        if self.process != process::id() {
+            return;
+        }
         // SAFETY: streams hold the pool as long as they hold a block of it; nobody is left.
         let _ = unsafe { map::unmap(self.start, self.budget as usize * self.block.bytes(), self.block.bytes()) };
     }
@@ -302,14 +309,16 @@ impl Stack {
 /// The pool that streams share unless they are given their own: one for each descriptor and block size, kept for the
 /// life of the process. Its budget is half of the memory this process may use, or `EAGRE_POOL` bytes.
 pub(crate) fn shared(block: BlockSize, uffd: Option<&'static Uffd>) -> Result<Arc<Blocks>, Errno> {
-    type Key = (BlockSize, usize);
+    type Key = (BlockSize, usize, u32);
     static POOLS: Mutex<Vec<(Key, Arc<Blocks>)>> = Mutex::new(Vec::new());
-    let key = (block, uffd.map_or(0, |uffd| ptr::from_ref(uffd).addr()));
+    let key = (block, uffd.map_or(0, |uffd| ptr::from_ref(uffd).addr()), process::id());
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, pool)) = pools.iter().find(|(known, _)| *known == key) {
         return Ok(pool.clone());
     }
-    let bytes = crate::options::pool_bytes().unwrap_or_else(|| facts::memory() / 2);
+    // Where addresses are short, streams need most of them.
+    let affordable = || (facts::memory() / 2).min(facts::address_space().map_or(u64::MAX, |limit| limit / 8));
+    let bytes = crate::options::pool_bytes().unwrap_or_else(affordable);
     let budget = (bytes / block.bytes() as u64).clamp(1, 1 << 20) as u32;
     let pool = Arc::new(Blocks::new(block, budget, uffd)?);
     pools.push((key, pool.clone()));

@@ -47,15 +47,20 @@ impl Reservation {
         address.wrapping_sub(self.start) < self.len
     }
 
-    /// Opens the whole range at once, or, where the system would count every byte of it as memory (overcommit 2), as
-    /// much as `open_ahead` asks for.
-    pub(crate) fn open_all(&self) -> Result<(), Errno> {
+    /// Opens the whole range at once. False where the system would count every byte of it as memory (overcommit 2).
+    pub(crate) fn open_all(&self) -> bool {
         // SAFETY: the range is ours.
-        if unsafe { map::open(self.start, self.len) }.is_ok() {
+        let open = unsafe { map::open(self.start, self.len) }.is_ok();
+        if open {
             self.opened.store(self.len, Release);
-            return Ok(());
         }
-        self.open_ahead(0)
+        open
+    }
+
+    /// Asks for huge pages in the range: there, reading what is missing leaves no page table behind.
+    pub(crate) fn want_huge(&self) {
+        // SAFETY: the range is ours.
+        unsafe { map::want_huge(self.start, self.len) };
     }
 
     /// Sees to it that the range is open for a good way beyond `offset`.

@@ -43,13 +43,17 @@ impl FromStr for Mover {
     }
 }
 
-/// What a stream's own address range needs before a block can move into it.
+/// What a place in a stream's range needs before a block can move into it.
+///
+/// A huge page stays whole only where no page table is yet, and the touch that calls for it may have left one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Prepare {
-    /// The range is closed ahead of the window, and opened block by block: a touch ahead finds no page table, so the
-    /// huge page that arrives stays whole.
+    /// Nothing: blocks of small pages; or a range of huge pages that is only read, where the kernel reports a missing
+    /// page before it makes a table for it.
+    Nothing,
+    /// The range is closed ahead of the window and opened block by block: a touch of what is closed makes no table.
     Open,
-    /// The range is open all over, and a touch leaves an empty page table: dropping it keeps the huge page whole.
+    /// The range is open all over, and the touch has left an empty table, which is dropped.
     DropTables,
 }
 
@@ -57,7 +61,7 @@ pub(crate) enum Prepare {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Engine {
     /// See [`Mover::Move`].
-    Move(&'static Uffd, Prepare),
+    Move(&'static Uffd),
     /// See [`Mover::Remap`].
     Remap,
     /// See [`Mover::Copy`].
@@ -68,7 +72,7 @@ impl Engine {
     /// Which mover this is.
     pub(crate) fn mover(self) -> Mover {
         match self {
-            Engine::Move(..) => Mover::Move,
+            Engine::Move(_) => Mover::Move,
             Engine::Remap => Mover::Remap,
             Engine::Copy => Mover::Copy,
         }
@@ -82,15 +86,15 @@ impl Engine {
     /// # Safety
     /// See the module; `to` lies in a reservation registered with this engine's descriptor.
     #[inline]
-    pub(crate) unsafe fn into_range(self, from: usize, to: usize, len: usize) -> Result<(), Errno> {
+    pub(crate) unsafe fn into_range(self, from: usize, to: usize, len: usize, prepare: Prepare) -> Result<(), Errno> {
         // SAFETY: the caller owns both ranges, and nothing is behind `to`.
         unsafe {
             match self {
-                Engine::Move(uffd, prepare) => {
+                Engine::Move(uffd) => {
                     match prepare {
+                        Prepare::Nothing => {}
                         Prepare::Open => map::open(to, len)?,
-                        Prepare::DropTables if len >= crate::units::HUGE_PAGE => map::discard(to, len)?,
-                        Prepare::DropTables => {}
+                        Prepare::DropTables => map::discard(to, len)?,
                     }
                     uffd.move_pages(from, to, len)
                 }
@@ -111,7 +115,7 @@ impl Engine {
         // SAFETY: the caller owns both ranges; a pool is open, and an empty place in it has no page tables.
         unsafe {
             match self {
-                Engine::Move(uffd, _) => uffd.move_pages(from, to, len),
+                Engine::Move(uffd) => uffd.move_pages(from, to, len),
                 Engine::Remap => map::remap(from, to, len),
                 Engine::Copy => Err(Errno::NOSYS),
             }

@@ -4,7 +4,7 @@
 //! thread uses the explicit interface; the user's end is as usual. A source asked for only on demand is stream A of the
 //! Vortex paper: the reader's touch of a new block is what calls the callback.
 
-use super::error::{OpenError, StreamError};
+use super::error::{ErrorKind, OpenError, StreamError};
 use super::pipe::Builder;
 use super::reader::Reader;
 use super::writer::Writer;
@@ -160,6 +160,10 @@ impl SinkWriter {
     }
 
     fn join(&mut self, finished: Result<(), StreamError>) -> io::Result<()> {
+        if finished.is_err() && !self.writer.is_finished() {
+            // Perhaps not failed either (a block is still out, say): the sink would wait for more for ever.
+            self.writer.core().fail((ErrorKind::WriterGone, End::Writer).into());
+        }
         let panicked = || Err(io::Error::other("the helper thread panicked"));
         let emptied = self.helper.take().map_or(Ok(()), |helper| helper.join().unwrap_or_else(|_| panicked()));
         // The stream's error carries the sink's message; the sink's own error has its kind.

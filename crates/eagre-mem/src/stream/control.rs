@@ -13,6 +13,15 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Control(pub(crate) Arc<Core>);
 
+/// Handles are equal if they are to the same stream.
+impl PartialEq for Control {
+    fn eq(&self, other: &Control) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Control {}
+
 impl fmt::Debug for Control {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Control").field("name", &self.name()).field("stats", &self.stats()).finish()
@@ -32,7 +41,8 @@ impl Control {
 
     /// Why the stream failed, if it did.
     pub fn failure(&self) -> Option<StreamError> {
-        Some(self.0.status.error(self.0.status.failure()?, self.name()))
+        let failure = self.0.status.failure().filter(|failure| failure.kind != ErrorKind::Closed)?;
+        Some(self.0.status.error(failure, self.name()))
     }
 
     /// The stream's name.

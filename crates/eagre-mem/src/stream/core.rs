@@ -27,8 +27,8 @@ use super::protocol::{Touch, Windows};
 use super::stats::Counters;
 use crate::memory::pool::Blocks;
 use crate::memory::reservation::Reservation;
-use crate::mover::Engine;
-use crate::sys::{Errno, futex};
+use crate::mover::{Engine, Prepare};
+use crate::sys::{Errno, process};
 use crate::trap::registry::{Place, Target};
 use crate::trap::{Context, End};
 use crate::units::BlockSize;
@@ -69,6 +69,8 @@ pub(crate) struct Config {
 #[derive(Debug)]
 pub(crate) struct Ranges {
     pub(crate) of: [Reservation; 2],
+    /// What a place in each needs before a block can move in.
+    pub(crate) prepare: [Prepare; 2],
 }
 
 /// Where a stream's ranges stand in the registry.
@@ -86,6 +88,8 @@ pub(crate) struct Side {
     pub(crate) claim: Claim,
     /// Pager: one past the furthest block a thread is parked for, or 0.
     pub(crate) parked: AtomicU64,
+    /// Pager: it is bringing a block to this end at this moment.
+    pub(crate) stepping: AtomicBool,
     /// One past the block this end waits for, or 0; for reports.
     pub(crate) waits_for: AtomicU64,
     /// Since when, in nanoseconds.
@@ -122,6 +126,8 @@ pub(crate) struct Core {
     pub(crate) registered: Mutex<Option<Registered>>,
     /// A touch outside the window has been reported.
     pub(crate) reported: AtomicBool,
+    /// Where it was opened: a forked child has a copy of this, and nothing of what it describes.
+    process: u32,
     /// Pager: what it did for one end has changed something for a thread parked at the other.
     pub(crate) news: AtomicBool,
     /// A pointer has been given out that is not bound to a scope.
@@ -177,11 +183,6 @@ impl From<Errno> for Step {
 
 /// `length` while it is not known.
 pub(crate) const UNKNOWN: u64 = u64::MAX;
-/// How long a reader waits for a pinned block while the writer goes on.
-const PINNED: Duration = Duration::from_secs(10);
-/// How long it waits if the writer waits as well.
-const PINNED_AND_STUCK: Duration = Duration::from_millis(250);
-
 impl Core {
     pub(crate) fn new(
         config: Config,
@@ -208,6 +209,7 @@ impl Core {
             users: AtomicU32::new(0),
             registered: Mutex::new(None),
             reported: AtomicBool::new(false),
+            process: process::id(),
             news: AtomicBool::new(false),
             raw: AtomicBool::new(false),
             config,
@@ -332,14 +334,13 @@ impl Core {
         if from == to || !(touching.own || ranges.of[touching.end.peer() as usize].contains(from)) {
             return Ok(());
         }
-        if matches!(self.context, Context::Signal(_) | Context::Off) {
-            // These open block by block as part of the move.
-        } else {
+        let prepare = ranges.prepare[touching.end as usize];
+        if prepare != Prepare::Open {
             range.open_ahead(offset)?;
         }
         // SAFETY: the end holds the block (the protocol says so), so nobody uses it; `to` is its own address for it,
         // where nothing is yet.
-        unsafe { self.engine.into_range(from, to, self.config.block.bytes())? };
+        unsafe { self.engine.into_range(from, to, self.config.block.bytes(), prepare)? };
         slot.store(to, Relaxed);
         self.side(touching.end).counters.moved();
         Ok(())
@@ -434,104 +435,23 @@ impl Core {
         }
     }
 
+    /// Whether this is the process that opened the stream.
+    #[inline]
+    pub(crate) fn is_at_home(&self) -> bool {
+        self.process == process::id()
+    }
+
+    /// Fails a forked child's copy of the stream.
+    #[inline]
+    pub(crate) fn notice_fork(&self) {
+        if !self.is_at_home() {
+            self.status.set((ErrorKind::Forked, End::Writer).into());
+        }
+    }
+
     pub(crate) fn wake_all(&self) {
         for end in End::BOTH {
             self.notify(end, false);
         }
-    }
-
-    /// Whether a touch of this end could go on now. Cheap; called in a spin loop.
-    #[inline]
-    fn could_go_on(&self, end: End) -> bool {
-        let flow = self.flow.load();
-        match end {
-            End::Writer => flow.taken - flow.released.min(flow.taken) < self.flow.windows().blocks(),
-            End::Reader => flow.seen < flow.published || flow.end.is_some(),
-        }
-    }
-
-    /// Brings a block into an end's window, waiting for the other end as long as it takes. Safe in handlers.
-    ///
-    /// # Errors
-    /// The stream's failure.
-    pub(crate) fn bring(&self, touching: Touching) -> Result<(), Failure> {
-        let mut started = 0;
-        loop {
-            if let Some(failure) = self.status.failure() {
-                self.done_waiting(touching.end, started);
-                return Err(failure);
-            }
-            let step = self.step(touching);
-            if step != Step::Ready && started == 0 {
-                started = futex::now();
-            }
-            match step {
-                Step::Ready => {
-                    self.done_waiting(touching.end, started);
-                    return Ok(());
-                }
-                Step::Wait => self.wait(touching, started),
-                Step::Busy => self.nap(touching.end, started),
-                Step::Behind => return Err((ErrorKind::TooLarge, touching.end).into()),
-                // To the explicit interface the end of the stream is no failure.
-                Step::Fail(ErrorKind::PastEnd, _) if !touching.own => {
-                    self.done_waiting(touching.end, started);
-                    return Err((ErrorKind::PastEnd, touching.end).into());
-                }
-                Step::Fail(kind, errno) => self.fail(Failure { kind, errno, by: touching.end }),
-            }
-        }
-    }
-
-    fn wait(&self, touching: Touching, started: u64) {
-        let end = touching.end;
-        if self.one_handle.load(Relaxed) {
-            return self.fail((ErrorKind::Deadlock, end).into());
-        }
-        self.announce_wait(touching, started);
-        let limit = match self.config.timeout {
-            Some(timeout) => match timeout.checked_sub(Duration::from_nanos(futex::now() - started)) {
-                None => return self.fail((ErrorKind::TimedOut, end).into()),
-                left => left,
-            },
-            None => None,
-        };
-        self.side(end).gate.wait(limit, || self.could_go_on(end) || self.status.failure().is_some());
-    }
-
-    /// Records that an end waits, for reports and for callbacks that work on demand.
-    pub(crate) fn announce_wait(&self, touching: Touching, started: u64) {
-        let side = self.side(touching.end);
-        side.waits_since.store(started, Relaxed);
-        side.waits_for.store(touching.block + 1, Relaxed);
-        if touching.end == End::Reader && self.demand.fetch_max(touching.block + 1, SeqCst) <= touching.block {
-            self.notify(End::Writer, touching.pager);
-        }
-    }
-
-    #[inline]
-    pub(crate) fn done_waiting(&self, end: End, started: u64) {
-        if started != 0 {
-            let side = self.side(end);
-            side.waits_for.store(0, Relaxed);
-            side.counters.waited(futex::now().saturating_sub(started));
-        }
-    }
-
-    /// Waits for a pinned block to be let go.
-    fn nap(&self, end: End, started: u64) {
-        if self.pinned_for_good(end, started) {
-            return self.fail((ErrorKind::Pinned, end).into());
-        }
-        let nobody = AtomicU32::new(0);
-        futex::wait(&nobody, 0, Some(Duration::from_micros(500)));
-    }
-
-    /// Whether a pinned block is not worth waiting for any longer. If the writer waits too, it may be the one that
-    /// pins it, and nothing would ever change.
-    pub(crate) fn pinned_for_good(&self, end: End, started: u64) -> bool {
-        let waited = Duration::from_nanos(futex::now().saturating_sub(started));
-        let stuck = end == End::Writer || self.side(End::Writer).gate.is_waiting();
-        waited >= if stuck { PINNED_AND_STUCK } else { PINNED }
     }
 }

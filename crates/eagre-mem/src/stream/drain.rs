@@ -19,7 +19,7 @@ impl Core {
         if self.holds(end, chunk) {
             return Ok(());
         }
-        self.put_zeros(self.chunk_start(start, chunk))?;
+        self.put_zeros(self.chunk_start(start, chunk), ranges.prepare[end as usize])?;
         let [last, before] = &self.side(end).drained;
         let previous = last.swap(chunk + 1, SeqCst);
         if previous == chunk + 1 {
@@ -27,7 +27,8 @@ impl Core {
         }
         let oldest = before.swap(previous, SeqCst);
         if oldest != 0 && oldest != chunk + 1 && oldest != previous && !self.holds(end, oldest - 1) {
-            self.give_up(self.chunk_start(start, oldest - 1))?;
+            // Locked memory (mlockall) stays. The touch has its page all the same.
+            let _ = self.give_up(self.chunk_start(start, oldest - 1));
         }
         Ok(())
     }
@@ -41,12 +42,12 @@ impl Core {
         Some(self.address(block)) == self.own_address(end, block)
     }
 
-    fn put_zeros(&self, start: usize) -> Result<(), Errno> {
+    fn put_zeros(&self, start: usize, prepare: Prepare) -> Result<(), Errno> {
         let len = self.config.block.bytes();
         // SAFETY: a block of our own range that holds nothing of the stream.
         unsafe {
             match self.engine {
-                Engine::Move(uffd, prepare) => {
+                Engine::Move(uffd) => {
                     if prepare == Prepare::Open {
                         map::open(start, len)?;
                     }
@@ -71,7 +72,7 @@ impl Core {
 
     /// Makes the page at `address` an error to touch. Pager only: there a waiting system call gets `EFAULT`.
     pub(crate) fn poison(&self, address: usize) {
-        let Engine::Move(uffd, _) = self.engine else { return };
+        let Engine::Move(uffd) = self.engine else { return };
         let page = address & !(crate::units::PAGE - 1);
         // SAFETY: a page of our own range that holds nothing of the stream, or the touch would not have stopped.
         let _ = unsafe { uffd.poison(page, crate::units::PAGE) };

@@ -40,9 +40,13 @@ pub enum ErrorKind {
     Busy,
     /// The operating system refused something.
     System,
+    /// This is a forked child, and the stream was opened in its parent.
+    Forked,
+    /// Both ends are gone.
+    Closed,
 }
 
-const KINDS: [ErrorKind; 15] = {
+const KINDS: [ErrorKind; 17] = {
     use ErrorKind::*;
     [
         WriterFailed,
@@ -60,6 +64,8 @@ const KINDS: [ErrorKind; 15] = {
         TooLarge,
         Busy,
         System,
+        Forked,
+        Closed,
     ]
 };
 
@@ -84,6 +90,8 @@ impl ErrorKind {
             TooLarge => ("more contiguous bytes than the window holds", "ask for less, or open with a wider window"),
             Busy => ("blocks taken from this end are still out", "complete or release them first"),
             System => ("the operating system refused", "see its message"),
+            Closed => ("both ends are gone", "keep an end as long as its pointer is in use"),
+            Forked => ("a forked child has no part in its parent's streams", "open one in the child"),
         }
     }
 }
@@ -160,10 +168,17 @@ pub enum OpenError {
     Resources(String),
 }
 
+impl OpenError {
+    /// Why, and after a semicolon the cure.
+    pub fn reason(&self) -> &str {
+        let (OpenError::Setting(text) | OpenError::Unavailable(text) | OpenError::Resources(text)) = self;
+        text
+    }
+}
+
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (OpenError::Setting(text) | OpenError::Unavailable(text) | OpenError::Resources(text)) = self;
-        write!(f, "cannot open a stream: {text}")
+        write!(f, "cannot open a stream: {}", self.reason())
     }
 }
 

@@ -44,6 +44,16 @@ impl Core {
         Answer::Fatal
     }
 
+    /// A step on behalf of a stopped thread. If a signal takes that thread out of its fault in the middle of it, the
+    /// thread may find its block there and go on to an explicit call, which must not see half of the step.
+    fn step_from_pager(&self, touching: Touching) -> Step {
+        let stepping = &self.side(touching.end).stepping;
+        stepping.store(true, SeqCst);
+        let step = self.step(touching);
+        stepping.store(false, SeqCst);
+        step
+    }
+
     /// Parks the threads that wait for `block`, if it is still not to be had.
     fn park(&self, touching: Touching, address: Option<usize>) -> Answer {
         let side = self.side(touching.end);
@@ -55,22 +65,23 @@ impl Core {
 
     /// One attempt for parked threads; keeps them parked if it fails.
     fn attempt(&self, touching: Touching, address: Option<usize>) -> Answer {
+        loop {
+            let answer = self.attempt_once(touching, address);
+            let stays = matches!(answer, Answer::Parked | Answer::ParkedBriefly);
+            // Announced from here on: whoever changes anything rings. What changed before that is seen by looking again.
+            if !stays || !self.side(touching.end).gate.park() {
+                return answer;
+            }
+        }
+    }
+
+    fn attempt_once(&self, touching: Touching, address: Option<usize>) -> Answer {
         let side = self.side(touching.end);
         if self.status.failure().is_some() {
             return self.unpark(touching.end, address);
         }
         let since = side.waits_since.load(Relaxed);
-        let announced = side.gate.is_waiting();
-        let mut step = self.step(touching);
-        if step == Step::Wait && !announced {
-            // Announced from here on: whoever changes anything now rings. What changed before is seen by looking again.
-            side.gate.park();
-            if self.status.failure().is_some() {
-                return self.unpark(touching.end, address);
-            }
-            step = self.step(touching);
-        }
-        match step {
+        match self.step_from_pager(touching) {
             Step::Ready => self.unpark(touching.end, address),
             Step::Wait if self.one_handle.load(Relaxed) => self.fail_parked(touching, ErrorKind::Deadlock, 0, address),
             Step::Wait => match self.config.timeout {
@@ -158,7 +169,7 @@ unsafe impl Resolve for Core {
             return self.resolve_failed(end, address, failure);
         }
         let touching = self.pointer_touch(end, self.block_at(end, address), true);
-        match self.step(touching) {
+        match self.step_from_pager(touching) {
             Step::Ready => {
                 if let Some(uffd) = self.context.uffd() {
                     uffd.wake(address & !(crate::units::PAGE - 1), crate::units::PAGE);

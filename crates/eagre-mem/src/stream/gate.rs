@@ -13,28 +13,46 @@ const SLEEPER: u32 = 1;
 /// The pager has parked a thread.
 const PARKED: u32 = 2;
 
-/// How often a waiter looks again before it sleeps. A block takes some ten microseconds to fill; sleeping and waking
-/// cost about as much, so it pays to look that long.
-const SPINS: u32 = 1200;
+/// How often a waiter looks again before it sleeps, at most. A block takes some ten microseconds to fill; sleeping and
+/// waking cost about as much, so it pays to look that long.
+const MOST_SPINS: u32 = if cfg!(miri) { 2 } else { 1600 };
+/// And at least. Where looking has been in vain (more threads than processors, a slow peer), it soon comes to this,
+/// but for one wait in sixteen, which tries again whether the times have changed.
+const LEAST_SPINS: u32 = if cfg!(miri) { 1 } else { 50 };
 
 /// The place where one end waits.
 #[repr(align(64))]
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Gate {
     /// Changes with every notification.
     turn: AtomicU32,
     waiting: AtomicU32,
+    /// How long looking has paid lately, in looks. Stored by whoever waits.
+    paid: AtomicU32,
+    waits: AtomicU32,
+}
+
+impl Default for Gate {
+    fn default() -> Gate {
+        Gate { turn: 0.into(), waiting: 0.into(), paid: (MOST_SPINS / 2).into(), waits: 0.into() }
+    }
 }
 
 impl Gate {
     /// Waits until `ready` holds or about `limit` has passed. `ready` is called many times and must be cheap.
     pub(crate) fn wait(&self, limit: Option<Duration>, mut ready: impl FnMut() -> bool) {
-        for _ in 0..if cfg!(miri) { 2 } else { SPINS } {
+        let paid = self.paid.load(Relaxed);
+        let waits = self.waits.load(Relaxed);
+        self.waits.store(waits.wrapping_add(1), Relaxed);
+        let looks = if waits.is_multiple_of(16) { MOST_SPINS } else { (2 * paid + LEAST_SPINS).min(MOST_SPINS) };
+        for look in 0..looks {
             if ready() {
+                self.paid.store(paid - paid / 4 + look / 4, Relaxed);
                 return;
             }
             std::hint::spin_loop();
         }
+        self.paid.store(paid - paid / 4, Relaxed);
         let turn = self.turn.load(SeqCst);
         self.waiting.fetch_or(SLEEPER, SeqCst);
         if !ready() {
@@ -42,9 +60,10 @@ impl Gate {
         }
     }
 
-    /// Announces that the pager has parked a thread. The pager looks once more afterwards.
-    pub(crate) fn park(&self) {
-        self.waiting.fetch_or(PARKED, SeqCst);
+    /// Announces that the pager has parked a thread. Returns whether that was news: then the pager must look once more.
+    #[must_use]
+    pub(crate) fn park(&self) -> bool {
+        self.waiting.fetch_or(PARKED, SeqCst) & PARKED == 0
     }
 
     /// Whether somebody waits here, or did a moment ago.
@@ -59,8 +78,10 @@ impl Gate {
         if self.waiting.load(SeqCst) == 0 {
             return false;
         }
-        self.turn.fetch_add(1, SeqCst);
+        // In this order: whoever announces itself after the swap stays announced, and whoever did so before it has
+        // loaded the old turn and does not sleep on it.
         let waiting = self.waiting.swap(0, SeqCst);
+        self.turn.fetch_add(1, SeqCst);
         if waiting & SLEEPER != 0 {
             futex::wake(&self.turn);
         }

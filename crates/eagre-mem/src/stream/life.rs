@@ -56,7 +56,7 @@ pub(crate) fn open(core: Arc<Core>) -> Result<Arc<Core>, OpenError> {
 /// Calls `visit` with every stream that has users.
 pub(crate) fn for_each_open(mut visit: impl FnMut(&Core)) {
     let open: Vec<_> = OPEN.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect();
-    open.iter().filter(|core| core.users.load(SeqCst) > 0).for_each(|core| visit(core));
+    open.iter().filter(|core| core.is_at_home() && core.users.load(SeqCst) > 0).for_each(|core| visit(core));
 }
 
 /// A share in a stream's life.
@@ -79,10 +79,11 @@ impl std::ops::Deref for User {
 
 impl Drop for User {
     fn drop(&mut self) {
-        if self.0.users.fetch_sub(1, SeqCst) == 1 {
+        // Of a forked child's copy there is nothing to give back: the addresses are the child's own by now.
+        if self.0.users.fetch_sub(1, SeqCst) == 1 && self.0.is_at_home() {
             let pointer_may_live = self.0.raw.load(SeqCst) && self.0.status.failure().is_some();
             // Whoever is still parked in a fault gets throw-away pages from here on.
-            self.0.fail((ErrorKind::Cancelled, End::Writer).into());
+            self.0.fail((ErrorKind::Closed, End::Writer).into());
             if !settle(&self.0) || pointer_may_live || !shut(&self.0) {
                 let mut retired = RETIRED.lock().unwrap_or_else(PoisonError::into_inner);
                 retired.push((Instant::now(), self.0.clone()));
@@ -101,6 +102,9 @@ pub(crate) fn sweep(grace: Duration) {
 
 /// Waits until no fault of a failed stream is being resolved, and gives its blocks back. False if that takes long.
 fn settle(core: &Core) -> bool {
+    if !core.is_at_home() {
+        return true;
+    }
     let busy = || {
         let registered = core.registered.lock().unwrap_or_else(PoisonError::into_inner);
         let inside =
@@ -119,6 +123,9 @@ fn settle(core: &Core) -> bool {
 
 /// Gives back the addresses of a stream that has settled. False if a thread is inside one of its faults.
 fn shut(core: &Core) -> bool {
+    if !core.is_at_home() {
+        return true;
+    }
     let mut registered = core.registered.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(Registered { places, .. }) = &*registered {
         // Looked at before withdrawing: a touch that comes now must still find the stream and be drained.

@@ -9,10 +9,11 @@ use super::reader::Reader;
 use super::writer::Writer;
 use crate::memory::pool::{self, Blocks, Pool};
 use crate::memory::reservation::Reservation;
-use crate::mover::{Engine, Mover};
+use crate::mover::{Engine, Mover, Prepare};
 use crate::options;
 use crate::probe;
-use crate::trap::{Context, Trap};
+use crate::sys::{facts, process};
+use crate::trap::{Context, End, Trap};
 use crate::units::{BlockSize, Bytes};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::*};
@@ -26,8 +27,8 @@ const LEAST_CAPACITY: u64 = 64 << 20;
 
 /// How a stream is to be; made by [`Pipe::builder`].
 ///
-/// Without any call: blocks of 2 MiB, one block each of rewrite window, lookback and read-ahead (so at most four blocks
-/// of memory), 1 TiB of addresses, and the best trap and mover this machine has.
+/// Without any call: blocks of 2 MiB, a rewrite window and a lookback of one block each and a read-ahead of two (so at
+/// most five blocks of memory), 1 TiB of addresses, and the best trap and mover this machine has.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder {
@@ -51,7 +52,7 @@ impl Builder {
         Builder {
             name: None,
             block: BlockSize::DEFAULT,
-            windows: Windows { rewrite: 1, lookback: 1, read_ahead: 1 },
+            windows: Windows { rewrite: 1, lookback: 1, read_ahead: 2 },
             capacity: None,
             length: None,
             trap: None,
@@ -95,7 +96,8 @@ impl Builder {
         self
     }
 
-    /// N, the read-ahead: how many finished blocks may wait between the ends. At least 1, the default.
+    /// N, the read-ahead: how many finished blocks may wait between the ends. At least 1; default 2. With 1 the ends go
+    /// in step, each waiting for the other at every block.
     pub fn read_ahead(mut self, blocks: u32) -> Builder {
         self.windows.read_ahead = blocks;
         self
@@ -204,7 +206,11 @@ impl Builder {
         let blocks = |bytes: u64| self.block.block_of(bytes) + 1;
         match (self.capacity, self.length) {
             (Some(exactly), _) | (None, Some(exactly)) => (blocks(exactly), blocks(exactly)),
-            (None, None) => (blocks(CAPACITY), blocks(LEAST_CAPACITY)),
+            (None, None) => {
+                // Where addresses are short, one stream takes an eighth of them.
+                let share = facts::address_space().map_or(u64::MAX, |limit| limit / 16);
+                (blocks(CAPACITY.min(share)), blocks(LEAST_CAPACITY.min(share)))
+            }
         }
     }
 
@@ -237,14 +243,8 @@ impl Builder {
             // SAFETY: just made, and nobody has seen it.
             unsafe { writer.unmap(self.block) }
         })?;
-        let ranges = Ranges { of: [writer, reader] };
-        let prepared = ranges.of.iter().try_for_each(|range| {
-            if let Some(uffd) = context.uffd() {
-                // SAFETY: our own range.
-                unsafe { uffd.register(range.start(), range.len())? };
-            }
-            if matches!(context, Context::Signal(_)) { Ok(()) } else { range.open_all() }
-        });
+        let mut ranges = Ranges { of: [writer, reader], prepare: [Prepare::Open; 2] };
+        let prepared = End::BOTH.into_iter().try_for_each(|end| self.prepare_range(context, &mut ranges, end));
         if prepared.is_err() {
             for range in &ranges.of {
                 // SAFETY: just made, and nobody has seen them.
@@ -252,6 +252,30 @@ impl Builder {
             }
         }
         prepared.map(|()| ranges)
+    }
+
+    /// Registers and opens a range, as far as its trap, its use and the machine let it be open.
+    fn prepare_range(&self, context: Context, ranges: &mut Ranges, end: End) -> Result<(), crate::sys::Errno> {
+        let range = &ranges.of[end as usize];
+        let Some(uffd) = context.uffd() else { return Ok(()) };
+        // SAFETY: our own range.
+        unsafe { uffd.register(range.start(), range.len())? };
+        let huge = self.block.is_huge();
+        let read_only = end == End::Reader;
+        ranges.prepare[end as usize] = match context {
+            Context::Signal(_) if huge && !read_only => Prepare::Open,
+            // Where the system counts every open byte as memory (overcommit 2), signals can do with less.
+            Context::Signal(_) if !range.open_all() => Prepare::Open,
+            _ if huge && !read_only => Prepare::DropTables,
+            _ => Prepare::Nothing,
+        };
+        if !matches!(context, Context::Signal(_)) && !range.open_all() {
+            range.open_ahead(0)?;
+        }
+        if huge && read_only {
+            range.want_huge();
+        }
+        Ok(())
     }
 
     /// Opens the stream.
@@ -267,16 +291,19 @@ impl Builder {
     /// Opens the stream with a pair that is known to work, or is being probed.
     pub(crate) fn open_with(self, trap: Trap, mover: Mover) -> Result<Pipe, OpenError> {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
+        process::remember();
         let (context, engine) = probe::engage(trap, mover).map_err(OpenError::Unavailable)?;
         let uffd = match engine {
-            Engine::Move(uffd, _) => Some(uffd),
+            Engine::Move(uffd) => Some(uffd),
             _ => None,
         };
         let no_memory =
             |error| OpenError::Resources(format!("no address space for a pool: {error}; raise `ulimit -v`"));
         let pool: Arc<Blocks> = match &self.pool {
             Some(pool) if pool.0.serves(uffd) => pool.0.clone(),
-            Some(_) => return Err(OpenError::Setting("the pool was made for another trap or mover".into())),
+            Some(_) => {
+                return Err(OpenError::Setting("the pool was made for another trap or mover, or before a fork".into()));
+            }
             None => pool::shared(self.block, uffd).map_err(no_memory)?,
         };
         let (ranges, capacity) = match engine {
@@ -311,7 +338,7 @@ impl Pool {
         let pair = probe::choose(trap, mover)?;
         let (_, engine) = probe::engage(pair.trap, pair.mover).map_err(OpenError::Unavailable)?;
         let uffd = match engine {
-            Engine::Move(uffd, _) => Some(uffd),
+            Engine::Move(uffd) => Some(uffd),
             _ => None,
         };
         let blocks = Blocks::new(block, budget, uffd)

@@ -8,7 +8,7 @@ use crate::trap::{Context, End};
 pub(crate) struct Scope<'c> {
     core: &'c Core,
     #[cfg(all(target_os = "linux", not(miri)))]
-    _unblocked: Option<crate::sys::signal::Unblocked>,
+    _ready: Option<(crate::sys::signal::Unblocked, crate::sys::room::Room)>,
 }
 
 impl<'c> Scope<'c> {
@@ -17,7 +17,8 @@ impl<'c> Scope<'c> {
         let scope = Scope {
             core,
             #[cfg(all(target_os = "linux", not(miri)))]
-            _unblocked: matches!(core.context, Context::Signal(_)).then(crate::sys::signal::Unblocked::new),
+            _ready: matches!(core.context, Context::Signal(_))
+                .then(|| (crate::sys::signal::Unblocked::new(), crate::sys::room::Room::new())),
         };
         #[cfg(all(target_os = "linux", not(miri)))]
         if !matches!(core.context, Context::Off) {
@@ -35,6 +36,7 @@ impl<'c> Scope<'c> {
     }
 
     fn check(&self) -> Result<(), StreamError> {
+        self.core.notice_fork();
         match self.core.status.failure() {
             Some(failure) => Err(self.core.status.error(failure, &self.core.config.name)),
             None => Ok(()),

@@ -99,7 +99,8 @@ impl Reader {
         self.user.side(End::Reader).position.load(Relaxed)
     }
 
-    /// Declares that a pointer has read everything before `offset`: the explicit interface goes on from there.
+    /// Declares that a pointer has read everything before `offset`: blocks before it go back to the writer, and the
+    /// explicit interface goes on from there.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidLength`] if `offset` lies in front of what has been given back.
@@ -107,7 +108,8 @@ impl Reader {
         if offset < self.user.config.block.start_of(self.user.flow.load().released) {
             return Err(self.error(ErrorKind::InvalidLength));
         }
-        self.user.side(End::Reader).position.store(offset, Relaxed);
+        self.user.side(End::Reader).position.store(offset, SeqCst);
+        self.release(self.user.config.block.block_of(offset));
         Ok(())
     }
 
@@ -240,6 +242,9 @@ impl Reader {
     pub fn take(&mut self) -> Result<Option<ReadBlock>, StreamError> {
         let (block, position) = (self.user.config.block, self.position());
         let span = self.completion.map_or(0, |completion| completion.span());
+        if span == 0 && self.known_length().is_some_and(|length| position >= length) {
+            return Ok(None);
+        }
         if span > u64::from(self.user.config.windows.lookback) || (span == 0 && block.within(position) != 0) {
             return Err(self.error(ErrorKind::Busy));
         }

@@ -37,7 +37,7 @@ impl Core {
         };
         let oldest = next.saturating_sub(u64::from(behind) + 1);
         Line::new()
-            .text("stream ")
+            .text("eagre: stream ")
             .text(&self.config.name)
             .text(": ")
             .text(word)
@@ -58,7 +58,7 @@ impl Core {
         }
         let error = super::error::brief(failure.kind);
         Line::new()
-            .text("stream ")
+            .text("eagre: stream ")
             .text(&self.config.name)
             .text(": ")
             .text(if end == End::Writer { "written to" } else { "read" })

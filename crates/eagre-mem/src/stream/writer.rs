@@ -99,7 +99,8 @@ impl Writer {
         self.user.side(End::Writer).position.load(Relaxed)
     }
 
-    /// Declares that a pointer has written everything before `offset`: the explicit interface goes on from there.
+    /// Declares that a pointer has written everything before `offset`: full blocks before it go to the reader, and the
+    /// explicit interface goes on from there.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidLength`] if `offset` lies in front of what has been published.
@@ -108,7 +109,13 @@ impl Writer {
             return Err(self.error(ErrorKind::InvalidLength));
         }
         self.user.side(End::Writer).position.store(offset, Relaxed);
+        self.publish(self.user.config.block.block_of(offset));
         Ok(())
+    }
+
+    /// Whether the stream has been ended.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished
     }
 
     fn check_idle(&self) -> Result<(), StreamError> {
@@ -257,6 +264,8 @@ impl Writer {
     /// fails the stream; [`ErrorKind::Busy`] if blocks taken are still out.
     pub fn finish_at(&mut self, length: u64) -> Result<(), StreamError> {
         self.check_idle()?;
+        // What was reserved can no longer be committed.
+        (self.reserved, self.bounced) = (0, false);
         let core = &*self.user;
         let block = core.config.block;
         let blocks = block.block_of(length) + 1;

@@ -6,6 +6,8 @@
 //! The functions used inside a fault handler (`map`, `uffd`, `futex`, `report`) make raw system calls: they neither
 //! allocate nor lock, and they leave `errno` alone.
 
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(crate) mod per_process;
 pub(crate) mod report;
 
 #[cfg(all(target_os = "linux", not(miri)))]

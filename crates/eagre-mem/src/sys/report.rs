@@ -1,18 +1,16 @@
 //! One line to standard error from places where nothing may allocate or lock.
 
-/// A message under construction, on the stack: the stack of a handler is small, so it is passed on by reference only.
+/// A message under construction, on the stack: built in place, because a handler may have no room to move it about.
 pub(crate) struct Line {
     bytes: [u8; 400],
     len: usize,
 }
 
 impl Line {
-    /// A line that starts `eagre: `.
+    /// An empty line.
+    #[inline(always)]
     pub(crate) fn new() -> Line {
-        const START: &[u8] = b"eagre: ";
-        let mut line = Line { bytes: [0; 400], len: START.len() };
-        line.bytes[..START.len()].copy_from_slice(START);
-        line
+        Line { bytes: [0; 400], len: 0 }
     }
 
     /// Appends `text`; what does not fit is dropped.

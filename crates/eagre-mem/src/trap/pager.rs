@@ -6,10 +6,10 @@
 
 use super::{Answer, Context, Resolve, registry};
 use crate::sys::event::Bell;
+use crate::sys::per_process::PerProcess;
 use crate::sys::uffd::{Message, Mode, Uffd};
-use crate::sys::{Errno, signal};
+use crate::sys::{Errno, futex, signal};
 use crate::trap::End;
-use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// How soon the pager asks again for a thread that waits on something nobody announces: a time limit, a pinned page.
@@ -40,44 +40,46 @@ impl Pager {
 /// # Errors
 /// What userfaultfd(2) answers: `EPERM` without privilege.
 pub(crate) fn context() -> Result<Context, Errno> {
-    static PAGER: OnceLock<&'static Pager> = OnceLock::new();
-    static START: Mutex<()> = Mutex::new(());
-    if let Some(pager) = PAGER.get() {
-        return Ok(Context::Pager(pager));
-    }
-    let _one_at_a_time = START.lock().unwrap_or_else(PoisonError::into_inner);
-    if PAGER.get().is_none() {
+    static PAGER: PerProcess<Pager> = PerProcess::new();
+    let pager = PAGER.get_or_make(|| {
         let pager: &'static Pager = Box::leak(Box::new(Pager { uffd: Uffd::open(Mode::Pager)?, bell: Bell::new()? }));
         let thread = std::thread::Builder::new().name("eagre-pager".into()).stack_size(256 << 10);
-        thread.spawn(move || run(pager)).map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EAGAIN)))?;
-        let _ = PAGER.set(pager);
-    }
+        let spawned = thread.spawn(move || run(pager));
+        spawned.map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EAGAIN)))?;
+        Ok::<_, Errno>(pager)
+    })?;
     // For the reports of touches outside the window; the faults themselves come to the pager.
     super::signal::ensure_installed()?;
-    PAGER.get().map(|pager| Context::Pager(pager)).ok_or(Errno::NOSYS)
+    Ok(Context::Pager(pager))
 }
 
 fn run(pager: &'static Pager) -> ! {
     signal::block_all();
     let mut buffer = [Message::default(); 16];
-    let mut limit = None;
+    // When to look at every stream again although nobody has rung.
+    let mut due: Option<u64> = None;
     loop {
         let messages = pager.uffd.read(&mut buffer);
         for address in messages.iter().filter_map(Message::fault_address) {
             if resolve(pager, address) == Answer::ParkedBriefly {
-                limit = Some(SOON);
+                due.get_or_insert_with(soon);
             }
         }
-        if messages.is_empty() {
-            pager.bell.wait(&pager.uffd, limit);
-            limit = None;
+        let left = due.map(|due| Duration::from_nanos(due.saturating_sub(futex::now())));
+        let overdue = left.is_some_and(|left| left.is_zero());
+        if overdue || (messages.is_empty() && pager.bell.wait(&pager.uffd, left)) {
+            due = None;
             for owner in registry::owners() {
                 if go_on(owner.resolver()) == Answer::ParkedBriefly {
-                    limit = Some(SOON);
+                    due.get_or_insert_with(soon);
                 }
             }
         }
     }
+}
+
+fn soon() -> u64 {
+    futex::now() + SOON.as_nanos() as u64
 }
 
 /// Resolves one fault, and whatever that makes possible for the other end.

@@ -4,8 +4,12 @@
 //! in before it looks again: if the start is still there, the owner cannot be freed until the reader has counted
 //! itself out. Withdrawing therefore ends in one of two ways: nobody is inside and the owner may be freed now, or
 //! somebody is, and the owner waits in the hands of its stream until the count falls to zero.
+//!
+//! A forked child inherits the table but none of the ranges. There the table is empty: nothing is found in it, and the
+//! first stream that the child opens clears it.
 
 use super::{End, Resolve};
+use crate::sys::process;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::*};
 use std::sync::{Mutex, PoisonError};
 
@@ -46,8 +50,29 @@ static SLOTS: [Slot; CAPACITY] = [const {
 }; CAPACITY];
 /// Slots at and above this number were never used.
 static USED: AtomicUsize = AtomicUsize::new(0);
+/// The process whose ranges these are; 0 before the first.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// Free slots below `USED`. Slow paths only.
 static FREE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// The slots in use, in this process.
+fn slots() -> &'static [Slot] {
+    if PROCESS.load(Relaxed) != process::id() { &[] } else { &SLOTS[..USED.load(Acquire)] }
+}
+
+/// Makes the table this process's own. Called with `FREE` held.
+fn adopt(free: &mut Vec<usize>) {
+    if PROCESS.load(Relaxed) == process::id() {
+        return;
+    }
+    free.clear();
+    for slot in &SLOTS[..USED.swap(0, SeqCst)] {
+        slot.start.store(0, SeqCst);
+        // Those who were inside are threads of the parent.
+        slot.inside.store(0, SeqCst);
+    }
+    PROCESS.store(process::id(), SeqCst);
+}
 
 /// A place in the table.
 #[derive(Debug)]
@@ -61,6 +86,7 @@ pub(crate) struct Place(usize);
 /// `target`, and the resolver it names, live until [`withdraw`] has been called and [`is_quiet`] holds.
 pub(crate) unsafe fn register(start: usize, len: usize, target: *const Target) -> Option<Place> {
     let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+    adopt(&mut free);
     let quiet = free.iter().rposition(|&at| SLOTS[at].inside.load(SeqCst) == 0);
     let at = match quiet {
         Some(found) => free.swap_remove(found),
@@ -120,7 +146,7 @@ fn enter(slot: &'static Slot, start: usize) -> Option<Owner> {
 
 /// Finds the owner of `address`.
 pub(crate) fn owner(address: usize) -> Option<Owner> {
-    SLOTS[..USED.load(Acquire)].iter().find_map(|slot| {
+    slots().iter().find_map(|slot| {
         let start = slot.start.load(Acquire);
         let hit = start != 0 && address.wrapping_sub(start) < slot.len.load(Acquire);
         if hit { enter(slot, start) } else { None }
@@ -129,7 +155,7 @@ pub(crate) fn owner(address: usize) -> Option<Owner> {
 
 /// Every owner, one after the other.
 pub(crate) fn owners() -> impl Iterator<Item = Owner> {
-    SLOTS[..USED.load(Acquire)].iter().filter_map(|slot| match slot.start.load(Acquire) {
+    slots().iter().filter_map(|slot| match slot.start.load(Acquire) {
         0 => None,
         start => enter(slot, start),
     })

@@ -330,7 +330,11 @@ impl Reading<'_> {
         self.compare(at, &bytes);
         self.taken = self.taken.max(last + 1);
         self.end = self.end.max(until.min(length));
-        reader.advance_to(self.end).unwrap();
+        if self.shape.reader == Way::Mixed {
+            // What lies before the position has been given back, window or not.
+            reader.advance_to(self.end).unwrap();
+            self.floor = self.floor.max(self.end / size);
+        }
     }
 
     fn by_calls(&mut self, reader: &mut Reader) {

@@ -9,6 +9,11 @@ pub(crate) fn memory() -> u64 {
         .fold(total, u64::min)
 }
 
+/// The most addresses this process may have (`ulimit -v`), if there is a limit.
+pub(crate) fn address_space() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::As).current
+}
+
 /// The limit of this process's control group, or of any group above it, whichever is least.
 fn cgroup_limit(root: &str, file: &str) -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;

@@ -18,9 +18,14 @@ pub(crate) fn wake(word: &AtomicU32) {
 }
 
 /// Nanoseconds of the monotonic clock.
+///
+/// The C library's: `rustix` looks for the kernel's fast clock at its first call, which may come in a handler, and
+/// opens files on the way.
 #[inline]
 pub(crate) fn now() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: fills the structure; the call is safe in handlers and cannot fail with this clock.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
@@ -30,8 +35,8 @@ pub(crate) fn thread_id() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get() as u32
 }
 
-/// The number of the calling process, asked of the kernel every time so that a forked child gets its own.
-#[inline]
-pub(crate) fn process_id() -> u32 {
-    rustix::process::getpid().as_raw_nonzero().get() as u32
+/// Whether there is a thread of this number.
+pub(crate) fn is_thread(number: u32) -> bool {
+    let thread = rustix::process::Pid::from_raw(number as i32);
+    thread.is_some_and(|thread| rustix::process::test_kill_process(thread) != Err(rustix::io::Errno::SRCH))
 }

@@ -23,6 +23,11 @@ impl Fault {
         unsafe { (*self.info).si_addr() as usize }
     }
 
+    /// Tells this fault from another one that is under way: a handler that passes a fault on hands over what it got.
+    pub(crate) fn token(&self) -> usize {
+        self.context as usize
+    }
+
     /// Whether a process sent the signal; a fault does not come back by itself then.
     fn was_sent(&self) -> bool {
         // SAFETY: the kernel gave a valid siginfo.
@@ -33,6 +38,33 @@ impl Fault {
 /// An action that was in force before ours.
 #[derive(Clone, Copy)]
 pub(crate) struct Previous(libc::sigaction);
+
+impl Previous {
+    /// Whether the kernel would have put the default action in force before calling it.
+    pub(crate) fn is_for_one_shot(&self) -> bool {
+        self.0.sa_flags & libc::SA_RESETHAND != 0
+    }
+
+    /// Whether this is the same handler, asked for in the same way.
+    pub(crate) fn is_same(&self, other: &Previous) -> bool {
+        self.0.sa_sigaction == other.0.sa_sigaction && self.0.sa_flags == other.0.sa_flags
+    }
+
+    /// Blocks what the kernel blocks while it runs, and returns the mask before. A crash handler that crashes must
+    /// die of it and not be called again.
+    fn block(&self, signal: i32) -> libc::sigset_t {
+        // SAFETY: `before` is filled by the call, which cannot fail with this first argument.
+        unsafe {
+            let mut mask = self.0.sa_mask;
+            if self.0.sa_flags & libc::SA_NODEFER == 0 {
+                libc::sigaddset(&mut mask, signal);
+            }
+            let mut before = MaybeUninit::zeroed();
+            libc::pthread_sigmask(libc::SIG_BLOCK, &mask, before.as_mut_ptr());
+            before.assume_init()
+        }
+    }
+}
 
 type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut c_void);
 
@@ -88,28 +120,20 @@ pub(crate) fn is_installed(signal: i32, handler: Handler) -> bool {
 /// A previous handler is called. For the default action it is put back and the handler returns: the instruction
 /// faults again and the kernel writes the core dump of the right place.
 pub(crate) fn forward(fault: Fault, previous: Option<&Previous>) {
-    let action = previous.map(|previous| previous.0);
-    let handler = action.map_or(libc::SIG_DFL, |action| action.sa_sigaction);
-    if handler == libc::SIG_DFL || handler == libc::SIG_IGN {
+    let Some(previous) = previous else { return default_action(fault) };
+    let handler = previous.0.sa_sigaction;
+    match handler {
+        libc::SIG_DFL => return default_action(fault),
         // The kernel does not ignore a real fault either.
-        // SAFETY: an all-zero sigaction is the default action.
-        unsafe {
-            let default: libc::sigaction = MaybeUninit::zeroed().assume_init();
-            if handler == libc::SIG_IGN && fault.was_sent() {
-                return;
-            }
-            libc::sigaction(fault.signal, &default, std::ptr::null_mut());
-            if fault.was_sent() {
-                libc::raise(fault.signal);
-            }
-        }
-        return;
+        libc::SIG_IGN if fault.was_sent() => return,
+        libc::SIG_IGN => return default_action(fault),
+        _ => {}
     }
-    let wants_info = action.is_some_and(|action| action.sa_flags & libc::SA_SIGINFO != 0);
+    let before = previous.block(fault.signal);
     // SAFETY: the value is the handler that was registered with the signature its flags tell, and the arguments are
     // the kernel's own.
     unsafe {
-        if wants_info {
+        if previous.0.sa_flags & libc::SA_SIGINFO != 0 {
             let call: Handler = std::mem::transmute(handler);
             call(fault.signal, fault.info, fault.context);
         } else {
@@ -117,9 +141,22 @@ pub(crate) fn forward(fault: Fault, previous: Option<&Previous>) {
             call(fault.signal);
         }
     }
+    // SAFETY: the mask that was in force a moment ago.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
 }
 
-/// Opens the fault signals in this thread for as long as it lives; puts the mask back on drop.
+fn default_action(fault: Fault) {
+    // SAFETY: an all-zero sigaction is the default action.
+    unsafe {
+        let default: libc::sigaction = MaybeUninit::zeroed().assume_init();
+        libc::sigaction(fault.signal, &default, std::ptr::null_mut());
+        if fault.was_sent() {
+            libc::raise(fault.signal);
+        }
+    }
+}
+
+/// Opens the fault signals in this thread for as long as it lives; blocks those again that were blocked, on drop.
 pub(crate) struct Unblocked(Option<libc::sigset_t>);
 
 impl Unblocked {
@@ -127,28 +164,34 @@ impl Unblocked {
     pub(crate) fn new() -> Unblocked {
         // SAFETY: the sets are initialised by sigemptyset and pthread_sigmask before they are read.
         unsafe {
-            let mut wanted = MaybeUninit::uninit();
-            libc::sigemptyset(wanted.as_mut_ptr());
-            let mut wanted = wanted.assume_init();
-            for signal in FAULT_SIGNALS {
-                libc::sigaddset(&mut wanted, signal);
-            }
             let mut before = MaybeUninit::uninit();
-            if libc::pthread_sigmask(libc::SIG_UNBLOCK, &wanted, before.as_mut_ptr()) != 0 {
+            if libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), before.as_mut_ptr()) != 0 {
                 return Unblocked(None);
             }
             let before = before.assume_init();
-            let blocked = FAULT_SIGNALS.iter().any(|&signal| libc::sigismember(&before, signal) == 1);
-            Unblocked(blocked.then_some(before))
+            let mut blocked = MaybeUninit::uninit();
+            libc::sigemptyset(blocked.as_mut_ptr());
+            let mut blocked = blocked.assume_init();
+            let mut any = false;
+            for signal in FAULT_SIGNALS {
+                if libc::sigismember(&before, signal) == 1 {
+                    libc::sigaddset(&mut blocked, signal);
+                    any = true;
+                }
+            }
+            if any {
+                libc::pthread_sigmask(libc::SIG_UNBLOCK, &blocked, std::ptr::null_mut());
+            }
+            Unblocked(any.then_some(blocked))
         }
     }
 }
 
 impl Drop for Unblocked {
     fn drop(&mut self) {
-        if let Some(before) = &self.0 {
-            // SAFETY: the set came from pthread_sigmask.
-            unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, std::ptr::null_mut()) };
+        if let Some(blocked) = &self.0 {
+            // SAFETY: the set was initialised in `new`.
+            unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, blocked, std::ptr::null_mut()) };
         }
     }
 }

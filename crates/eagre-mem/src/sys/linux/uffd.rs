@@ -133,6 +133,7 @@ impl Uffd {
             Mode::Signal => syscall_open(flags | USER_MODE_ONLY)?,
             Mode::Pager => syscall_open(flags).or_else(|error| device_open(flags).map_err(|_| error))?,
         };
+        let fd = super::above_standard(fd)?;
         let wanted =
             FEATURE_MOVE | if mode == Mode::Signal { FEATURE_SIGBUS } else { FEATURE_POISON | FEATURE_EXACT_ADDRESS };
         let mut arg = ApiArg { api: API, features: wanted, ioctls: 0 };
@@ -158,9 +159,7 @@ impl Uffd {
 
     /// Moves the pages at `from` to `to`; all of them or none.
     ///
-    /// Threads that wait at `to` sleep on until [`Uffd::wake`]: the caller first records where the block is now.
-    /// Woken by the move itself, the thread could be through with its pointer, and in the middle of an explicit call
-    /// that needs that record, while the caller is still on its way out of the kernel.
+    /// Wakes nobody: a thread must not run on before its touch has been recorded. `wake` is a call of its own.
     ///
     /// # Errors
     /// `EBUSY`: a page is pinned or was once shared by a fork. Whatever else the kernel says.

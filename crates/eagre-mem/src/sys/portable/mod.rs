@@ -8,6 +8,11 @@ use super::Errno;
 pub(crate) mod facts {
     //! What the standard library knows of this machine.
 
+    /// No limit that is known.
+    pub(crate) fn address_space() -> Option<u64> {
+        None
+    }
+
     /// A guess: the portable twin cannot ask.
     pub(crate) fn memory() -> u64 {
         1 << 30
@@ -45,6 +50,16 @@ pub(crate) mod futex {
         static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
         START.get_or_init(Instant::now).elapsed().as_nanos() as u64
     }
+}
+
+pub(crate) mod process {
+    //! Forks are not for this twin.
+
+    pub(crate) fn id() -> u32 {
+        1
+    }
+
+    pub(crate) fn remember() {}
 }
 
 pub(crate) mod map {

@@ -1,0 +1,168 @@
+//! Everyone who takes part, behind one trait: one file per family.
+
+mod channel;
+#[allow(unsafe_code, reason = "a signal handler, and the touch that calls it")]
+mod fault;
+mod first_touch;
+mod iterator;
+mod os_pipe;
+#[allow(unsafe_code, reason = "system calls that move pages")]
+mod primitive;
+mod queue;
+mod read;
+#[allow(unsafe_code, reason = "fills rtrb's uninitialised chunks")]
+mod ring;
+mod several;
+#[allow(unsafe_code, reason = "stream pointers")]
+mod stream;
+#[allow(unsafe_code, reason = "fills a batch before its length is set")]
+mod timely;
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use crate::catalogue::{Entry, Way, Work};
+use crate::kernels::expected_sum;
+
+/// One run's result, before anybody has checked it.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    /// How long the work took.
+    pub took: Duration,
+    /// How much it was: bytes of a stream or file, blocks moved.
+    pub amount: u64,
+    /// How many threads could work on it at once.
+    pub threads: usize,
+    /// What the run makes of its data, to be compared with a closed form.
+    pub answer: u64,
+    /// The words of each stream the closed form is over.
+    pub words: u64,
+    /// How many such streams the answer adds up.
+    pub streams: u64,
+    /// What else the contender counted.
+    pub counters: Vec<(&'static str, f64)>,
+}
+
+impl Measured {
+    /// A stream of `bytes` bytes between two threads.
+    pub(crate) fn pipe(took: Duration, bytes: u64, answer: u64) -> Measured {
+        Measured { threads: 2, ..Measured::alone(took, bytes, answer, bytes / 8) }
+    }
+
+    /// `amount` of something done by one thread to `words` words.
+    pub(crate) fn alone(took: Duration, amount: u64, answer: u64, words: u64) -> Measured {
+        let counters = Vec::new();
+        Measured { took, amount, threads: 1, answer, words, streams: 1, counters }
+    }
+
+    /// This and another stream that ran at the same time, in the time of this one.
+    pub(crate) fn beside(mut self, other: Measured) -> Measured {
+        self.amount += other.amount;
+        self.threads += other.threads;
+        self.answer = self.answer.wrapping_add(other.answer);
+        self.streams += other.streams;
+        for (counter, more) in self.counters.iter_mut().zip(other.counters) {
+            counter.1 += more.1;
+        }
+        self
+    }
+
+    /// This, if its answer is the closed form's.
+    pub(crate) fn verified(self) -> Result<Measured, Trouble> {
+        let expected = expected_sum(self.words).wrapping_mul(self.streams);
+        if self.answer == expected {
+            Ok(self)
+        } else {
+            Err(Trouble::Wrong(format!("sum {:#018x}, closed form {expected:#018x}", self.answer)))
+        }
+    }
+}
+
+/// Why there is no result.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// This machine cannot do it; the row goes on without.
+    Unavailable(String),
+    /// It did it and got it wrong; the program ends.
+    Wrong(String),
+    /// It should have been able to and was not; the program ends.
+    Failed(String),
+}
+
+impl Trouble {
+    /// A failed step, named.
+    pub(crate) fn failed(what: &str, why: impl fmt::Display) -> Trouble {
+        Trouble::Failed(format!("{what}: {why}"))
+    }
+}
+
+/// A way to do a row's work. Memory that may be kept between runs is made once, with the contender.
+pub(crate) trait Contender: Send {
+    /// Does `size` of the work once. Only what the row is about is timed.
+    fn run(&mut self, size: u64) -> Result<Measured, Trouble>;
+}
+
+/// The contender that `entry` describes, ready for `work`.
+pub(crate) fn build(entry: &Entry, work: Work) -> Result<Box<dyn Contender>, Trouble> {
+    match work {
+        Work::Pipe { streams } if streams > 1 && !entry.one => Ok(Box::new(several::Several::new(entry.way, streams)?)),
+        Work::Pipe { .. } => pipe(entry.way),
+        Work::Move { block, pages, peer_runs } => {
+            let load = primitive::Load { block: block as usize, pages, peer_runs };
+            match entry.way {
+                Way::Memcpy { warm } => Ok(primitive::memcpy(load, warm)),
+                Way::Mremap => Ok(primitive::mremap(load)),
+                Way::UffdioMove => primitive::uffdio_move(load),
+                Way::FaultAndMove => fault::fault_and_move(load),
+                Way::FirstTouch => Ok(Box::new(first_touch::FirstTouch::new(load))),
+                Way::Stream(setting) => stream::moves(setting, load),
+                _ => Err(mismatch(entry.way)),
+            }
+        }
+        Work::Read => match entry.way {
+            Way::PlainRead => Ok(Box::new(read::Plain::new())),
+            Way::StreamRead(setting) => stream::read(setting),
+            _ => Err(mismatch(entry.way)),
+        },
+    }
+}
+
+/// One stream between two threads.
+fn pipe(way: Way) -> Result<Box<dyn Contender>, Trouble> {
+    Ok(match way {
+        Way::Queue { block, blocks } => Box::new(queue::Queue::new(block, blocks)?),
+        Way::Iterator { vectors } => Box::new(iterator::Items::new(vectors)?),
+        Way::Crossbeam => Box::new(channel::Crossbeam::new()?),
+        Way::StdMpsc => Box::new(channel::StdMpsc::new()?),
+        Way::Ring => Box::new(ring::Ring),
+        Way::OsPipe => Box::new(os_pipe::OsPipe::new()?),
+        Way::Timely => Box::new(timely::Timely),
+        Way::Stream(setting) => return stream::pipe(setting),
+        _ => return Err(mismatch(way)),
+    })
+}
+
+fn mismatch(way: Way) -> Trouble {
+    Trouble::Failed(format!("catalogue: {way:?} cannot do this row's work"))
+}
+
+/// Runs the two ends of a stream on a thread each; the time is from before both to after both.
+pub(crate) fn two_threads<W: Send, R>(
+    write: impl FnOnce() -> Result<W, Trouble> + Send,
+    read: impl FnOnce() -> Result<R, Trouble>,
+) -> Result<(Duration, W, R), Trouble> {
+    let start = Instant::now();
+    let (written, got) = std::thread::scope(|scope| {
+        let writer = scope.spawn(write);
+        let got = read();
+        (writer.join(), got)
+    });
+    let took = start.elapsed();
+    let written = written.map_err(|_| Trouble::Failed("the writing thread panicked".into()))?;
+    // When both failed, a wrong answer is the one to tell; else the reader only noticed.
+    match (written, got) {
+        (_, Err(Trouble::Wrong(why))) => Err(Trouble::Wrong(why)),
+        (Err(trouble), _) | (Ok(_), Err(trouble)) => Err(trouble),
+        (Ok(written), Ok(got)) => Ok((took, written, got)),
+    }
+}

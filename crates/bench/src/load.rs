@@ -1,0 +1,127 @@
+//! How busy the machine is with other things: what turns a measurement into noise.
+//!
+//! `/proc/stat` counts the time of all processors, `getrusage` our own; the difference, steal by a
+//! hypervisor included, is somebody else's. On two cores one foreign thread was seen to change the
+//! rate of a pipe by a factor of ten, so rounds during which others ran are worth repeating. That
+//! choice never looks at a result, so it cannot favour anybody.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use crate::usage::Usage;
+
+/// More foreign work than this, in cores, makes a round noisy.
+pub(crate) const QUIET: f64 = 0.1;
+
+/// A point in time to measure the load from.
+pub(crate) struct Load {
+    start: Instant,
+    busy: f64,
+    own: f64,
+}
+
+impl Load {
+    /// From now on.
+    pub(crate) fn start() -> Load {
+        Load { start: Instant::now(), busy: busy_seconds(), own: own_seconds() }
+    }
+
+    /// How long ago that was.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    /// The cores others have used since, on average.
+    pub(crate) fn foreign(&self) -> f64 {
+        let elapsed = self.start.elapsed().as_secs_f64();
+        let (busy, own) = (busy_seconds() - self.busy, own_seconds() - self.own);
+        others(busy, own, elapsed)
+    }
+}
+
+/// Cores others used, from seconds. The kernel's clock ticks in hundredths, so a short time may come
+/// out below zero.
+fn others(busy: f64, own: f64, elapsed: f64) -> f64 {
+    ((busy - own) / elapsed.max(1e-6)).max(0.0)
+}
+
+/// How long a run is willing to wait for a quiet machine, all in all.
+pub(crate) struct Patience(Duration);
+
+impl Patience {
+    /// Up to `seconds`.
+    pub(crate) fn new(seconds: u64) -> Patience {
+        Patience(Duration::from_secs(seconds))
+    }
+
+    /// Returns when nobody else runs, or when patience is at its end.
+    pub(crate) fn wait_for_quiet(&mut self) {
+        const GLANCE: Duration = Duration::from_millis(100);
+        while !self.0.is_zero() {
+            let load = Load::start();
+            std::thread::sleep(GLANCE);
+            if load.foreign() <= QUIET {
+                return;
+            }
+            self.0 = self.0.saturating_sub(GLANCE);
+        }
+    }
+
+    /// Whether a noisy round that took `time` may be run again; if so, the time is spent.
+    pub(crate) fn again(&mut self, time: Duration) -> bool {
+        let willing = !self.0.is_zero();
+        self.0 = self.0.saturating_sub(time);
+        willing
+    }
+}
+
+fn own_seconds() -> f64 {
+    let usage = Usage::now();
+    usage.user_seconds + usage.system_seconds
+}
+
+/// Seconds all processors have spent on anything, or had stolen; 0 where nobody counts.
+fn busy_seconds() -> f64 {
+    let ticks = rustix::param::clock_ticks_per_second().max(1) as f64;
+    parse(&fs::read_to_string("/proc/stat").unwrap_or_default()) as f64 / ticks
+}
+
+/// The busy ticks of `/proc/stat`: everything but idle and waiting for a device; guests are part of
+/// the user's.
+fn parse(text: &str) -> u64 {
+    let Some(all) = text.lines().find_map(|line| line.strip_prefix("cpu ")) else {
+        return 0;
+    };
+    let ticks = all.split_ascii_whitespace().take(8).map(|n| n.parse().unwrap_or(0));
+    ticks.enumerate().filter(|(i, _)| !matches!(i, 3 | 4)).map(|(_, n): (_, u64)| n).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_and_guests_do_not_count() {
+        let text = "cpu  10 2 3 1000 500 6 7 8 9 9\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
+        assert_eq!(parse(text), 10 + 2 + 3 + 6 + 7 + 8);
+        assert_eq!(parse(""), 0);
+    }
+
+    #[test]
+    fn our_own_work_is_not_foreign() {
+        assert_eq!(others(3.0, 2.0, 0.5), 2.0);
+        assert_eq!(others(1.99, 2.0, 0.5), 0.0, "ticks are coarse");
+        assert_eq!(others(1.0, 0.0, 0.0), 1e6, "no division by zero");
+    }
+
+    #[test]
+    fn patience_ends() {
+        let mut none = Patience::new(0);
+        none.wait_for_quiet();
+        assert!(!none.again(Duration::ZERO));
+        let mut some = Patience::new(1);
+        assert!(some.again(Duration::from_millis(700)));
+        assert!(some.again(Duration::from_millis(700)));
+        assert!(!some.again(Duration::from_millis(700)));
+    }
+}

@@ -1,0 +1,96 @@
+//! Records: one file per machine and day, one line of JSON per case, added to and never rewritten.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::machine::Machine;
+use crate::outcome::{CaseResult, Run};
+
+/// One line: a case with everything needed to understand it alone.
+#[derive(Serialize)]
+struct Line<'a> {
+    date: &'a str,
+    version: &'a str,
+    command: &'a str,
+    machine: &'a Machine,
+    #[serde(flatten)]
+    result: &'a CaseResult,
+}
+
+/// Where records go when nobody says: `bench-records` here if it is there, else the user's data.
+pub(crate) fn default_directory() -> PathBuf {
+    let here = PathBuf::from("bench-records");
+    if here.is_dir() {
+        return here;
+    }
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    match (set("XDG_DATA_HOME"), set("HOME")) {
+        (Some(data), _) => PathBuf::from(data).join("eagre/bench-records"),
+        (None, Some(home)) => PathBuf::from(home).join(".local/share/eagre/bench-records"),
+        (None, None) => here,
+    }
+}
+
+/// Adds the run to its file below `directory`; the file's path.
+pub(crate) fn append(directory: &Path, run: &Run) -> io::Result<PathBuf> {
+    fs::create_dir_all(directory)?;
+    let day = run.date.split('T').next().unwrap_or_default();
+    let path = directory.join(format!("{}-{day}.jsonl", run.machine.slug()));
+    let mut lines = Vec::new();
+    for result in &run.results {
+        let line = Line { date: &run.date, version: run.version, command: &run.command, machine: &run.machine, result };
+        serde_json::to_writer(&mut lines, &line)?;
+        lines.push(b'\n');
+    }
+    // One write: two runs that end at once do not mix their lines.
+    OpenOptions::new().create(true).append(true).open(&path)?.write_all(&lines)?;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(row: &'static str) -> Run {
+        let result = CaseResult {
+            row,
+            case: "case",
+            unit: "GB/s",
+            pairs: 15,
+            quick: false,
+            foreign: 0.0,
+            standings: vec![],
+            outcomes: vec![],
+            roofline: Default::default(),
+        };
+        Run {
+            date: "2026-01-02T03:04:05Z".into(),
+            version: "1",
+            command: "eagre-bench run".into(),
+            machine: Machine::here(),
+            results: vec![result],
+        }
+    }
+
+    #[test]
+    fn lines_are_added_and_each_stands_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let below = directory.path().join("a/b");
+        let first = append(&below, &run("one")).unwrap();
+        let second = append(&below, &run("two")).unwrap();
+        assert_eq!(first, second);
+        assert!(first.to_string_lossy().ends_with("-2026-01-02.jsonl"));
+        let text = fs::read_to_string(first).unwrap();
+        let rows: Vec<_> = text
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+            .map(|value| (value["row"].clone(), value["machine"]["cores"].as_u64()))
+            .collect();
+        assert_eq!(rows[0].0, "one");
+        assert_eq!(rows[1].0, "two");
+        assert!(rows[0].1.is_some());
+    }
+}

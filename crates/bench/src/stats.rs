@@ -1,0 +1,180 @@
+//! From pairs of measurements to a verdict.
+//!
+//! In every round a contender and its peer run next to each other, so the ratio of the two is free
+//! of whatever the machine did that minute. The answer is the median of those ratios. Its interval
+//! comes from order statistics and assumes no distribution: the true median lies below the k-th
+//! smallest of `n` ratios only if fewer than `k` fell below it, which has the probability of fewer
+//! than `k` heads in `n` throws of a coin. The largest `k` that keeps each tail at or under 5 %
+//! gives an interval of at least 90 %; with 15 pairs it runs from the 4th to the 12th.
+//!
+//! The verdict asks where the target lies: below the interval the row passes, above it fails,
+//! inside it, or with too few pairs, nobody can tell.
+
+use serde::Serialize;
+
+/// Fewer pairs than this give no verdict.
+pub(crate) const MIN_PAIRS: usize = 15;
+
+/// Each tail of the interval holds at most this.
+const TAIL: f64 = 0.05;
+
+/// A median and the interval it lies in with at least 90 % confidence.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Estimate {
+    /// The median.
+    pub median: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The upper end of the interval.
+    pub high: f64,
+    /// How many values it stands on.
+    pub pairs: usize,
+}
+
+/// What the measurement says about a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Verdict {
+    /// The whole interval reaches the target.
+    Pass,
+    /// The whole interval misses it.
+    Fail,
+    /// The target lies inside the interval, or the pairs are too few, or one side could not run.
+    CannotTell,
+}
+
+impl Verdict {
+    /// As a reader wants to see it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Verdict::Pass => "pass",
+            Verdict::Fail => "FAIL",
+            Verdict::CannotTell => "cannot tell",
+        }
+    }
+}
+
+/// The middle of sorted values; the mean of the two middle ones when they are even in number.
+fn middle(sorted: &[f64]) -> f64 {
+    let half = sorted.len() / 2;
+    if sorted.len() % 2 == 1 { sorted[half] } else { f64::midpoint(sorted[half - 1], sorted[half]) }
+}
+
+/// How many values to leave out at each end: the largest `k` with `P(Bin(n, 1/2) < k) <= TAIL`.
+fn trimmed(n: usize) -> usize {
+    // P(X = 0) = 2^-n, and P(X = k + 1) = P(X = k) (n - k) / (k + 1).
+    let mut term = 0.5f64.powi(n as i32);
+    let mut below = 0.0;
+    let mut k = 0;
+    while k < n / 2 {
+        below += term;
+        if below > TAIL {
+            break;
+        }
+        term *= (n - k) as f64 / (k + 1) as f64;
+        k += 1;
+    }
+    k
+}
+
+/// Median and interval of `values`, or `None` of none. Up to four values have no 90 % interval:
+/// theirs is everything they cover.
+pub(crate) fn estimate(values: &[f64]) -> Option<Estimate> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let n = sorted.len();
+    if n == 0 {
+        return None;
+    }
+    let k = trimmed(n).max(1);
+    Some(Estimate { median: middle(&sorted), low: sorted[k - 1], high: sorted[n - k], pairs: n })
+}
+
+/// Whether a ratio estimated as `estimate` reaches `target`.
+pub(crate) fn verdict(estimate: Option<&Estimate>, target: f64) -> Verdict {
+    match estimate {
+        Some(e) if e.pairs < MIN_PAIRS => Verdict::CannotTell,
+        Some(e) if e.low >= target => Verdict::Pass,
+        Some(e) if e.high < target => Verdict::Fail,
+        _ => Verdict::CannotTell,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tables of the sign test give these ranks for two-sided 90 % (k-th smallest to k-th largest).
+    #[test]
+    fn the_ranks_are_those_of_the_tables() {
+        for (n, k) in
+            [(5, 1), (6, 1), (7, 1), (8, 2), (10, 2), (11, 3), (12, 3), (15, 4), (16, 5), (20, 6), (25, 8), (30, 11)]
+        {
+            assert_eq!(trimmed(n), k, "n = {n}");
+        }
+        for n in 1..5 {
+            assert_eq!(trimmed(n), 0, "n = {n}: 2^-n > 0.05");
+        }
+    }
+
+    /// The rule said the slow way: count the outcomes of `n` throws.
+    #[test]
+    fn the_ranks_are_those_of_counting() {
+        for n in 1..=16usize {
+            let tail = |k: usize| {
+                let fewer = (0u32..1 << n).filter(|t| (t.count_ones() as usize) < k);
+                fewer.count() as f64 / (1u64 << n) as f64
+            };
+            let want = (0..=n / 2).rev().find(|k| tail(*k) <= TAIL).unwrap();
+            assert_eq!(trimmed(n), want, "n = {n}");
+        }
+    }
+
+    #[test]
+    fn fifteen_values_by_hand() {
+        let values: Vec<f64> = [9, 2, 14, 7, 1, 12, 5, 15, 3, 11, 8, 4, 13, 6, 10].map(f64::from).to_vec();
+        let got = estimate(&values).unwrap();
+        assert_eq!((got.low, got.median, got.high), (4.0, 8.0, 12.0));
+        assert_eq!(got.pairs, 15);
+    }
+
+    #[test]
+    fn even_and_small_numbers() {
+        assert_eq!(estimate(&[]), None);
+        let two = estimate(&[3.0, 1.0]).unwrap();
+        assert_eq!((two.low, two.median, two.high), (1.0, 2.0, 3.0));
+        assert_eq!(estimate(&[4.0, 1.0, 3.0, 2.0]).unwrap().median, 2.5);
+    }
+
+    #[test]
+    fn verdicts_ask_where_the_target_lies() {
+        let e = |low, high, pairs| Estimate { median: f64::midpoint(low, high), low, high, pairs };
+        assert_eq!(verdict(Some(&e(2.5, 3.0, 15)), 2.5), Verdict::Pass);
+        assert_eq!(verdict(Some(&e(2.0, 2.4, 15)), 2.5), Verdict::Fail);
+        assert_eq!(verdict(Some(&e(2.4, 2.6, 15)), 2.5), Verdict::CannotTell);
+        assert_eq!(verdict(Some(&e(2.0, 2.5, 15)), 2.5), Verdict::CannotTell);
+        assert_eq!(verdict(Some(&e(9.0, 9.0, 14)), 2.5), Verdict::CannotTell);
+        assert_eq!(verdict(None, 2.5), Verdict::CannotTell);
+    }
+
+    /// The interval covers a known median as often as it claims, whatever the distribution.
+    #[test]
+    fn coverage_is_at_least_ninety_percent() {
+        let mut state = 1u64;
+        let mut uniform = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        };
+        let trials = 4000;
+        let covered = (0..trials)
+            .filter(|_| {
+                // Skewed: the median of u^4 is 1/16.
+                let values: Vec<f64> = (0..15).map(|_| uniform().powi(4)).collect();
+                let e = estimate(&values).unwrap();
+                e.low <= 1.0 / 16.0 && 1.0 / 16.0 <= e.high
+            })
+            .count();
+        let share = covered as f64 / trials as f64;
+        assert!((0.95..0.98).contains(&share), "{share}; exact: 0.965");
+    }
+}

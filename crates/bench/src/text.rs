@@ -1,0 +1,175 @@
+//! Results as tables for a terminal.
+
+use std::fmt::{self, Write};
+
+use crate::catalogue::{ROWS, Row, Unit, row};
+use crate::load::QUIET;
+use crate::outcome::{CaseResult, Outcome, Standing};
+use crate::stats::{Estimate, Verdict};
+
+/// What `list` prints.
+pub(crate) fn list() -> String {
+    let mut out = String::new();
+    for row in ROWS {
+        let _ = describe(&mut out, row);
+    }
+    out
+}
+
+fn describe(out: &mut String, row: &Row) -> fmt::Result {
+    writeln!(out, "{}: {} ({})", row.name, row.about, row.unit.name())?;
+    writeln!(out, "  source: {}", row.source)?;
+    let cases: Vec<_> = row.cases.iter().map(|case| case.name).collect();
+    writeln!(out, "  cases: {}", cases.join("; "))?;
+    for entry in row.contenders {
+        writeln!(out, "  {:<16} {}", entry.name, entry.about)?;
+    }
+    for target in row.targets {
+        let place = target.case.map_or(String::new(), |case| format!(", {case}"));
+        let goals = goals(target.must, target.aim);
+        writeln!(out, "  target: {} / {} {goals}{place}", target.contender, target.peer)?;
+    }
+    writeln!(out)
+}
+
+/// `>= 0.72 (aim 0.85)`, or the half of it there is.
+pub(crate) fn goals(must: Option<f64>, aim: Option<f64>) -> String {
+    match (must, aim) {
+        (Some(must), Some(aim)) => format!(">= {must} (aim {aim})"),
+        (Some(must), None) => format!(">= {must}"),
+        (None, Some(aim)) => format!("aim {aim}"),
+        (None, None) => String::new(),
+    }
+}
+
+/// A number with three significant digits, as far as a table needs them.
+pub(crate) fn number(value: f64) -> String {
+    match value.abs() {
+        v if v >= 99.95 || v == 0.0 => format!("{value:.0}"),
+        v if v >= 9.995 => format!("{value:.1}"),
+        v if v >= 0.0995 => format!("{value:.2}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
+/// `12.3 [12.1, 12.6]`.
+pub(crate) fn interval(estimate: &Estimate) -> String {
+    let Estimate { median, low, high, .. } = estimate;
+    format!("{} [{}, {}]", number(*median), number(*low), number(*high))
+}
+
+/// One case as a table.
+pub(crate) fn table(result: &CaseResult) -> String {
+    let mut out = String::new();
+    // Writing to a string does not fail.
+    let _ = write_table(&mut out, result);
+    out
+}
+
+fn write_table(out: &mut String, result: &CaseResult) -> fmt::Result {
+    let about = row(result.row).map_or("", |row| row.about);
+    writeln!(out, "{}, {}: {about}", result.row, result.case)?;
+    if result.quick {
+        for standing in &result.standings {
+            let what = standing.unavailable.as_deref().unwrap_or("answer right");
+            writeln!(out, "  {:<16} {what}", standing.contender)?;
+        }
+        return writeln!(out);
+    }
+    writeln!(out, "  {} pairs; {}, median [90 % interval]", result.pairs, result.unit)?;
+    if result.foreign > QUIET {
+        let cores = number(result.foreign);
+        writeln!(out, "  noisy: other programs used {cores} cores meanwhile")?;
+    }
+    for standing in &result.standings {
+        write_standing(out, result, standing)?;
+    }
+    if row(result.row).is_some_and(|row| row.unit != Unit::MicrosecondsPerMove) {
+        for (name, b) in result.roofline.settings() {
+            let (read, write, copy) = (number(b.read), number(b.write), number(b.copy));
+            writeln!(out, "  roofline, {name}: read {read}, write {write}, copy {copy} GB/s")?;
+        }
+    }
+    for outcome in &result.outcomes {
+        writeln!(out, "  {}", sentence(outcome))?;
+    }
+    writeln!(out)
+}
+
+fn write_standing(out: &mut String, result: &CaseResult, standing: &Standing) -> fmt::Result {
+    let name = standing.contender;
+    match (&standing.unavailable, &standing.shown) {
+        (Some(why), _) => return writeln!(out, "  {name:<16} not here: {why}"),
+        (None, Some(shown)) => write!(out, "  {name:<16} {}", interval(shown))?,
+        (None, None) => write!(out, "  {name:<16} -")?,
+    }
+    if let Some(row) = row(result.row).filter(|row| row.unit == Unit::Overhead) {
+        let costs: Vec<_> = standing
+            .costs
+            .iter()
+            .map(|(what, value)| format!("{} {}", what.replace('_', " "), number(*value)))
+            .collect();
+        write!(out, "\n    per {}: {}", row.unit.amount_name(), costs.join(", "))?;
+    }
+    writeln!(out)
+}
+
+/// One target and what came of it.
+pub(crate) fn sentence(outcome: &Outcome) -> String {
+    let ratio = outcome.ratio.as_ref().map_or("not measured".into(), interval);
+    let goals = goals(outcome.must, outcome.aim);
+    let mut line = format!("{} / {} {goals}: {ratio}", outcome.contender, outcome.peer);
+    if let Some(verdict) = outcome.must_verdict {
+        let _ = write!(line, ": {}", verdict.name());
+    }
+    if let Some(verdict) = outcome.aim_verdict {
+        let said = match verdict {
+            Verdict::Pass => "reached",
+            Verdict::Fail => "not reached",
+            Verdict::CannotTell => "cannot tell",
+        };
+        let _ = write!(line, ", aim {said}");
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        for (value, want) in
+            [(0.0, "0"), (0.01234, "0.0123"), (0.7249, "0.72"), (1.0, "1.00"), (19.96, "20.0"), (123.4, "123")]
+        {
+            assert_eq!(number(value), want);
+        }
+    }
+
+    #[test]
+    fn a_target_is_one_sentence() {
+        let ratio = Estimate { median: 0.8, low: 0.75, high: 0.82, pairs: 15 };
+        let outcome = Outcome {
+            contender: "a",
+            peer: "b",
+            ratio: Some(ratio),
+            must: Some(0.72),
+            must_verdict: Some(Verdict::Pass),
+            aim: Some(0.85),
+            aim_verdict: Some(Verdict::Fail),
+        };
+        assert_eq!(sentence(&outcome), "a / b >= 0.72 (aim 0.85): 0.80 [0.75, 0.82]: pass, aim not reached");
+        let nothing =
+            Outcome { ratio: None, must_verdict: Some(Verdict::CannotTell), aim: None, aim_verdict: None, ..outcome };
+        assert_eq!(sentence(&nothing), "a / b >= 0.72: not measured: cannot tell");
+    }
+
+    #[test]
+    fn the_list_names_every_row_and_contender() {
+        let list = list();
+        for row in ROWS {
+            assert!(list.contains(&format!("{}: ", row.name)));
+            assert!(row.contenders.iter().all(|c| list.contains(c.about)));
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The program as its users call it: quick runs of every row, and what it says when it is misused.
+
+use std::process::{Command, Output};
+
+fn bench(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_eagre-bench")).args(arguments).output().expect("eagre-bench runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn every_row_gives_right_answers() {
+    let output = bench(&["run", "--quick", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let run: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let results = run["results"].as_array().expect("results");
+    let rows: std::collections::HashSet<_> = results.iter().filter_map(|result| result["row"].as_str()).collect();
+    assert_eq!(rows.len(), 5, "{rows:?}");
+    for result in results {
+        assert_eq!(result["quick"], true);
+        for standing in result["standings"].as_array().expect("standings") {
+            let ran = standing["rates"].as_array().is_some_and(|rates| rates.len() == 1);
+            assert!(ran || standing["unavailable"].is_string(), "{standing}");
+        }
+    }
+    // The peers need nothing special of the machine.
+    let queue = results
+        .iter()
+        .find(|result| result["row"] == "pipe")
+        .and_then(|result| result["standings"].as_array())
+        .and_then(|standings| standings.iter().find(|s| s["contender"] == "queue"))
+        .expect("queue");
+    assert!(queue["unavailable"].is_null(), "{queue}");
+}
+
+#[test]
+fn an_unknown_row_is_one_line_and_exit_code_two() {
+    let output = bench(&["run", "nonesuch"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output.stderr), "eagre-bench: run: nonesuch: no such row; 'eagre-bench list' names them all\n");
+    let output = bench(&["run", "pipe", "--quick", "--contenders", "nobody"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).starts_with("eagre-bench: run: nobody: "));
+}
+
+#[test]
+fn list_names_the_rows() {
+    let output = bench(&["list"]);
+    assert_eq!(output.status.code(), Some(0));
+    for row in ["move", "pipe", "pipes", "read-1gib", "overhead"] {
+        assert!(
+            text(&output.stdout).contains(&format!("\n{row}: "))
+                || text(&output.stdout).starts_with(&format!("{row}: "))
+        );
+    }
+}
+
+#[test]
+fn a_measured_run_leaves_a_record_and_a_page() {
+    let directory = tempfile::tempdir().expect("directory");
+    let records = directory.path().join("records");
+    let report = directory.path().join("report");
+    let output = bench(&[
+        "run",
+        "move",
+        "--contenders",
+        "memcpy",
+        "--pairs",
+        "1",
+        "--patience",
+        "0",
+        "--records",
+        records.to_str().expect("path"),
+        "--report",
+        report.to_str().expect("path"),
+    ]);
+    // Too few pairs for a verdict: not a failure.
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let page = std::fs::read_to_string(report.join("index.html")).expect("page");
+    assert!(page.contains("<svg") && page.contains("memcpy") && page.contains("cannot tell"));
+    assert!(!page.contains("http"), "self-contained");
+    let files: Vec<_> = std::fs::read_dir(records).expect("records").collect();
+    assert_eq!(files.len(), 1);
+}

@@ -1,0 +1,294 @@
+//! How a stream is to be: the one struct that C fills.
+
+use crate::arguments;
+use crate::pool::EagrePool;
+use crate::status::{EagreStatus, Fault, status};
+use eagre::{BlockSize, Builder, Mover, OnFailure, Pipe, Trap};
+use std::ffi::c_char;
+use std::mem::{offset_of, size_of};
+use std::time::Duration;
+
+/// The version of EagreOptions in this header.
+pub const EAGRE_OPTIONS_VERSION: u32 = 1;
+
+/// A length that is not known.
+pub const EAGRE_UNKNOWN: u64 = u64::MAX;
+
+/// EagreOptions.flags: every block is new memory from the system, given back behind the reader. Slow; for comparisons.
+pub const EAGRE_FRESH: u32 = 1;
+
+/// EagreOptions.flags: bytes that the writer leaves out inside a block it touches read as zero. Without it only whole
+/// blocks that are left out do.
+pub const EAGRE_SPARSE: u32 = 2;
+
+/// EagreOptions.flags: after the stream has failed, touching its pointer is an error (a signal; EFAULT from a system
+/// call). Without it the pointer gets throw-away pages, and the code on it runs to its end.
+pub const EAGRE_POISON: u32 = 4;
+
+/// EagreOptions.flags, for eagre_open_source: the callback is asked only for blocks the reader has touched, not ahead.
+pub const EAGRE_ON_DEMAND: u32 = 8;
+
+const FLAGS: u32 = EAGRE_FRESH | EAGRE_SPARSE | EAGRE_POISON | EAGRE_ON_DEMAND;
+
+/// cbindgen:rename-all=QualifiedScreamingSnakeCase
+/// How a touch of a stream pointer is noticed.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EagreTrap {
+    /// What EAGRE_TRAP in the environment says, or the best that works here.
+    Default = 0,
+    /// Privileged userfaultfd: faults of user code and of copying system calls.
+    Pager = 1,
+    /// SIGSEGV: faults of user code. System calls on absent pages get EFAULT.
+    Signal = 2,
+    /// No faults and no pointers: reserve and commit, fill and consume.
+    Off = 3,
+}
+
+/// cbindgen:rename-all=QualifiedScreamingSnakeCase
+/// How a block changes its address.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EagreMover {
+    /// What EAGRE_MOVER in the environment says, or the best that works with the trap.
+    Default = 0,
+    /// UFFDIO_MOVE.
+    Move = 1,
+    /// mremap.
+    Remap = 2,
+    /// Copying; only without faults.
+    Copy = 3,
+}
+
+/// How a stream is to be.
+///
+/// Fill it with eagre_options_default, then change what should be different. Programs compiled with an older, smaller
+/// EagreOptions go on working with newer libraries. A program compiled with a newer, larger one works with an older
+/// library as long as the fields that one does not know are zero; else it gets EAGRE_WRONG_VERSION.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct EagreOptions {
+    /// The size of this struct in bytes.
+    pub size: u32,
+    /// EAGRE_OPTIONS_VERSION.
+    pub version: u32,
+    /// A name for messages and reports, or null: the library makes one up. Copied.
+    pub name: *const c_char,
+    /// The unit that moves, in bytes: a power of two from 64 KiB to 64 MiB. 0: the default, 2 MiB.
+    pub block_size: u64,
+    /// L: how many blocks behind its furthest write the writer may still touch. 0 to 60, default 1. A writer on a
+    /// pointer needs at least 1, and as many as its longest single memcpy spans.
+    pub rewrite: u32,
+    /// M: how many blocks behind its furthest read the reader may still touch. 0 to 60, default 1. A reader on a
+    /// pointer needs at least 1.
+    pub lookback: u32,
+    /// N: how many finished blocks may wait between the ends. 1 to 60. 0: the default, a few.
+    pub read_ahead: u32,
+    /// EAGRE_FRESH, EAGRE_SPARSE, EAGRE_POISON and EAGRE_ON_DEMAND, added up. Default 0.
+    pub flags: u32,
+    /// The most bytes the stream can carry: its address space. 0: the default, 1 TiB or what the system gives of it.
+    pub capacity: u64,
+    /// The length of the stream in bytes if it is known beforehand: the reader can ask for it at once, and finishing
+    /// with another length is an error. EAGRE_UNKNOWN, the default, if not.
+    pub length: u64,
+    /// The longest time one end may wait for the other, in nanoseconds. 0, the default: for ever.
+    pub timeout_ns: u64,
+    /// An EagreTrap.
+    pub trap: i32,
+    /// An EagreMover.
+    pub mover: i32,
+    /// Where the memory comes from, or null: a pool shared by all streams of the same kind in this process.
+    pub pool: *const EagrePool,
+}
+
+/// The size of the struct in the first version that had it. Never changes.
+const SMALLEST: usize = offset_of!(EagreOptions, pool) + size_of::<*const EagrePool>();
+/// A size larger than this is not a size.
+const LARGEST: usize = 4096;
+
+impl EagreOptions {
+    pub(crate) const DEFAULT: EagreOptions = EagreOptions {
+        size: size_of::<EagreOptions>() as u32,
+        version: EAGRE_OPTIONS_VERSION,
+        name: std::ptr::null(),
+        block_size: 0,
+        rewrite: 1,
+        lookback: 1,
+        read_ahead: 0,
+        flags: 0,
+        capacity: 0,
+        length: EAGRE_UNKNOWN,
+        timeout_ns: 0,
+        trap: EagreTrap::Default as i32,
+        mover: EagreMover::Default as i32,
+        pool: std::ptr::null(),
+    };
+
+    /// What C passes: all defaults if it is null, and defaults for the fields its struct does not have yet.
+    ///
+    /// # Safety
+    /// `from` is null or points to as many bytes as it says.
+    unsafe fn read(from: *const EagreOptions) -> Result<EagreOptions, Fault> {
+        if from.is_null() {
+            return Ok(EagreOptions::DEFAULT);
+        }
+        // SAFETY: every version of the struct starts with these two fields.
+        let (size, version) =
+            unsafe { ((&raw const (*from).size).read() as usize, (&raw const (*from).version).read()) };
+        let unknown = |text: String| Err(Fault::new(EagreStatus::EagreWrongVersion, text));
+        if version == 0 || version > EAGRE_OPTIONS_VERSION {
+            return unknown(format!(
+                "EagreOptions of version {version}: this library knows 1 to {EAGRE_OPTIONS_VERSION}; fill the struct \
+                 with eagre_options_default, or install a newer library"
+            ));
+        }
+        if !(SMALLEST..=LARGEST).contains(&size) {
+            return unknown(format!(
+                "EagreOptions of {size} bytes: it has at least {SMALLEST}; fill the struct with eagre_options_default"
+            ));
+        }
+        let known = size.min(size_of::<EagreOptions>());
+        // SAFETY: the struct is `size` bytes long.
+        let beyond = unsafe { arguments::bytes(from.cast::<u8>().add(known), size - known)? };
+        if beyond.iter().any(|&byte| byte != 0) {
+            return unknown("EagreOptions has a field set that this library does not know; install a newer one".into());
+        }
+        let mut options = EagreOptions::DEFAULT;
+        // SAFETY: both are at least `known` bytes long, and every value of the fields' bytes is one.
+        unsafe { (&raw mut options).cast::<u8>().copy_from_nonoverlapping(from.cast(), known) };
+        Ok(options)
+    }
+
+    /// The stream these options ask for.
+    ///
+    /// # Safety
+    /// As [`EagreOptions::read`]; the name is null or a C string, the pool null or a pool.
+    pub(crate) unsafe fn builder(from: *const EagreOptions) -> Result<Builder, Fault> {
+        // SAFETY: the caller's promise.
+        let options = unsafe { EagreOptions::read(from)? };
+        let setting = |text: String| Fault::new(EagreStatus::EagreSetting, format!("cannot open a stream: {text}"));
+        if options.flags & !FLAGS != 0 {
+            return Err(setting(format!("unknown flags {:#x}", options.flags & !FLAGS)));
+        }
+        let flag = |flag: u32| options.flags & flag != 0;
+        let on_failure = if flag(EAGRE_POISON) { OnFailure::Poison } else { OnFailure::Drain };
+        let mut builder = Pipe::builder()
+            .block_size(block_size(options.block_size)?)
+            .rewrite(options.rewrite)
+            .lookback(options.lookback)
+            .recycle(!flag(EAGRE_FRESH))
+            .sparse(flag(EAGRE_SPARSE))
+            .on_failure(on_failure)
+            .on_demand(flag(EAGRE_ON_DEMAND));
+        // SAFETY: the caller's promise.
+        if let Some(name) = unsafe { arguments::text(options.name) } {
+            builder = builder.name(&name);
+        }
+        if options.read_ahead != 0 {
+            builder = builder.read_ahead(options.read_ahead);
+        }
+        if options.capacity != 0 {
+            builder = builder.capacity(options.capacity);
+        }
+        if options.length != EAGRE_UNKNOWN {
+            builder = builder.length(options.length);
+        }
+        if options.timeout_ns != 0 {
+            builder = builder.timeout(Duration::from_nanos(options.timeout_ns));
+        }
+        if let Some(trap) = trap(options.trap)? {
+            builder = builder.trap(trap);
+        }
+        if let Some(mover) = mover(options.mover)? {
+            builder = builder.mover(mover);
+        }
+        // SAFETY: the caller's promise.
+        if let Some(pool) = unsafe { options.pool.as_ref() } {
+            builder = builder.pool(&pool.0);
+        }
+        Ok(builder)
+    }
+}
+
+pub(crate) fn block_size(bytes: u64) -> Result<BlockSize, Fault> {
+    if bytes == 0 {
+        return Ok(BlockSize::DEFAULT);
+    }
+    usize::try_from(bytes).ok().and_then(BlockSize::new).ok_or_else(|| {
+        let text = format!("block_size is {bytes}: it must be a power of two from 64 KiB to 64 MiB");
+        Fault::new(EagreStatus::EagreSetting, text)
+    })
+}
+
+pub(crate) fn trap(value: i32) -> Result<Option<Trap>, Fault> {
+    match value {
+        0 => Ok(None),
+        1 => Ok(Some(Trap::Pager)),
+        2 => Ok(Some(Trap::Signal)),
+        3 => Ok(Some(Trap::Off)),
+        _ => Err(Fault::new(EagreStatus::EagreSetting, format!("trap is {value}: it must be an EagreTrap, 0 to 3"))),
+    }
+}
+
+pub(crate) fn mover(value: i32) -> Result<Option<Mover>, Fault> {
+    match value {
+        0 => Ok(None),
+        1 => Ok(Some(Mover::Move)),
+        2 => Ok(Some(Mover::Remap)),
+        3 => Ok(Some(Mover::Copy)),
+        _ => Err(Fault::new(EagreStatus::EagreSetting, format!("mover is {value}: it must be an EagreMover, 0 to 3"))),
+    }
+}
+
+/// Fills options with the defaults. Call it as eagre_options_default(&options, sizeof options).
+///
+/// Fails with EAGRE_INVALID if options is null, EAGRE_WRONG_VERSION if size is not that of an EagreOptions.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eagre_options_default(options: *mut EagreOptions, size: usize) -> EagreStatus {
+    status(|| {
+        if !(SMALLEST..=LARGEST).contains(&size) {
+            let text = format!("{size} bytes is not the size of an EagreOptions; pass sizeof options");
+            return Err(Fault::new(EagreStatus::EagreWrongVersion, text));
+        }
+        // SAFETY: the caller has a struct of `size` bytes there.
+        let to = unsafe { arguments::bytes_mut(options.cast(), size)? };
+        to.fill(0);
+        let known = size.min(size_of::<EagreOptions>());
+        let default = EagreOptions { size: size as u32, ..EagreOptions::DEFAULT };
+        // SAFETY: both are at least `known` bytes long.
+        unsafe { (&raw const default).cast::<u8>().copy_to_nonoverlapping(to.as_mut_ptr(), known) };
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A struct of a later version, with a field more.
+    #[repr(C)]
+    struct Later {
+        options: EagreOptions,
+        more: u64,
+    }
+
+    #[test]
+    fn a_later_struct_is_taken_if_its_news_are_not_used() {
+        let mut later = Later { options: EagreOptions::DEFAULT, more: 7 };
+        let at = (&raw mut later).cast::<EagreOptions>();
+        // SAFETY: as large as it says.
+        unsafe {
+            assert_eq!(eagre_options_default(at, size_of::<Later>()), EagreStatus::EagreOk);
+            assert_eq!((later.options.size as usize, later.more), (size_of::<Later>(), 0));
+            assert!(EagreOptions::builder(at).is_ok());
+            (&raw mut (*at.cast::<Later>()).more).write(1);
+            assert_eq!(EagreOptions::builder(at).unwrap_err().status, EagreStatus::EagreWrongVersion);
+        }
+    }
+
+    #[test]
+    fn the_first_version_keeps_its_size() {
+        // 64-bit systems. If this fails, old programs stop working.
+        assert_eq!(SMALLEST, 80);
+    }
+}

@@ -1,0 +1,237 @@
+//! How a call ends: a status, a message for whoever wants one, and never a panic.
+
+use eagre::{ErrorKind, OpenError, StreamError};
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// cbindgen:rename-all=ScreamingSnakeCase
+/// How a call ended. 0 is success. A later version of the library may add to them.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::enum_variant_names, reason = "C has one name space: the prefix is part of the C name")]
+pub enum EagreStatus {
+    /// Success.
+    EagreOk = 0,
+    /// The writer said that it failed, with a message, or its callback did.
+    EagreWriterFailed = 1,
+    /// The writer was closed before it finished.
+    EagreWriterGone = 2,
+    /// The reader was closed, or its callback failed, before the end of the stream.
+    EagreReaderGone = 3,
+    /// The stream was cancelled.
+    EagreCancelled = 4,
+    /// One end waited for the other longer than the stream's time limit.
+    EagreTimedOut = 5,
+    /// Both ends belong to one handle, and one of them would wait for the other for ever.
+    EagreDeadlock = 6,
+    /// The reader touched bytes after the end of the stream.
+    EagrePastEnd = 7,
+    /// The writer went past the stream's capacity.
+    EagreCapacityExceeded = 8,
+    /// The pool's budget, or the machine's memory, is used up.
+    EagreOutOfBlocks = 9,
+    /// A block the reader needs is pinned by I/O that does not end (O_DIRECT, io_uring, RDMA on a stream pointer).
+    EagrePinned = 10,
+    /// This stream has no pointers: its trap is off.
+    EagreNoPointer = 11,
+    /// A length that contradicts what was published or announced; finishing twice.
+    EagreInvalidLength = 12,
+    /// More contiguous bytes than the window holds.
+    EagreTooLarge = 13,
+    /// Blocks taken from this end are still out.
+    EagreBusy = 14,
+    /// The operating system refused something.
+    EagreSystem = 15,
+    /// This is a forked child, and the stream was opened in its parent.
+    EagreForked = 16,
+    /// Both ends are gone.
+    EagreClosed = 17,
+    /// An argument is wrong: a null pointer, a number out of range. Nothing was done.
+    EagreInvalid = 64,
+    /// A setting is out of range, or the environment holds a value that cannot be read.
+    EagreSetting = 65,
+    /// The trap and mover asked for do not work together, or not on this machine.
+    EagreUnavailable = 66,
+    /// The address space, the table of streams, memory or threads are used up.
+    EagreResources = 67,
+    /// A struct of a size or version that this library does not know.
+    EagreWrongVersion = 68,
+    /// A bug in Eagre, stopped before it reached the caller. Please report it. The handle can only be closed.
+    EagrePanic = 69,
+}
+
+use EagreStatus::*;
+
+const WORDS: &[(EagreStatus, &CStr)] = &[
+    (EagreOk, c"success"),
+    (EagreWriterFailed, c"the writer failed"),
+    (EagreWriterGone, c"the writer was closed before it finished"),
+    (EagreReaderGone, c"the reader is gone"),
+    (EagreCancelled, c"cancelled"),
+    (EagreTimedOut, c"one end waited too long for the other"),
+    (EagreDeadlock, c"one handle owns both ends and would wait for itself"),
+    (EagrePastEnd, c"read past the end of the stream"),
+    (EagreCapacityExceeded, c"more written than the stream's capacity"),
+    (EagreOutOfBlocks, c"no memory block left in the pool"),
+    (EagrePinned, c"a block is pinned by I/O"),
+    (EagreNoPointer, c"this stream has no pointers"),
+    (EagreInvalidLength, c"the length contradicts what is written"),
+    (EagreTooLarge, c"more contiguous bytes than the window holds"),
+    (EagreBusy, c"blocks taken from this end are still out"),
+    (EagreSystem, c"the operating system refused"),
+    (EagreForked, c"a forked child has no part in its parent's streams"),
+    (EagreClosed, c"both ends are gone"),
+    (EagreInvalid, c"invalid argument"),
+    (EagreSetting, c"a setting is out of range"),
+    (EagreUnavailable, c"this trap and mover do not work here"),
+    (EagreResources, c"address space, streams, memory or threads are used up"),
+    (EagreWrongVersion, c"a struct of unknown size or version"),
+    (EagrePanic, c"a bug in Eagre"),
+];
+
+/// A status in a few words. Never null; the text is constant and belongs to the library.
+#[unsafe(no_mangle)]
+pub extern "C" fn eagre_strerror(status: c_int) -> *const c_char {
+    let known = WORDS.iter().find(|(known, _)| *known as c_int == status);
+    known.map_or(c"unknown status", |(_, words)| words).as_ptr()
+}
+
+/// Why a call did not do what it was asked.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) status: EagreStatus,
+    pub(crate) message: String,
+}
+
+impl Fault {
+    pub(crate) fn new(status: EagreStatus, message: impl Into<String>) -> Fault {
+        Fault { status, message: message.into() }
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Fault {
+        Fault::new(EagreInvalid, message)
+    }
+}
+
+impl From<StreamError> for Fault {
+    fn from(error: StreamError) -> Fault {
+        let status = match error.kind() {
+            ErrorKind::WriterFailed => EagreWriterFailed,
+            ErrorKind::WriterGone => EagreWriterGone,
+            ErrorKind::ReaderGone => EagreReaderGone,
+            ErrorKind::Cancelled => EagreCancelled,
+            ErrorKind::TimedOut => EagreTimedOut,
+            ErrorKind::Deadlock => EagreDeadlock,
+            ErrorKind::PastEnd => EagrePastEnd,
+            ErrorKind::CapacityExceeded => EagreCapacityExceeded,
+            ErrorKind::OutOfBlocks => EagreOutOfBlocks,
+            ErrorKind::Pinned => EagrePinned,
+            ErrorKind::NoPointer => EagreNoPointer,
+            ErrorKind::InvalidLength => EagreInvalidLength,
+            ErrorKind::TooLarge => EagreTooLarge,
+            ErrorKind::Busy => EagreBusy,
+            ErrorKind::Forked => EagreForked,
+            ErrorKind::Closed => EagreClosed,
+            _ => EagreSystem,
+        };
+        Fault::new(status, error.to_string())
+    }
+}
+
+impl From<OpenError> for Fault {
+    fn from(error: OpenError) -> Fault {
+        let status = match error {
+            OpenError::Setting(_) => EagreSetting,
+            OpenError::Unavailable(_) => EagreUnavailable,
+            _ => EagreResources,
+        };
+        Fault::new(status, error.to_string())
+    }
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Fault {
+        match error.get_ref().and_then(|inner| inner.downcast_ref::<StreamError>()) {
+            Some(inner) => inner.clone().into(),
+            None => Fault::new(EagreSystem, error.to_string()),
+        }
+    }
+}
+
+thread_local! {
+    static LAST: RefCell<(EagreStatus, CString)> = RefCell::new((EagreOk, CString::default()));
+}
+
+/// Stores why the call failed for this thread to ask for.
+fn remember(fault: Fault) -> EagreStatus {
+    let text: Vec<u8> = fault.message.into_bytes().into_iter().filter(|&byte| byte != 0).collect();
+    let text = CString::new(text).unwrap_or_default();
+    // While the thread ends there is nobody left to ask.
+    let _ = LAST.try_with(|last| last.replace((fault.status, text)));
+    fault.status
+}
+
+fn caught<T>(call: impl FnOnce() -> Result<T, Fault>) -> Result<T, EagreStatus> {
+    catch_unwind(AssertUnwindSafe(call))
+        .unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
+            Err(Fault::new(EagrePanic, format!("a bug in Eagre, please report it: {text}")))
+        })
+        .map_err(remember)
+}
+
+/// Runs the body of a function that returns a status.
+pub(crate) fn status(call: impl FnOnce() -> Result<(), Fault>) -> EagreStatus {
+    caught(call).err().unwrap_or(EagreOk)
+}
+
+/// Runs the body of a function that returns something else, and `otherwise` on failure.
+pub(crate) fn value<T>(otherwise: T, call: impl FnOnce() -> Result<T, Fault>) -> T {
+    caught(call).unwrap_or(otherwise)
+}
+
+/// What the last failed call in this thread had to say: one line with the stream, the reason and the cure.
+///
+/// Never null; empty if no call has failed in this thread. The text belongs to the library and is valid until the next
+/// call that fails in this thread. A call that succeeds leaves it alone, as with errno.
+#[unsafe(no_mangle)]
+pub extern "C" fn eagre_last_error() -> *const c_char {
+    LAST.try_with(|last| last.try_borrow().map_or(c"".as_ptr(), |last| last.1.as_ptr())).unwrap_or(c"".as_ptr())
+}
+
+/// The status of the last failed call in this thread, for functions that return a pointer.
+///
+/// EAGRE_OK if no call has failed in this thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn eagre_last_status() -> EagreStatus {
+    LAST.try_with(|last| last.try_borrow().map_or(EagreOk, |last| last.0)).unwrap_or(EagreOk)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_a_status_and_a_message() {
+        assert_eq!(status(|| panic!("of {}", "some kind")), EagrePanic);
+        assert_eq!(eagre_last_status(), EagrePanic);
+        // SAFETY: valid until the next failing call.
+        let text = unsafe { CStr::from_ptr(eagre_last_error()) }.to_str().unwrap();
+        assert!(text.contains("of some kind"), "{text}");
+        assert_eq!(value(7, || panic!()), 7);
+    }
+
+    #[test]
+    fn words_for_every_status() {
+        for (index, (status, words)) in WORDS.iter().enumerate() {
+            // SAFETY: constant text.
+            assert_eq!(unsafe { CStr::from_ptr(eagre_strerror(*status as c_int)) }, *words);
+            assert!(WORDS[..index].iter().all(|(other, text)| other != status && text != words));
+        }
+        // SAFETY: constant text.
+        assert_eq!(unsafe { CStr::from_ptr(eagre_strerror(-5)) }, c"unknown status");
+    }
+}

@@ -1,0 +1,114 @@
+//! The subcommands, and the way from arguments to an exit code.
+//!
+//! Exit codes are those of grep and sort: [`Exit`]. A command that cannot go on returns a [`Failure`], and
+//! one that can (a file of many is missing) complains to its [`Console`] and goes on; the console remembers.
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::console::Console;
+use crate::{completions, count, doctor, man, usage};
+
+const ABOUT: &str = "One plain pointer to data larger than memory";
+
+const LONG_ABOUT: &str = "\
+One plain pointer to data larger than memory.
+
+Eagre is a library of streams that look like arrays: a program reads or writes one long range of \
+addresses, and page faults move a few blocks of memory along underneath. This command is its front \
+end for people: it counts, and it tells what this machine can do.";
+
+const AFTER: &str = "\
+Examples:
+  eagre count access.log          lines and bytes of a file
+  zcat big.gz | eagre count -l    lines of what comes through a pipe
+  eagre doctor                    what works on this machine, and the cure for what does not
+  eagre help count                everything about one command
+
+Exit status: 0 if all went well and the answer is yes, 1 if it is no, 2 in case of trouble.";
+
+/// What `eagre` was asked to do.
+#[derive(Parser)]
+#[command(
+    name = "eagre",
+    version,
+    about = ABOUT,
+    long_about = LONG_ABOUT,
+    after_help = AFTER,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The subcommands. What each is about stands at its `Args`.
+#[derive(Subcommand)]
+enum Command {
+    Count(count::Args),
+    Doctor(doctor::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+impl Command {
+    fn run(self, console: &mut Console) -> Run {
+        match self {
+            Command::Count(args) => args.run(console),
+            Command::Doctor(args) => args.run(console),
+            Command::Completions(args) => args.run(console),
+            Command::Man(args) => args.run(console),
+        }
+    }
+}
+
+/// How a command ended, as scripts see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All went well; where there was a question, the answer is yes.
+    Yes = 0,
+    /// All went well, and the answer is no.
+    No = 1,
+    /// Something could not be done.
+    Trouble = 2,
+}
+
+/// Why a command could not go on.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Whoever read our output has gone (`eagre … | head`): nothing is left to do, or to say.
+    Unheard,
+    /// Trouble, as the line to be printed.
+    Trouble(String),
+}
+
+/// What a command returns.
+pub(crate) type Run = Result<Exit, Failure>;
+
+/// The whole command line, for parsing, help, completions and manual pages.
+pub(crate) fn command() -> clap::Command {
+    // As in other tools, the last of contradicting or repeated options counts (think of aliases).
+    Cli::command().mut_subcommands(|command| command.args_override_self(true))
+}
+
+/// Runs the command that the arguments ask for.
+pub(crate) fn main() -> ExitCode {
+    let mut console = Console::new();
+    let run = match command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => cli.command.run(&mut console),
+        Err(error) => usage::explain(&error, &mut console),
+    };
+    let run = run.and_then(|exit| console.flush().map(|()| exit));
+    let exit = match run {
+        Ok(exit) => exit,
+        Err(Failure::Unheard) => Exit::Yes,
+        Err(Failure::Trouble(line)) => {
+            console.complain(&line);
+            Exit::Trouble
+        }
+    };
+    let exit = if console.complained() { Exit::Trouble } else { exit };
+    ExitCode::from(exit as u8)
+}

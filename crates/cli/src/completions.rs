@@ -1,0 +1,29 @@
+//! `eagre completions`: a script that completes `eagre` commands in a shell.
+
+use clap_complete::Shell;
+
+use crate::cli::{self, Exit, Run};
+use crate::console::Console;
+
+const AFTER: &str = "\
+Examples:
+  bash   eagre completions bash > ~/.local/share/bash-completion/completions/eagre
+  zsh    eagre completions zsh > ~/.zfunc/_eagre        (with fpath+=~/.zfunc before compinit)
+  fish   eagre completions fish > ~/.config/fish/completions/eagre.fish";
+
+/// Print a completion script for a shell
+#[derive(clap::Args)]
+#[command(after_help = AFTER)]
+pub(crate) struct Args {
+    /// The shell that is to complete
+    shell: Shell,
+}
+
+impl Args {
+    pub(crate) fn run(self, console: &mut Console) -> Run {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut cli::command(), "eagre", &mut script);
+        console.print(script)?;
+        Ok(Exit::Yes)
+    }
+}

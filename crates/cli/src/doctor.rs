@@ -1,0 +1,282 @@
+//! `eagre doctor`: what this machine can do for Eagre, as a table or as JSON.
+
+use std::fmt::Write;
+
+use eagre::doctor::{self, Diagnosis, Fact, PairStatus, SettingValue, Value, Verdict};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+use crate::cli::{Exit, Run};
+use crate::console::Console;
+use crate::units;
+
+const LONG: &str = "\
+Tell what this machine can do for Eagre.
+
+First the pairs of trap (how a touch of a stream pointer is noticed) and mover (how a block of memory \
+gets to the place touched), best first, each tried with a small stream and real page faults. Then \
+what they depend on: kernel, permissions, memory, huge pages, limits, control groups, processor. \
+Last the environment variables that Eagre reads.
+
+Each line is 'ok', 'limited' (works, but slower or smaller than it could) or 'missing'; what is not \
+ok comes with the reason and, where there is one, a cure. Nothing is changed.";
+
+const AFTER: &str = "\
+Examples:
+  eagre doctor                    the whole table
+  sudo eagre doctor               the same for root: what more rights would bring
+  EAGRE_TRAP=signal eagre doctor  with a trap of your choice
+  eagre doctor --json | jq '.pairs[] | select(.selected)'
+  eagre doctor --json | jq '.facts[\"memory.total\"].value'
+
+Exit status: 0 if streams have pointers here, 1 if they have explicit calls only, 2 if none opens.";
+
+/// Tell what works on this machine, and the cure for what does not
+#[derive(clap::Args)]
+#[command(long_about = LONG, after_help = AFTER)]
+pub(crate) struct Args {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    pub(crate) fn run(self, console: &mut Console) -> Run {
+        let diagnosis = doctor::examine();
+        if self.json {
+            console.print_json(&Report::new(&diagnosis))?;
+        } else {
+            console.print(table(&diagnosis, Style { colours: console.colours() }))?;
+        }
+        match diagnosis.default {
+            None => Ok(Exit::Trouble),
+            Some(_) if diagnosis.has_pointers() => Ok(Exit::Yes),
+            Some(_) => Ok(Exit::No),
+        }
+    }
+}
+
+/// How verdicts look.
+#[derive(Clone, Copy)]
+struct Style {
+    colours: bool,
+}
+
+impl Style {
+    /// The verdict, padded to a column.
+    fn verdict(self, verdict: Verdict) -> String {
+        let colour = match verdict {
+            Verdict::Ok => "32",
+            Verdict::Limited => "33",
+            Verdict::Missing => "31",
+        };
+        if self.colours { format!("\x1b[{colour}m{verdict:7}\x1b[0m") } else { format!("{verdict:7}") }
+    }
+
+    fn heading(self, heading: &str) -> String {
+        if self.colours { format!("\x1b[1m{heading}\x1b[0m\n") } else { format!("{heading}\n") }
+    }
+}
+
+fn table(diagnosis: &Diagnosis, style: Style) -> String {
+    let mut text = format!("eagre {}\n\n", env!("CARGO_PKG_VERSION"));
+    text += &style.heading("trap + mover, tried with real faults");
+    let facts = &diagnosis.facts;
+    let widest = facts.iter().map(|fact| fact.label.len()).max().unwrap_or(0);
+    for status in &diagnosis.pairs {
+        text += &pair(status, widest, style);
+    }
+    for group in facts.chunk_by(|a, b| a.group == b.group) {
+        text.push('\n');
+        text += &style.heading(&group[0].group.to_string());
+        for fact in group {
+            text += &row(fact.verdict, fact.label, &shown(&fact.value), widest, style);
+            text += &reasons(fact.why.as_deref(), fact.cure.as_deref());
+        }
+    }
+    text.push('\n');
+    text += &style.heading("environment");
+    for setting in &diagnosis.settings {
+        text += &environment(setting);
+    }
+    text.push('\n');
+    text += &closing(diagnosis);
+    text
+}
+
+fn pair(status: &PairStatus, widest: usize, style: Style) -> String {
+    let selected = if status.selected { "selected; " } else { "" };
+    let calls = format!("{selected}{}", doctor::system_calls(status.pair));
+    let row = row(verdict(status), &status.pair.to_string(), &calls, widest, style);
+    row + &reasons(status.refusal.as_deref(), status.cure.as_deref())
+}
+
+fn verdict(status: &PairStatus) -> Verdict {
+    if status.refusal.is_none() { Verdict::Ok } else { Verdict::Missing }
+}
+
+fn row(verdict: Verdict, label: &str, value: &str, widest: usize, style: Style) -> String {
+    format!("  {}  {label:widest$}  {value}\n", style.verdict(verdict))
+}
+
+fn reasons(why: Option<&str>, cure: Option<&str>) -> String {
+    let mut text = String::new();
+    for (word, reason) in [("why", why), ("cure", cure)] {
+        if let Some(reason) = reason {
+            let _ = writeln!(text, "           {word}: {reason}");
+        }
+    }
+    text
+}
+
+fn environment(value: &SettingValue) -> String {
+    let setting = value.setting;
+    let says = value.value().unwrap_or_else(|| format!("not set: {}", setting.default));
+    let (name, doc, values) = (setting.name, setting.doc, setting.values);
+    format!("  {name}: {says}\n           {doc} ({values})\n")
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Text(text) => text.clone(),
+        Value::Bytes(bytes) => units::bytes(*bytes),
+        Value::Count(count) => count.to_string(),
+        Value::Cpus(cpus) => format!("{cpus:.2}"),
+        Value::Flag(yes) => if *yes { "yes" } else { "no" }.to_owned(),
+        Value::List(words) if words.is_empty() => "none".to_owned(),
+        Value::List(words) => words.join(", "),
+        Value::Unlimited => "unlimited".to_owned(),
+        _ => "unknown".to_owned(),
+    }
+}
+
+fn closing(diagnosis: &Diagnosis) -> String {
+    let facts = diagnosis.facts.iter().map(|fact| fact.verdict);
+    let verdicts: Vec<_> = facts.chain(diagnosis.pairs.iter().map(verdict)).collect();
+    let count = |wanted| verdicts.iter().filter(|&&verdict| verdict == wanted).count();
+    match (count(Verdict::Limited), count(Verdict::Missing)) {
+        (0, 0) => "All is as good as Eagre can use.\n".to_owned(),
+        (limited, missing) => format!("{limited} limited, {missing} missing; all else is ok.\n"),
+    }
+}
+
+/// The answer of `--json`. Facts and settings are keyed by their names, in their order.
+#[derive(Serialize)]
+struct Report<'a> {
+    eagre: &'static str,
+    pairs: Vec<PairEntry<'a>>,
+    facts: Facts<'a>,
+    settings: Settings<'a>,
+}
+
+impl<'a> Report<'a> {
+    fn new(diagnosis: &'a Diagnosis) -> Self {
+        Self {
+            eagre: env!("CARGO_PKG_VERSION"),
+            pairs: diagnosis.pairs.iter().map(PairEntry::new).collect(),
+            facts: Facts(&diagnosis.facts),
+            settings: Settings(&diagnosis.settings),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct PairEntry<'a> {
+    trap: String,
+    mover: String,
+    verdict: String,
+    selected: bool,
+    system_calls: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cure: Option<&'a str>,
+}
+
+impl<'a> PairEntry<'a> {
+    fn new(status: &'a PairStatus) -> Self {
+        Self {
+            trap: status.pair.trap.to_string(),
+            mover: status.pair.mover.to_string(),
+            verdict: verdict(status).to_string(),
+            selected: status.selected,
+            system_calls: doctor::system_calls(status.pair),
+            why: status.refusal.as_deref(),
+            cure: status.cure.as_deref(),
+        }
+    }
+}
+
+struct Settings<'a>(&'a [SettingValue]);
+
+impl Serialize for Settings<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|value| (value.setting.name, value.value())))
+    }
+}
+
+struct Facts<'a>(&'a [Fact]);
+
+impl Serialize for Facts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for fact in self.0 {
+            map.serialize_entry(fact.name, &Entry::new(fact))?;
+        }
+        map.end()
+    }
+}
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    value: serde_json::Value,
+    verdict: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cure: Option<&'a str>,
+}
+
+impl<'a> Entry<'a> {
+    fn new(fact: &'a Fact) -> Self {
+        Self {
+            value: json(&fact.value),
+            verdict: fact.verdict.to_string(),
+            why: fact.why.as_deref(),
+            cure: fact.cure.as_deref(),
+        }
+    }
+}
+
+/// A value for a program: numbers are numbers of bytes or things, and no limit is the word `unlimited`.
+fn json(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Text(text) => text.as_str().into(),
+        Value::Bytes(number) | Value::Count(number) => (*number).into(),
+        Value::Cpus(cpus) => (*cpus).into(),
+        Value::Flag(yes) => (*yes).into(),
+        Value::List(words) => words.as_slice().into(),
+        Value::Unlimited => "unlimited".into(),
+        _ => serde_json::Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_for_people_and_programs() {
+        for (value, person, program) in [
+            (Value::Bytes(2 << 20), "2 MiB", serde_json::json!(2 << 20)),
+            (Value::Cpus(1.5), "1.50", serde_json::json!(1.5)),
+            (Value::List(Vec::new()), "none", serde_json::json!([])),
+            (Value::Unlimited, "unlimited", serde_json::json!("unlimited")),
+            (Value::Unknown, "unknown", serde_json::json!(null)),
+            (Value::Flag(true), "yes", serde_json::json!(true)),
+        ] {
+            assert_eq!(shown(&value), person);
+            assert_eq!(json(&value), program);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Messages of one line: `eagre: what: where: why; cure`.
+//!
+//! *What* was being done, *where* (a file, a stream), *why* it failed in the system's words, and, if
+//! something can be done about it, what. One line whatever a file is called, so that a log can be read by
+//! lines.
+
+use std::fmt;
+use std::io::{self, ErrorKind};
+
+/// A message for standard error.
+#[derive(Debug)]
+pub(crate) struct Message {
+    what: String,
+    place: String,
+    why: String,
+    cure: Option<String>,
+}
+
+impl Message {
+    pub(crate) fn new(what: impl Into<String>, place: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { what: what.into(), place: place.into(), why: why.into(), cure: None }
+    }
+
+    /// An error of the system about a place.
+    pub(crate) fn from_io(what: &str, place: impl Into<String>, error: &io::Error) -> Self {
+        Self::new(what, place, reason(error)).cure(cure(error))
+    }
+
+    pub(crate) fn cure(mut self, cure: Option<impl Into<String>>) -> Self {
+        self.cure = cure.map(Into::into);
+        self
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, place, why, cure } = self;
+        write!(f, "eagre: {what}: {place}: {why}")?;
+        match cure {
+            Some(cure) => write!(f, "; {cure}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What the system says about an error, without Rust's error number.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error ") {
+        Some((reason, _)) => reason.to_owned(),
+        None => text,
+    }
+}
+
+/// What can be done about an error.
+pub(crate) fn cure(error: &io::Error) -> Option<&'static str> {
+    Some(match error.kind() {
+        ErrorKind::NotFound => "check the name",
+        ErrorKind::PermissionDenied => "ask for permission (chmod, chown) or run as a user who has it",
+        ErrorKind::IsADirectory => "name the files in it",
+        ErrorKind::StorageFull => "make room, or write elsewhere",
+        ErrorKind::QuotaExceeded => "remove files of yours, or write elsewhere",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_with_a_cure_where_there_is_one() {
+        let missing = io::Error::from_raw_os_error(2);
+        assert_eq!(
+            Message::from_io("count", "nope", &missing).to_string(),
+            "eagre: count: nope: No such file or directory; check the name"
+        );
+        let odd = io::Error::from_raw_os_error(5);
+        assert_eq!(Message::from_io("count", "disk", &odd).to_string(), "eagre: count: disk: Input/output error");
+    }
+}

@@ -1,0 +1,84 @@
+//! One line on a terminal that says how far long work has come.
+//!
+//! Short work shows nothing: the line appears after a second, changes a few times a second, and is wiped
+//! before anything else is printed.
+
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use crate::units;
+
+/// Work that takes less is not worth a line.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How often the line changes.
+const INTERVAL: Duration = Duration::from_millis(250);
+
+/// The line of progress of one command.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    what: &'static str,
+    total: Option<u64>,
+    started: Instant,
+    next: Instant,
+    shown: bool,
+}
+
+impl Progress {
+    /// `total` is the number of bytes there are to do, if it is known.
+    pub(crate) fn new(what: &'static str, total: Option<u64>) -> Self {
+        let started = Instant::now();
+        Self { what, total, started, next: started + PATIENCE, shown: false }
+    }
+
+    /// So many bytes are done.
+    pub(crate) fn advance(&mut self, done: u64) {
+        let now = Instant::now();
+        if now < self.next {
+            return;
+        }
+        self.next = now + INTERVAL;
+        self.shown = true;
+        let line = line(self.what, done, self.total, now - self.started);
+        // Back to the first column, the line, and nothing behind it.
+        let _ = write!(io::stderr(), "\r{line}\x1b[K");
+    }
+
+    /// Takes the line away.
+    pub(crate) fn wipe(&mut self) {
+        if self.shown {
+            self.shown = false;
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+fn line(what: &str, done: u64, total: Option<u64>, time: Duration) -> String {
+    let rate = done as f64 / time.as_secs_f64().max(1e-9);
+    let mut line = format!("eagre: {what}: {}", units::bytes(done));
+    // Files may have grown meanwhile.
+    if let Some(total) = total.filter(|&total| total >= done) {
+        line += &format!(" of {}", units::bytes(total));
+    }
+    line += &format!(", {}/s", units::bytes(rate as u64));
+    if let Some(total) = total.filter(|&total| total >= done && rate > 0.0) {
+        // A rate near zero makes it longer than a duration can say: then it is not said.
+        if let Ok(left) = Duration::try_from_secs_f64((total - done) as f64 / rate) {
+            line += &format!(", {} left", units::time(left));
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines() {
+        let second = Duration::from_secs(1);
+        assert_eq!(line("count", 1 << 30, Some(3 << 30), second), "eagre: count: 1 GiB of 3 GiB, 1 GiB/s, 2 s left");
+        assert_eq!(line("count", 1 << 20, None, second), "eagre: count: 1 MiB, 1 MiB/s");
+        assert_eq!(line("count", 5, Some(3), second), "eagre: count: 5 B, 5 B/s");
+        assert_eq!(line("count", 0, Some(3), second), "eagre: count: 0 B of 3 B, 0 B/s");
+    }
+}

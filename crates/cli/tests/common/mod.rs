@@ -1,0 +1,46 @@
+//! What every test of the command needs: the command, and numbers that only look random.
+
+use std::process::{Command, Output, Stdio};
+
+/// The command under test.
+pub(crate) fn eagre() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_eagre"));
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Runs it and returns exit code, standard output and standard error.
+#[allow(dead_code, reason = "not every test file uses it")]
+pub(crate) fn run(arguments: &[&str]) -> (i32, String, String) {
+    parts(&eagre().args(arguments).output().unwrap())
+}
+
+/// Exit code, standard output and standard error of an output.
+#[allow(dead_code, reason = "not every test file uses it")]
+pub(crate) fn parts(output: &Output) -> (i32, String, String) {
+    (
+        output.status.code().expect("not killed by a signal"),
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
+}
+
+/// A generator of numbers (xorshift), the same for the same seed.
+#[allow(dead_code, reason = "not every test file uses it")]
+pub(crate) struct Random(pub(crate) u64);
+
+#[allow(dead_code, reason = "not every test file uses it")]
+impl Random {
+    /// The next number below `end`.
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % end
+    }
+
+    /// One of several.
+    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len() as u64) as usize]
+    }
+}

@@ -1,0 +1,165 @@
+//! What `eagre count` does that `wc` does not, or not everywhere: totals on demand, JSON, progress.
+#![forbid(unsafe_code)]
+
+mod common;
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::process::Stdio;
+use std::time::Duration;
+
+use common::{eagre, parts, run};
+
+/// Two small files: 2 lines of 4 bytes, and 1 line of 6.
+fn two_files() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a"), "1\n2\n").unwrap();
+    fs::write(folder.path().join("b"), "1\nrest").unwrap();
+    folder
+}
+
+fn run_in(folder: &tempfile::TempDir, arguments: &[&str]) -> (i32, String, String) {
+    parts(&eagre().current_dir(folder.path()).args(arguments).output().unwrap())
+}
+
+#[test]
+fn totals_on_demand() {
+    let folder = two_files();
+    for (arguments, expected) in [
+        (&["a", "b"][..], " 2  4 a\n 1  6 b\n 3 10 total\n"),
+        (&["a", "b", "--total=auto"], " 2  4 a\n 1  6 b\n 3 10 total\n"),
+        (&["a", "b", "--total=never"], " 2  4 a\n 1  6 b\n"),
+        (&["a", "b", "--total=only"], "3 10\n"),
+        (&["a", "--total=only", "-l"], "2\n"),
+        (&["a", "--total=always"], "2 4 a\n2 4 total\n"),
+        (&["a", "--total=always", "-c"], "4 a\n4 total\n"),
+        // The last one counts.
+        (&["a", "b", "--total=only", "--total=never"], " 2  4 a\n 1  6 b\n"),
+        (&["-l", "-l", "a"], "2 a\n"),
+    ] {
+        let (code, out, err) = run_in(&folder, &[&["count"], arguments].concat());
+        assert_eq!((code, out.as_str(), err.as_str()), (0, expected, ""), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_sum_that_does_not_fit_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vast");
+    // Only some file systems have files of nearly 2^63 bytes.
+    if File::create(&path).unwrap().set_len((1 << 62) + 4100).is_err() {
+        eprintln!("skipped: no files of 4 EiB here");
+        return;
+    }
+    let vast = path.to_str().unwrap();
+    let (code, _, err) = run(&["count", "-c", vast, vast, vast, vast]);
+    assert_eq!(code, 2);
+    assert!(err.contains("the sum does not fit 64 bits"), "{err}");
+}
+
+#[test]
+fn json() {
+    let folder = two_files();
+    let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    let (code, out, _) = run_in(&folder, &["count", "--json", "a", "b"]);
+    assert_eq!(code, 0);
+    assert_eq!(
+        parse(&out),
+        serde_json::json!({
+            "files": [{"file": "a", "lines": 2, "bytes": 4}, {"file": "b", "lines": 1, "bytes": 6}],
+            "total": {"lines": 3, "bytes": 10},
+        })
+    );
+
+    let (code, out, err) = run_in(&folder, &["count", "--json", "-l", "a", "missing", "."]);
+    assert_eq!(code, 2);
+    assert_eq!(err.lines().count(), 2, "{err}");
+    assert_eq!(
+        parse(&out),
+        serde_json::json!({
+            "files": [
+                {"file": "a", "lines": 2},
+                {"file": "missing", "error": "No such file or directory"},
+                {"file": ".", "lines": 0, "error": "Is a directory"},
+            ],
+            "total": {"lines": 2},
+        })
+    );
+
+    let (_, out, _) = run_in(&folder, &["count", "--json", "--total=never"]);
+    assert_eq!(parse(&out), serde_json::json!({"files": [{"file": null, "lines": 0, "bytes": 0}]}));
+}
+
+#[test]
+fn json_keeps_the_bytes_of_names_that_are_not_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = std::ffi::OsStr::from_bytes(b"x\xff");
+    fs::write(folder.path().join(name), "").unwrap();
+    let output = eagre().current_dir(folder.path()).args(["count", "--json"]).arg(name).output().unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["files"][0]["file"], "x\u{fffd}");
+    assert_eq!(json["files"][0]["file_hex"], "78ff");
+}
+
+#[test]
+fn messages_are_one_line_whatever_a_file_is_called() {
+    let (code, out, err) = run(&["count", "no\nsuch\x1b[2Jfile"]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert_eq!(err, "eagre: count: 'no'$'\\n''such'$'\\033''[2Jfile': No such file or directory; check the name\n");
+}
+
+#[test]
+fn an_unreadable_standard_input_is_trouble() {
+    let folder = tempfile::tempdir().unwrap();
+    let write_only = File::create(folder.path().join("x")).unwrap();
+    let output = eagre().args(["count", "-l"]).stdin(write_only).output().unwrap();
+    let (code, out, err) = parts(&output);
+    assert_eq!((code, out.as_str()), (2, "0\n"));
+    assert_eq!(err, "eagre: count: standard input: Bad file descriptor\n");
+}
+
+/// Counts a pipe that takes 2.4 seconds, so that a slow start leaves enough of it, with a terminal for standard error, and returns what that got.
+fn seen_on_a_terminal(arguments: &[&str]) -> String {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap();
+    let their_end = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+
+    let mut child = eagre()
+        .arg("count")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(their_end)
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    for _ in 0..3 {
+        stdin.write_all(b"line\n").unwrap();
+        std::thread::sleep(Duration::from_millis(800));
+    }
+    stdin.write_all(b"line\n").unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "4      20");
+
+    // Nobody has the other end open any more, so reading ends (with an error, on a terminal).
+    let mut seen = Vec::new();
+    let _ = File::from(terminal).read_to_end(&mut seen);
+    String::from_utf8_lossy(&seen).into_owned()
+}
+
+#[test]
+fn long_work_shows_progress_on_a_terminal_and_takes_it_away() {
+    let seen = seen_on_a_terminal(&[]);
+    assert!(seen.contains("\reagre: count: 20 B, "), "{seen:?}");
+    assert!(seen.ends_with("\r\x1b[K"), "{seen:?}");
+}
+
+#[test]
+fn progress_can_be_switched_off() {
+    assert_eq!(seen_on_a_terminal(&["--no-progress"]), "");
+}

@@ -1,0 +1,126 @@
+//! Manners every command keeps: exit codes, one-line messages, silence when nobody listens.
+#![forbid(unsafe_code)]
+
+mod common;
+
+use std::fs::File;
+use std::process::Stdio;
+
+use common::{eagre, parts, run};
+
+const COMMANDS: [&str; 4] = ["count", "doctor", "completions", "man"];
+
+/// Arguments with which each way to print something prints it.
+const SPEAKING: [&[&str]; 9] = [
+    &["count"],
+    &["count", "--json"],
+    &["doctor"],
+    &["doctor", "--json"],
+    &["completions", "bash"],
+    &["man"],
+    &["man", "count"],
+    &["--help"],
+    &["--version"],
+];
+
+#[test]
+fn a_full_disk_is_trouble() {
+    let Ok(full) = File::options().write(true).open("/dev/full") else {
+        eprintln!("skipped: no /dev/full here");
+        return;
+    };
+    for arguments in SPEAKING {
+        let stdout = full.try_clone().unwrap();
+        let output = eagre().args(arguments).stdout(stdout).output().unwrap();
+        let (code, _, err) = parts(&output);
+        assert_eq!(code, 2, "{arguments:?}");
+        assert_eq!(
+            err, "eagre: write: standard output: No space left on device; make room, or write elsewhere\n",
+            "{arguments:?}"
+        );
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_trouble() {
+    let read_only = File::open("/dev/null").unwrap();
+    let output = eagre().arg("count").stdout(read_only).output().unwrap();
+    let (code, _, err) = parts(&output);
+    assert_eq!(code, 2);
+    assert_eq!(err, "eagre: write: standard output: Bad file descriptor\n");
+}
+
+#[test]
+fn silence_when_nobody_listens() {
+    for arguments in SPEAKING {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = eagre().args(arguments).stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        assert_eq!(parts(&output), (0, String::new(), String::new()), "{arguments:?}");
+    }
+}
+
+#[test]
+fn nobody_to_complain_to_is_no_panic() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = eagre().args(["count", "/missing"]).stderr(writer).status().unwrap();
+    assert_eq!(status.code(), Some(2));
+}
+
+#[test]
+fn wrong_arguments_are_one_line_and_trouble() {
+    for arguments in [
+        &["cuont"][..],
+        &["--wrong"],
+        &["count", "--wrong"],
+        &["count", "--total=perhaps"],
+        &["doctor", "a", "b"],
+        &["completions"],
+        &["completions", "dos"],
+        &["man", "nothing"],
+    ] {
+        let (code, out, err) = run(arguments);
+        assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}");
+        assert_eq!(err.lines().count(), 1, "{err}");
+        assert!(err.starts_with("eagre: ") && err.contains("; "), "{err}");
+    }
+    assert_eq!(
+        run(&["cuont"]).2,
+        "eagre: usage: arguments: unrecognized subcommand 'cuont', a similar subcommand exists: 'count'; \
+         see 'eagre --help'\n"
+    );
+}
+
+#[test]
+fn eagre_alone_explains_itself() {
+    let (code, out, err) = run(&[]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(err.contains("Usage: eagre"), "{err}");
+}
+
+#[test]
+fn every_command_explains_itself() {
+    let (code, out, err) = run(&["--help"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    for command in COMMANDS {
+        assert!(out.contains(command), "{command}");
+        let (code, help, err) = run(&[command, "--help"]);
+        assert_eq!((code, err.as_str()), (0, ""));
+        assert!(help.contains("Usage: eagre ") && help.contains("Examples:"), "{help}");
+        let (code, page, err) = run(&["man", command]);
+        assert_eq!((code, err.as_str()), (0, ""));
+        assert!(page.contains(".SH \"EXAMPLES\""), "{page}");
+    }
+    let (_, version, _) = run(&["--version"]);
+    assert_eq!(version, format!("eagre {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn completions_for_every_shell() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let (code, script, err) = run(&["completions", shell]);
+        assert_eq!((code, err.as_str()), (0, ""));
+        assert!(script.contains("no-progress"), "{shell}");
+    }
+}

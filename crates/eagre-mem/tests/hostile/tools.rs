@@ -1,0 +1,80 @@
+//! Debuggers and checkers: what the documentation says of them holds.
+
+use super::frame::{Ends, For, Scenario, skip};
+use super::util::*;
+use eagre_mem::stream::Pipe;
+use std::process::{Command, Output, Stdio};
+
+pub(crate) const SCENARIOS: &[Scenario] = &[
+    Scenario::new("tools::gdb", For::Pointers, Ends::Well, gdb),
+    Scenario::new("tools::strace", For::Pointers, Ends::Well, strace),
+    Scenario::new("tools::valgrind_with_explicit_calls", For::Once, Ends::Well, valgrind),
+    Scenario::new("tools::a_flow", For::Pointers, Ends::Well, streams_work),
+    Scenario::new("tools::an_explicit_flow", For::Once, Ends::Well, explicit),
+];
+
+/// Runs a tool on the child that runs `scenario`; skips where the tool is missing or may not trace.
+fn tool(command: &[&str], scenario: &str) -> Output {
+    let program = std::env::current_exe().unwrap();
+    let mut tool = Command::new(command[0]);
+    tool.args(&command[1..]).arg(program).env("EAGRE_CHILD", scenario).stdin(Stdio::null());
+    // Some tools look for files of their own there, and an ordinary user may have no home.
+    tool.env("HOME", std::env::temp_dir()).env_remove("DEBUGINFOD_URLS");
+    match tool.output() {
+        Ok(output) => output,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => skip(&format!("{} is not here", command[0])),
+        Err(error) => panic!("{}: {error}", command[0]),
+    }
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+fn gdb() {
+    let pass = |signal| format!("handle {signal} nostop noprint pass");
+    let (segv, bus) = (pass("SIGSEGV"), pass("SIGBUS"));
+    let command = ["gdb", "-nx", "-batch", "-ex", &segv, "-ex", &bus, "-ex", "run", "--args"];
+    let told = told(&tool(&command, "tools::a_flow"));
+    if told.contains("Operation not permitted") || told.contains("Could not trace") {
+        skip("this process may not trace");
+    }
+    assert!(told.contains("exited normally"), "{told}");
+}
+
+fn strace() {
+    let output = tool(&["strace", "-f", "-qq", "-o", "/dev/null"], "tools::a_flow");
+    let told = told(&output);
+    if told.contains("Operation not permitted") {
+        skip("this process may not trace");
+    }
+    assert!(output.status.success(), "{told}");
+}
+
+fn valgrind() {
+    // A small pool: valgrind keeps books on every byte that is open.
+    let command = ["env", "EAGRE_POOL=64M", "valgrind", "--quiet", "--error-exitcode=9"];
+    let output = tool(&command, "tools::an_explicit_flow");
+    if output.status.code() == Some(127) {
+        skip("valgrind is not here");
+    }
+    assert!(output.status.success(), "{}: {}", output.status, told(&output));
+}
+
+/// Explicit calls on both ends, without faults.
+fn explicit() {
+    let builder = small("explicit").trap(eagre_mem::Trap::Off);
+    let (mut writer, mut reader) = builder.open().unwrap().split();
+    let sent: Vec<u8> = (0..10 * BLOCK + 7).map(|at| word(at) as u8).collect();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            writer.copy_in(&sent).unwrap();
+            writer.finish().unwrap();
+        });
+        let mut got = vec![0; sent.len() + 1];
+        assert_eq!(reader.copy_out(&mut got).unwrap(), sent.len());
+        assert!(got[..sent.len()] == sent[..]);
+    });
+    let error = Pipe::builder().trap(eagre_mem::Trap::Off).open().unwrap().writer().as_mut_ptr().unwrap_err();
+    assert!(error.to_string().contains("no pointers"), "{error}");
+}

@@ -1,0 +1,519 @@
+// Eagre: one plain pointer to data larger than memory.
+//
+// A stream has a writer and a reader, usually in two threads. Each gets a plain pointer to byte 0 of the stream; what
+// the writer stores there the reader finds at its own pointer, and page faults move a few blocks of memory along
+// underneath. Unmodified code works on the pointers. Explicit calls (reserve and commit, fill and consume, copy_in and
+// copy_out) do the same without faults.
+//
+//     cc program.c $(pkg-config --cflags --libs eagre)
+//
+// Units: sizes, lengths and offsets are bytes, windows (rewrite, lookback, read_ahead) are blocks, times nanoseconds.
+//
+// Errors: functions return an EagreStatus, EAGRE_OK being 0, or a pointer that is null on failure. eagre_last_error()
+// then has one line with the stream, the reason and the cure. A null pointer where none is allowed is EAGRE_INVALID
+// and does no harm. Nothing aborts the process except a touch outside a pointer's window, which is reported first.
+//
+// Memory: the library owns what it gives out. Each handle has a function that frees it (..._close, or for blocks
+// complete, release and abandon), which takes a null pointer too. Strings passed in are copied.
+//
+// Threads: a writer, reader or block is used by one thread at a time. An EagreControl and an EagrePool may be used by
+// several at once. Messages are kept for each thread.
+//
+// Structs: the ones passed in start with their size and version, the ones filled in come with their sizeof, so that
+// programs go on working with later libraries.
+
+#ifndef EAGRE_H
+#define EAGRE_H
+
+// Generated from crates/capi: UPDATE=1 cargo test -p eagre-capi --test header. Do not edit.
+
+#include <stddef.h>
+#include <stdint.h>
+
+// The version of EagreOptions in this header.
+#define EAGRE_OPTIONS_VERSION 1
+
+// A length that is not known.
+#define EAGRE_UNKNOWN UINT64_MAX
+
+// EagreOptions.flags: every block is new memory from the system, given back behind the reader. Slow; for comparisons.
+#define EAGRE_FRESH 1
+
+// EagreOptions.flags: bytes that the writer leaves out inside a block it touches read as zero. Without it only whole
+// blocks that are left out do.
+#define EAGRE_SPARSE 2
+
+// EagreOptions.flags: after the stream has failed, touching its pointer is an error (a signal; EFAULT from a system
+// call). Without it the pointer gets throw-away pages, and the code on it runs to its end.
+#define EAGRE_POISON 4
+
+// EagreOptions.flags, for eagre_open_source: the callback is asked only for blocks the reader has touched, not ahead.
+#define EAGRE_ON_DEMAND 8
+
+// The version of EagreStats in this header.
+#define EAGRE_STATS_VERSION 1
+
+// How a call ended. 0 is success. A later version of the library may add to them.
+typedef enum EagreStatus {
+    // Success.
+    EAGRE_OK = 0,
+    // The writer said that it failed, with a message, or its callback did.
+    EAGRE_WRITER_FAILED = 1,
+    // The writer was closed before it finished.
+    EAGRE_WRITER_GONE = 2,
+    // The reader was closed, or its callback failed, before the end of the stream.
+    EAGRE_READER_GONE = 3,
+    // The stream was cancelled.
+    EAGRE_CANCELLED = 4,
+    // One end waited for the other longer than the stream's time limit.
+    EAGRE_TIMED_OUT = 5,
+    // Both ends belong to one handle, and one of them would wait for the other for ever.
+    EAGRE_DEADLOCK = 6,
+    // The reader touched bytes after the end of the stream.
+    EAGRE_PAST_END = 7,
+    // The writer went past the stream's capacity.
+    EAGRE_CAPACITY_EXCEEDED = 8,
+    // The pool's budget, or the machine's memory, is used up.
+    EAGRE_OUT_OF_BLOCKS = 9,
+    // A block the reader needs is pinned by I/O that does not end (O_DIRECT, io_uring, RDMA on a stream pointer).
+    EAGRE_PINNED = 10,
+    // This stream has no pointers: its trap is off.
+    EAGRE_NO_POINTER = 11,
+    // A length that contradicts what was published or announced; finishing twice.
+    EAGRE_INVALID_LENGTH = 12,
+    // More contiguous bytes than the window holds.
+    EAGRE_TOO_LARGE = 13,
+    // Blocks taken from this end are still out.
+    EAGRE_BUSY = 14,
+    // The operating system refused something.
+    EAGRE_SYSTEM = 15,
+    // This is a forked child, and the stream was opened in its parent.
+    EAGRE_FORKED = 16,
+    // Both ends are gone.
+    EAGRE_CLOSED = 17,
+    // An argument is wrong: a null pointer, a number out of range. Nothing was done.
+    EAGRE_INVALID = 64,
+    // A setting is out of range, or the environment holds a value that cannot be read.
+    EAGRE_SETTING = 65,
+    // The trap and mover asked for do not work together, or not on this machine.
+    EAGRE_UNAVAILABLE = 66,
+    // The address space, the table of streams, memory or threads are used up.
+    EAGRE_RESOURCES = 67,
+    // A struct of a size or version that this library does not know.
+    EAGRE_WRONG_VERSION = 68,
+    // A bug in Eagre, stopped before it reached the caller. Please report it. The handle can only be closed.
+    EAGRE_PANIC = 69,
+} EagreStatus;
+
+// How a touch of a stream pointer is noticed.
+typedef enum EagreTrap {
+    // What EAGRE_TRAP in the environment says, or the best that works here.
+    EAGRE_TRAP_DEFAULT = 0,
+    // Privileged userfaultfd: faults of user code and of copying system calls.
+    EAGRE_TRAP_PAGER = 1,
+    // SIGSEGV: faults of user code. System calls on absent pages get EFAULT.
+    EAGRE_TRAP_SIGNAL = 2,
+    // No faults and no pointers: reserve and commit, fill and consume.
+    EAGRE_TRAP_OFF = 3,
+} EagreTrap;
+
+// How a block changes its address.
+typedef enum EagreMover {
+    // What EAGRE_MOVER in the environment says, or the best that works with the trap.
+    EAGRE_MOVER_DEFAULT = 0,
+    // UFFDIO_MOVE.
+    EAGRE_MOVER_MOVE = 1,
+    // mremap.
+    EAGRE_MOVER_REMAP = 2,
+    // Copying; only without faults.
+    EAGRE_MOVER_COPY = 3,
+} EagreMover;
+
+// A handle to a stream that belongs to neither end. Any thread may use it, several at once, also when both ends are
+// closed. It does not keep the stream open.
+typedef struct EagreControl EagreControl;
+
+// A budget of memory that some streams share. Handles may be used by several threads at once.
+typedef struct EagrePool EagrePool;
+
+// A block taken from a reader. It may travel to another thread.
+typedef struct EagreReadBlock EagreReadBlock;
+
+// The reading end of a stream. One thread at a time uses it; it may be handed from thread to thread.
+typedef struct EagreReader EagreReader;
+
+// A block taken from a writer. It may travel to another thread.
+typedef struct EagreWriteBlock EagreWriteBlock;
+
+// The writing end of a stream. One thread at a time uses it; it may be handed from thread to thread.
+typedef struct EagreWriter EagreWriter;
+
+// How a stream is to be.
+//
+// Fill it with eagre_options_default, then change what should be different. Programs compiled with an older, smaller
+// EagreOptions go on working with newer libraries. A program compiled with a newer, larger one works with an older
+// library as long as the fields that one does not know are zero; else it gets EAGRE_WRONG_VERSION.
+typedef struct EagreOptions {
+    // The size of this struct in bytes.
+    uint32_t size;
+    // EAGRE_OPTIONS_VERSION.
+    uint32_t version;
+    // A name for messages and reports, or null: the library makes one up. Copied.
+    const char *name;
+    // The unit that moves, in bytes: a power of two from 64 KiB to 64 MiB. 0: the default, 2 MiB.
+    uint64_t block_size;
+    // L: how many blocks behind its furthest write the writer may still touch. 0 to 60, default 1. A writer on a
+    // pointer needs at least 1, and as many as its longest single memcpy spans.
+    uint32_t rewrite;
+    // M: how many blocks behind its furthest read the reader may still touch. 0 to 60, default 1. A reader on a
+    // pointer needs at least 1.
+    uint32_t lookback;
+    // N: how many finished blocks may wait between the ends. 1 to 60. 0: the default, a few.
+    uint32_t read_ahead;
+    // EAGRE_FRESH, EAGRE_SPARSE, EAGRE_POISON and EAGRE_ON_DEMAND, added up. Default 0.
+    uint32_t flags;
+    // The most bytes the stream can carry: its address space. 0: the default, 1 TiB or what the system gives of it.
+    uint64_t capacity;
+    // The length of the stream in bytes if it is known beforehand: the reader can ask for it at once, and finishing
+    // with another length is an error. EAGRE_UNKNOWN, the default, if not.
+    uint64_t length;
+    // The longest time one end may wait for the other, in nanoseconds. 0, the default: for ever.
+    uint64_t timeout_ns;
+    // An EagreTrap.
+    int32_t trap;
+    // An EagreMover.
+    int32_t mover;
+    // Where the memory comes from, or null: a pool shared by all streams of the same kind in this process.
+    const struct EagrePool *pool;
+} EagreOptions;
+
+// Fills a stream: puts its bytes that start at offset into bytes, at least one and at most size, and returns how many.
+// 0 means that the stream ends here. A negative number, best a negated errno, fails the stream with EAGRE_WRITER_FAILED.
+typedef int64_t (*EagreSource)(void *context, uint64_t offset, void *bytes, size_t size);
+
+// Frees a callback's context when the callback will not be called any more. May be null.
+typedef void (*EagreFree)(void *context);
+
+// Empties a stream: takes its size bytes that start at offset, all of them, and returns 0. Called with size 0 once when
+// the stream has ended at offset bytes. Anything but 0, best a negated errno, fails the stream with EAGRE_READER_GONE.
+typedef int64_t (*EagreSink)(void *context, uint64_t offset, const void *bytes, size_t size);
+
+// What a stream has done and holds. Fields a library does not know are zero.
+typedef struct EagreStats {
+    // The size of this struct in bytes, as the caller has it.
+    uint32_t size;
+    // The version the library has filled in.
+    uint32_t version;
+    // The EagreTrap in force.
+    int32_t trap;
+    // The EagreMover in force.
+    int32_t mover;
+    // Blocks the writer has taken.
+    uint64_t writer_blocks;
+    // Touches of the writer's pointer that stopped a thread.
+    uint64_t writer_faults;
+    // Blocks moved to the writer's addresses.
+    uint64_t writer_moves;
+    // Blocks replaced by another for the writer because they were pinned by I/O.
+    uint64_t writer_substituted;
+    // Times the writer had to wait for the reader.
+    uint64_t writer_waits;
+    // How long, together, in nanoseconds.
+    uint64_t writer_wait_ns;
+    // Bytes committed through explicit calls, or declared written.
+    uint64_t writer_position;
+    // Blocks the reader has taken.
+    uint64_t reader_blocks;
+    // Touches of the reader's pointer that stopped a thread.
+    uint64_t reader_faults;
+    // Blocks moved to the reader's addresses.
+    uint64_t reader_moves;
+    // Blocks replaced by another for the reader because they were pinned by I/O.
+    uint64_t reader_substituted;
+    // Times the reader had to wait for the writer.
+    uint64_t reader_waits;
+    // How long, together, in nanoseconds.
+    uint64_t reader_wait_ns;
+    // Bytes consumed through explicit calls, or declared read.
+    uint64_t reader_position;
+    // Blocks the reader may read or has read.
+    uint64_t published;
+    // Blocks the reader has given back.
+    uint64_t released;
+    // Blocks of memory held now.
+    uint64_t held;
+    // The most it may hold: N + L + M + 1.
+    uint64_t most;
+} EagreStats;
+
+// Code that reads from a stream pointer.
+typedef void (*EagreReadScope)(const void *stream, void *context);
+
+// Code that writes to a stream pointer.
+typedef void (*EagreWriteScope)(void *stream, void *context);
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// The bytes of a block to fill, and how many they are (unless size is null). What they hold has no meaning. Valid
+// until the block is completed. Null if block is.
+void *eagre_write_block_data(struct EagreWriteBlock *block, size_t *size);
+
+// Where a block begins in the stream, in bytes. EAGRE_UNKNOWN if block is null.
+uint64_t eagre_write_block_offset(const struct EagreWriteBlock *block);
+
+// Gives a block up without completing it, which fails the stream: the reader gets EAGRE_WRITER_GONE. Null is nothing.
+void eagre_write_block_abandon(struct EagreWriteBlock *block);
+
+// The bytes of a block to read, and how many they are (unless size is null); the last one of a stream may be short.
+// Valid until the block is released. Null if block is.
+const void *eagre_read_block_data(const struct EagreReadBlock *block, size_t *size);
+
+// Where a block begins in the stream, in bytes. EAGRE_UNKNOWN if block is null.
+uint64_t eagre_read_block_offset(const struct EagreReadBlock *block);
+
+// Gives a block up without releasing it, once its reader is closed. Before that the stream would stop when the window
+// is full. Null is nothing.
+void eagre_read_block_abandon(struct EagreReadBlock *block);
+
+// Opens a stream that source fills, and gives out its reading end.
+//
+// source is called by a helper thread with context, and may do whatever it likes, but must return: no longjmp, no
+// exception. That thread calls free_context(context) when it is done, perhaps some time after the reader was closed;
+// so it does if opening fails. Fails as eagre_open.
+enum EagreStatus eagre_open_source(const struct EagreOptions *options, EagreSource source, void *context, EagreFree free_context, struct EagreReader **reader);
+
+// Opens a stream that sink empties, and gives out its writing end. eagre_writer_finish waits for the sink.
+//
+// sink is called by a helper thread with context, and may do whatever it likes, but must return: no longjmp, no
+// exception. That thread calls free_context(context) when it is done: before eagre_writer_finish returns, or some time
+// after a writer was closed that did not finish; so it does if opening fails. Fails as eagre_open.
+enum EagreStatus eagre_open_sink(const struct EagreOptions *options, EagreSink sink, void *context, EagreFree free_context, struct EagreWriter **writer);
+
+// Fails the stream: both ends get EAGRE_CANCELLED from their next call, or the one they wait in.
+enum EagreStatus eagre_control_cancel(const struct EagreControl *control);
+
+// Whether the stream has failed, and how.
+enum EagreStatus eagre_control_check(const struct EagreControl *control);
+
+// How many bytes the stream can carry. 0 if control is null.
+uint64_t eagre_control_capacity(const struct EagreControl *control);
+
+// What the stream has done and holds. Call it as eagre_control_stats(control, &stats, sizeof stats).
+//
+// Fails with EAGRE_INVALID if a pointer is null, EAGRE_WRONG_VERSION if size is not that of an EagreStats.
+enum EagreStatus eagre_control_stats(const struct EagreControl *control, struct EagreStats *stats, size_t size);
+
+// Frees the handle; the stream goes on. Null is nothing.
+void eagre_control_close(struct EagreControl *control);
+
+// Opens a stream and gives out its two ends, usually for two threads.
+//
+// options may be null: all defaults. On failure both ends are null. Close them with eagre_writer_close and
+// eagre_reader_close.
+//
+// Fails with EAGRE_INVALID, EAGRE_WRONG_VERSION, EAGRE_SETTING, EAGRE_UNAVAILABLE or EAGRE_RESOURCES.
+enum EagreStatus eagre_open(const struct EagreOptions *options, struct EagreWriter **writer, struct EagreReader **reader);
+
+// Fills options with the defaults. Call it as eagre_options_default(&options, sizeof options).
+//
+// Fails with EAGRE_INVALID if options is null, EAGRE_WRONG_VERSION if size is not that of an EagreOptions.
+enum EagreStatus eagre_options_default(struct EagreOptions *options, size_t size);
+
+// Makes a pool of at most budget blocks of block_size bytes (0: 2 MiB), for streams of the same trap (an EagreTrap) and
+// mover (an EagreMover). Name it in EagreOptions.pool. Close it with eagre_pool_close.
+//
+// A stream holds at most read_ahead + rewrite + lookback + 1 blocks.
+enum EagreStatus eagre_pool_open(uint64_t block_size, uint32_t budget, int32_t trap, int32_t mover, struct EagrePool **pool);
+
+// Gives up a pool. Its streams keep it alive, so this may be called as soon as they are open. Null is nothing.
+void eagre_pool_close(struct EagrePool *pool);
+
+// The pointer to byte 0 of the stream. Reading through it consumes the stream. Null on failure: EAGRE_NO_POINTER.
+//
+// Valid until this end is closed. A read may touch the furthest block read so far, the M blocks before it, and
+// anything after it up to the end and the zero byte that follows it; a read further back ends the process with a
+// message, as the block has been given back. After a failure of the stream zeros are read; ask eagre_reader_check
+// before you trust a result.
+void *eagre_reader_pointer(struct EagreReader *reader);
+
+// Calls read(stream, context) with the pointer to byte 0 of the stream, and tells whether the stream failed meanwhile:
+// what read found is to be trusted only if this returns EAGRE_OK.
+//
+// Under the signal trap the fault signals are unblocked in this thread for as long as it runs. read must return: no
+// longjmp, no exception.
+enum EagreStatus eagre_reader_scope(struct EagreReader *reader, EagreReadScope read, void *context);
+
+// The next bytes: at least bytes of them (0 counts as 1), contiguous; fewer only where the stream ends, none at its
+// end. Waits for the writer. No faults.
+//
+// Puts how many bytes there are into *size. Valid until the next call with this reader; eagre_reader_consume says how
+// many are done with. At the end of the stream *size is 0 and the pointer is not null.
+//
+// Null on failure: the stream's, or EAGRE_TOO_LARGE if the bytes would span more than M + 1 blocks.
+const void *eagre_reader_fill(struct EagreReader *reader, size_t bytes, size_t *size);
+
+// The first bytes bytes of what eagre_reader_fill gave are done with. Blocks behind them go back to the writer.
+//
+// Fails with EAGRE_INVALID if that is more than there was.
+enum EagreStatus eagre_reader_consume(struct EagreReader *reader, size_t bytes);
+
+// Copies the next size bytes to data, however many they are. Waits for the writer. No faults.
+//
+// Puts how many were copied into *copied (unless copied is null): fewer than size only at the end of the stream. On
+// failure some bytes may have been consumed.
+enum EagreStatus eagre_reader_copy_out(struct EagreReader *reader, void *data, size_t size, size_t *copied);
+
+// The length of the stream in bytes, once the writer has finished or if it was announced at open; else EAGRE_UNKNOWN.
+uint64_t eagre_reader_length(const struct EagreReader *reader);
+
+// How many bytes have been consumed, or declared read by eagre_reader_advance_to. EAGRE_UNKNOWN if reader is null.
+uint64_t eagre_reader_position(const struct EagreReader *reader);
+
+// Declares that a pointer has read everything before offset: fill and copy_out go on from there.
+//
+// Fails with EAGRE_INVALID_LENGTH if offset lies before what has been given back.
+enum EagreStatus eagre_reader_advance_to(struct EagreReader *reader, uint64_t offset);
+
+// Fails the stream: the writer gets EAGRE_READER_GONE with this message, which may be null and is copied.
+enum EagreStatus eagre_reader_fail(struct EagreReader *reader, const char *message);
+
+// Whether the stream has failed, and how. For code on a pointer, which is not told.
+enum EagreStatus eagre_reader_check(const struct EagreReader *reader);
+
+// A handle to watch and cancel the stream from any thread. Close it with eagre_control_close.
+enum EagreStatus eagre_reader_control(const struct EagreReader *reader, struct EagreControl **control);
+
+// Takes the next block, to be used while others are in use: up to M + 1 at a time, released in any order. The
+// position must be at the start of a block. Waits for the writer. At the end of the stream *block is null.
+//
+// Give the block back with eagre_reader_release. Fails with the stream's failure, or with EAGRE_BUSY if M + 1 blocks
+// are out or the position is inside a block.
+enum EagreStatus eagre_reader_take(struct EagreReader *reader, struct EagreReadBlock **block);
+
+// A block taken is done with; it is not to be used any more. Blocks go back in order, whatever the order of release.
+//
+// Fails with EAGRE_INVALID, and leaves the block alone, if it was taken from another stream.
+enum EagreStatus eagre_reader_release(struct EagreReader *reader, struct EagreReadBlock *block);
+
+// Closes this end and frees the handle. Null is nothing.
+//
+// Closed before the writer finished, the writer gets EAGRE_READER_GONE. Pointers of this end are not to be used any
+// more.
+void eagre_reader_close(struct EagreReader *reader);
+
+// A status in a few words. Never null; the text is constant and belongs to the library.
+const char *eagre_strerror(int status);
+
+// What the last failed call in this thread had to say: one line with the stream, the reason and the cure.
+//
+// Never null; empty if no call has failed in this thread. The text belongs to the library and is valid until the next
+// call that fails in this thread. A call that succeeds leaves it alone, as with errno.
+const char *eagre_last_error(void);
+
+// The status of the last failed call in this thread, for functions that return a pointer.
+//
+// EAGRE_OK if no call has failed in this thread.
+enum EagreStatus eagre_last_status(void);
+
+// The version of the library, such as "0.1.0". The text is constant and belongs to the library.
+const char *eagre_version(void);
+
+// Who waits for whom, in every open stream of this process: a line for each waiting end, none if nobody waits.
+//
+// Writes at most size bytes to buffer, the zero byte at the end included, and returns how long the whole report is
+// without it, as snprintf does. buffer may be null if size is 0.
+size_t eagre_wait_report(char *buffer, size_t size);
+
+// What works on this machine: a line for each pair of a trap and a mover, with the reason and the cure if it does not.
+//
+// Writes to buffer and returns as eagre_wait_report does.
+size_t eagre_doctor(char *buffer, size_t size);
+
+// The pointer to byte 0 of the stream. Writing through it produces the stream. Null on failure: EAGRE_NO_POINTER.
+//
+// Valid until this end is closed. A write may touch the furthest block written so far, the L blocks before it, and
+// anything after it up to the capacity; a write further back ends the process with a message, as the block has been
+// given to the reader. When all is written, call eagre_writer_finish_at: it also tells whether the stream failed
+// meanwhile.
+//
+// memcpy, memset and the like may store the last bytes of a piece first. So write pieces of at most L blocks (2 MiB
+// by default), or use eagre_writer_copy_in, which takes any length.
+void *eagre_writer_pointer(struct EagreWriter *writer);
+
+// Calls write(stream, context) with the pointer to byte 0 of the stream, and tells whether the stream failed meanwhile.
+//
+// Prefer it to eagre_writer_pointer where signals may be blocked: under the signal trap the fault signals are
+// unblocked in this thread for as long as it runs. write must return: no longjmp, no exception.
+enum EagreStatus eagre_writer_scope(struct EagreWriter *writer, EagreWriteScope write, void *context);
+
+// Room for at least bytes contiguous bytes (0 counts as 1) at the position. Waits for the reader. No faults.
+//
+// Puts how many bytes there are, perhaps more than asked for, into *room (unless room is null). What they hold has no
+// meaning. Valid until the next call with this writer; eagre_writer_commit says how many of them are the stream's.
+//
+// Null on failure: the stream's, or EAGRE_TOO_LARGE if the bytes would span more than L + 1 blocks.
+void *eagre_writer_reserve(struct EagreWriter *writer, size_t bytes, size_t *room);
+
+// The first bytes bytes of what eagre_writer_reserve gave are the stream's now. Full blocks go to the reader.
+//
+// Fails with EAGRE_INVALID if that is more than was reserved.
+enum EagreStatus eagre_writer_commit(struct EagreWriter *writer, size_t bytes);
+
+// Appends size bytes from data, however many they are. Waits for the reader. No faults.
+//
+// On failure some of the bytes may have been appended.
+enum EagreStatus eagre_writer_copy_in(struct EagreWriter *writer, const void *data, size_t size);
+
+// How many bytes have been committed, or declared written by eagre_writer_advance_to. EAGRE_UNKNOWN if writer is null.
+uint64_t eagre_writer_position(const struct EagreWriter *writer);
+
+// Declares that a pointer has written everything before offset: reserve, copy_in and finish go on from there.
+//
+// Fails with EAGRE_INVALID_LENGTH if offset lies before what the reader already has.
+enum EagreStatus eagre_writer_advance_to(struct EagreWriter *writer, uint64_t offset);
+
+// Ends the stream at the position. Then only eagre_writer_close is left to do. See eagre_writer_finish_at.
+enum EagreStatus eagre_writer_finish(struct EagreWriter *writer);
+
+// Ends the stream at length bytes, for a writer on a pointer. The rest of the last block reads as zero, at least one
+// byte of it. May wait for the reader; with a sink, waits until it has taken everything.
+//
+// Fails with the stream's failure; with EAGRE_INVALID_LENGTH if the reader already has more, another length was
+// announced at open, or the stream is finished already; with EAGRE_BUSY if blocks taken are still out.
+enum EagreStatus eagre_writer_finish_at(struct EagreWriter *writer, uint64_t length);
+
+// Fails the stream: the reader gets EAGRE_WRITER_FAILED with this message, which may be null and is copied.
+enum EagreStatus eagre_writer_fail(struct EagreWriter *writer, const char *message);
+
+// Whether the stream has failed, and how. For code on a pointer, which is not told.
+enum EagreStatus eagre_writer_check(const struct EagreWriter *writer);
+
+// A handle to watch and cancel the stream from any thread. Close it with eagre_control_close.
+enum EagreStatus eagre_writer_control(const struct EagreWriter *writer, struct EagreControl **control);
+
+// Takes the next block, to be filled while others are being filled: up to L + 1 at a time, completed in any order.
+// The position must be at the start of a block. Waits for the reader.
+//
+// Give the block back with eagre_writer_complete. Fails with the stream's failure, or with EAGRE_BUSY if L + 1 blocks
+// are out or the position is inside a block.
+enum EagreStatus eagre_writer_take(struct EagreWriter *writer, struct EagreWriteBlock **block);
+
+// A block taken is full; it is not to be used any more. Blocks go to the reader in order, whatever the order of
+// completion.
+//
+// Fails with EAGRE_INVALID, and leaves the block alone, if it was taken from another stream.
+enum EagreStatus eagre_writer_complete(struct EagreWriter *writer, struct EagreWriteBlock *block);
+
+// Closes this end and frees the handle. Null is nothing.
+//
+// Closed before it was finished, the reader gets EAGRE_WRITER_GONE, and not a short stream. With a sink, closing does
+// not wait for it; finishing does. Pointers of this end are not to be used any more.
+void eagre_writer_close(struct EagreWriter *writer);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* EAGRE_H */

@@ -1,0 +1,361 @@
+// Eagre for C++17: eagre.h with owners that close themselves, and exceptions.
+//
+// Everything is in this header; link as for C. Words, units and contracts are those of eagre.h.
+//
+//     auto [writer, reader] = eagre::open();
+//     std::thread producer([writer = std::move(writer)]() mutable {
+//         writer.scope([](unsigned char *to) { fill(to, length); });
+//         writer.finish_at(length);
+//     });
+//     auto found = reader.scope([](const unsigned char *from) { return search(from); });
+//     producer.join();
+#ifndef EAGRE_HPP
+#define EAGRE_HPP
+
+#include "eagre.h"
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+namespace eagre {
+
+/// A call failed: why, in words and as a number.
+class Error : public std::runtime_error {
+public:
+    explicit Error(EagreStatus status) : std::runtime_error(eagre_last_error()), status_(status) {}
+    EagreStatus status() const noexcept { return status_; }
+
+private:
+    EagreStatus status_;
+};
+
+namespace detail {
+
+inline void check(EagreStatus status) {
+    if (status != EAGRE_OK) throw Error(status);
+}
+
+template <class T> T *check(T *pointer) {
+    if (pointer == nullptr) throw Error(eagre_last_status());
+    return pointer;
+}
+
+template <class T, void (*close)(T *)> struct Close {
+    void operator()(T *handle) const noexcept { close(handle); }
+};
+
+template <class T, void (*close)(T *)> using Handle = std::unique_ptr<T, Close<T, close>>;
+
+/// A function on its way through C: what it returned, or what it threw.
+template <class Function, class Pointer> class Call {
+public:
+    using Result = std::invoke_result_t<Function &, Pointer>;
+
+    explicit Call(Function &function) : function_(function) {}
+
+    void run(Pointer pointer) noexcept {
+        try {
+            if constexpr (std::is_void_v<Result>)
+                function_(pointer);
+            else
+                result_.emplace(function_(pointer));
+        } catch (...) {
+            thrown_ = std::current_exception();
+        }
+    }
+
+    /// What the function threw comes first; then the stream's failure; then the result.
+    Result finish(EagreStatus status) {
+        if (thrown_) std::rethrow_exception(thrown_);
+        check(status);
+        if constexpr (!std::is_void_v<Result>) return std::move(*result_);
+    }
+
+private:
+    struct Nothing {};
+    Function &function_;
+    std::exception_ptr thrown_;
+    std::conditional_t<std::is_void_v<Result>, Nothing, std::optional<std::conditional_t<std::is_void_v<Result>, int, Result>>>
+        result_;
+};
+
+} // namespace detail
+
+/// Some bytes in a row, owned by somebody else.
+template <class T> class Span {
+public:
+    Span() = default;
+    Span(T *data, std::size_t size) : data_(data), size_(size) {}
+    T *data() const noexcept { return data_; }
+    std::size_t size() const noexcept { return size_; }
+    bool empty() const noexcept { return size_ == 0; }
+    T *begin() const noexcept { return data_; }
+    T *end() const noexcept { return data_ + size_; }
+    T &operator[](std::size_t at) const { return data_[at]; }
+
+private:
+    T *data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+using Bytes = Span<unsigned char>;
+using ConstBytes = Span<const unsigned char>;
+
+/// How a stream is to be: EagreOptions filled with the defaults.
+struct Options : EagreOptions {
+    Options() : EagreOptions() { detail::check(eagre_options_default(this, sizeof(EagreOptions))); }
+};
+
+/// A budget of memory that some streams share: put get() into Options::pool.
+class Pool {
+public:
+    explicit Pool(std::uint32_t budget, std::uint64_t block_size = 0, EagreTrap trap = EAGRE_TRAP_DEFAULT,
+                  EagreMover mover = EAGRE_MOVER_DEFAULT) {
+        EagrePool *pool = nullptr;
+        detail::check(eagre_pool_open(block_size, budget, trap, mover, &pool));
+        handle_.reset(pool);
+    }
+    const EagrePool *get() const noexcept { return handle_.get(); }
+
+private:
+    detail::Handle<EagrePool, eagre_pool_close> handle_;
+};
+
+/// Watches and cancels a stream from any thread.
+class Control {
+public:
+    explicit Control(EagreControl *handle) : handle_(handle) {}
+    void cancel() { detail::check(eagre_control_cancel(handle_.get())); }
+    /// Throws the stream's failure, if there is one.
+    void check() const { detail::check(eagre_control_check(handle_.get())); }
+    std::uint64_t capacity() const { return eagre_control_capacity(handle_.get()); }
+    EagreStats stats() const {
+        EagreStats stats;
+        detail::check(eagre_control_stats(handle_.get(), &stats, sizeof stats));
+        return stats;
+    }
+    EagreControl *get() const noexcept { return handle_.get(); }
+
+private:
+    detail::Handle<EagreControl, eagre_control_close> handle_;
+};
+
+/// A block to fill. Fails the stream if it is destroyed before it was completed.
+class WriteBlock {
+public:
+    explicit WriteBlock(EagreWriteBlock *handle) : handle_(handle) {}
+    std::uint64_t offset() const { return eagre_write_block_offset(handle_.get()); }
+    Bytes bytes() {
+        std::size_t size = 0;
+        void *data = detail::check(eagre_write_block_data(handle_.get(), &size));
+        return {static_cast<unsigned char *>(data), size};
+    }
+    EagreWriteBlock *get() const noexcept { return handle_.get(); }
+    EagreWriteBlock *release() noexcept { return handle_.release(); }
+
+private:
+    detail::Handle<EagreWriteBlock, eagre_write_block_abandon> handle_;
+};
+
+/// A block to read.
+class ReadBlock {
+public:
+    explicit ReadBlock(EagreReadBlock *handle) : handle_(handle) {}
+    std::uint64_t offset() const { return eagre_read_block_offset(handle_.get()); }
+    ConstBytes bytes() const {
+        std::size_t size = 0;
+        const void *data = detail::check(eagre_read_block_data(handle_.get(), &size));
+        return {static_cast<const unsigned char *>(data), size};
+    }
+    EagreReadBlock *get() const noexcept { return handle_.get(); }
+    EagreReadBlock *release() noexcept { return handle_.release(); }
+
+private:
+    detail::Handle<EagreReadBlock, eagre_read_block_abandon> handle_;
+};
+
+/// The writing end. Destroyed before it was finished, the reader gets an error.
+class Writer {
+public:
+    explicit Writer(EagreWriter *handle) : handle_(handle) {}
+
+    /// Byte 0 of the stream, as whatever it holds.
+    template <class T = unsigned char> T *pointer() {
+        return static_cast<T *>(detail::check(eagre_writer_pointer(handle_.get())));
+    }
+
+    /// Calls write(pointer) and returns what it returns; throws what it throws, or the stream's failure.
+    template <class T = unsigned char, class Write> auto scope(Write &&write) {
+        detail::Call<Write, T *> call(write);
+        auto run = [](void *stream, void *context) {
+            static_cast<detail::Call<Write, T *> *>(context)->run(static_cast<T *>(stream));
+        };
+        return call.finish(eagre_writer_scope(handle_.get(), run, &call));
+    }
+
+    Bytes reserve(std::size_t bytes = 0) {
+        std::size_t room = 0;
+        void *data = detail::check(eagre_writer_reserve(handle_.get(), bytes, &room));
+        return {static_cast<unsigned char *>(data), room};
+    }
+    void commit(std::size_t bytes) { detail::check(eagre_writer_commit(handle_.get(), bytes)); }
+    void copy_in(const void *data, std::size_t size) { detail::check(eagre_writer_copy_in(handle_.get(), data, size)); }
+    std::uint64_t position() const { return eagre_writer_position(handle_.get()); }
+    void advance_to(std::uint64_t offset) { detail::check(eagre_writer_advance_to(handle_.get(), offset)); }
+    void finish() { detail::check(eagre_writer_finish(handle_.get())); }
+    void finish_at(std::uint64_t length) { detail::check(eagre_writer_finish_at(handle_.get(), length)); }
+    void fail(const char *message) { detail::check(eagre_writer_fail(handle_.get(), message)); }
+    /// Throws the stream's failure, if there is one.
+    void check() const { detail::check(eagre_writer_check(handle_.get())); }
+
+    WriteBlock take() {
+        EagreWriteBlock *block = nullptr;
+        detail::check(eagre_writer_take(handle_.get(), &block));
+        return WriteBlock(block);
+    }
+    void complete(WriteBlock &&block) {
+        detail::check(eagre_writer_complete(handle_.get(), block.get()));
+        block.release();
+    }
+
+    Control control() const {
+        EagreControl *control = nullptr;
+        detail::check(eagre_writer_control(handle_.get(), &control));
+        return Control(control);
+    }
+    /// Closes this end before the object ends.
+    void close() noexcept { handle_.reset(); }
+    EagreWriter *get() const noexcept { return handle_.get(); }
+
+private:
+    detail::Handle<EagreWriter, eagre_writer_close> handle_;
+};
+
+/// The reading end. Destroyed before the writer finished, the writer gets an error.
+class Reader {
+public:
+    explicit Reader(EagreReader *handle) : handle_(handle) {}
+
+    /// Byte 0 of the stream, as whatever it holds. check() before you trust what you have read.
+    template <class T = unsigned char> const T *pointer() {
+        return static_cast<const T *>(detail::check(eagre_reader_pointer(handle_.get())));
+    }
+
+    /// Calls read(pointer) and returns what it returns; throws what it throws, or the stream's failure.
+    template <class T = unsigned char, class Read> auto scope(Read &&read) {
+        detail::Call<Read, const T *> call(read);
+        auto run = [](const void *stream, void *context) {
+            static_cast<detail::Call<Read, const T *> *>(context)->run(static_cast<const T *>(stream));
+        };
+        return call.finish(eagre_reader_scope(handle_.get(), run, &call));
+    }
+
+    /// Empty at the end of the stream.
+    ConstBytes fill(std::size_t bytes = 0) {
+        std::size_t size = 0;
+        const void *data = detail::check(eagre_reader_fill(handle_.get(), bytes, &size));
+        return {static_cast<const unsigned char *>(data), size};
+    }
+    void consume(std::size_t bytes) { detail::check(eagre_reader_consume(handle_.get(), bytes)); }
+    std::size_t copy_out(void *data, std::size_t size) {
+        std::size_t copied = 0;
+        detail::check(eagre_reader_copy_out(handle_.get(), data, size, &copied));
+        return copied;
+    }
+    /// Nothing while the length is not known.
+    std::optional<std::uint64_t> length() const {
+        const std::uint64_t length = eagre_reader_length(handle_.get());
+        return length == EAGRE_UNKNOWN ? std::nullopt : std::optional<std::uint64_t>(length);
+    }
+    std::uint64_t position() const { return eagre_reader_position(handle_.get()); }
+    void advance_to(std::uint64_t offset) { detail::check(eagre_reader_advance_to(handle_.get(), offset)); }
+    void fail(const char *message) { detail::check(eagre_reader_fail(handle_.get(), message)); }
+    /// Throws the stream's failure, if there is one.
+    void check() const { detail::check(eagre_reader_check(handle_.get())); }
+
+    /// Nothing at the end of the stream.
+    std::optional<ReadBlock> take() {
+        EagreReadBlock *block = nullptr;
+        detail::check(eagre_reader_take(handle_.get(), &block));
+        if (block == nullptr) return std::nullopt;
+        return ReadBlock(block);
+    }
+    void release(ReadBlock &&block) {
+        detail::check(eagre_reader_release(handle_.get(), block.get()));
+        block.release();
+    }
+
+    Control control() const {
+        EagreControl *control = nullptr;
+        detail::check(eagre_reader_control(handle_.get(), &control));
+        return Control(control);
+    }
+    /// Closes this end before the object ends.
+    void close() noexcept { handle_.reset(); }
+    EagreReader *get() const noexcept { return handle_.get(); }
+
+private:
+    detail::Handle<EagreReader, eagre_reader_close> handle_;
+};
+
+/// The two ends of a stream.
+struct Pipe {
+    Writer writer;
+    Reader reader;
+};
+
+/// Opens a stream.
+inline Pipe open(const EagreOptions &options = Options()) {
+    EagreWriter *writer = nullptr;
+    EagreReader *reader = nullptr;
+    detail::check(eagre_open(&options, &writer, &reader));
+    return Pipe{Writer(writer), Reader(reader)};
+}
+
+/// Opens a stream that source(offset, Bytes) fills: it returns how many bytes it put there, 0 at the end. If it throws,
+/// the stream fails. It runs on a helper thread.
+template <class Source> Reader open_source(Source source, const EagreOptions &options = Options()) {
+    auto *owned = new Source(std::move(source));
+    auto call = [](void *context, std::uint64_t offset, void *bytes, std::size_t size) noexcept -> std::int64_t {
+        try {
+            auto &source = *static_cast<Source *>(context);
+            return static_cast<std::int64_t>(source(offset, Bytes(static_cast<unsigned char *>(bytes), size)));
+        } catch (...) {
+            return -EIO;
+        }
+    };
+    auto free = [](void *context) { delete static_cast<Source *>(context); };
+    EagreReader *reader = nullptr;
+    detail::check(eagre_open_source(&options, call, owned, free, &reader));
+    return Reader(reader);
+}
+
+/// Opens a stream that sink(offset, ConstBytes) empties; empty bytes mean the end. If it throws, the stream fails. It
+/// runs on a helper thread; finishing the writer waits for it.
+template <class Sink> Writer open_sink(Sink sink, const EagreOptions &options = Options()) {
+    auto *owned = new Sink(std::move(sink));
+    auto call = [](void *context, std::uint64_t offset, const void *bytes, std::size_t size) noexcept -> std::int64_t {
+        try {
+            auto &sink = *static_cast<Sink *>(context);
+            sink(offset, ConstBytes(static_cast<const unsigned char *>(bytes), size));
+            return 0;
+        } catch (...) {
+            return -EIO;
+        }
+    };
+    auto free = [](void *context) { delete static_cast<Sink *>(context); };
+    EagreWriter *writer = nullptr;
+    detail::check(eagre_open_sink(&options, call, owned, free, &writer));
+    return Writer(writer);
+}
+
+} // namespace eagre
+
+#endif
