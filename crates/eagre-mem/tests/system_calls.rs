@@ -169,7 +169,8 @@ fn write_of_any_length() {
     });
 }
 
-/// The kernel looks at the pages of a long write before it copies them, a folio at a time: more than a small window.
+/// The kernel touches the pages of a long write before it copies them, a folio (up to 2 MiB) at a time. A window must
+/// span that much: two blocks of the default size do, small ones need more of them.
 #[test]
 fn write_from_small_blocks() {
     pager(|pair| {
@@ -179,7 +180,7 @@ fn write_from_small_blocks() {
         let write = |from: *const u8, at: usize, len: usize| unsafe {
             libc::pwrite(copy.as_raw_fd(), from.cast(), len, at as i64)
         };
-        out_of_stream(small(pair), len, write);
+        out_of_stream(small(pair).lookback(33), len, write);
     });
 }
 
