@@ -28,7 +28,7 @@ use super::stats::Counters;
 use crate::memory::pool::Blocks;
 use crate::memory::reservation::Reservation;
 use crate::mover::{Engine, Prepare};
-use crate::sys::{Errno, process};
+use crate::sys::{Errno, map, process};
 use crate::trap::registry::{Place, Target};
 use crate::trap::{Context, End};
 use crate::units::BlockSize;
@@ -277,11 +277,10 @@ impl Core {
             self.replace_by_fresh(slot)?;
         }
         match self.place(touching, next) {
-            // Pinned where the reader left it: it stays there until its range goes, and another takes its turn.
+            // Pinned where the reader left it: it stays with whoever pinned it, and another takes its turn.
             Err(Step::Busy) => {
-                self.pool.give_empty(self.ids[slot].load(Relaxed));
+                self.abandon(slot);
                 self.side(End::Writer).counters.substituted();
-                self.slots[slot].store(0, Relaxed);
                 self.take_from_pool(slot)?;
                 self.place(touching, next)?;
             }
@@ -302,15 +301,7 @@ impl Core {
         match self.place(touching, next) {
             // Pinned, but the writer has said that all is written: its bytes will not change any more.
             Err(Step::Busy) if self.flow.load().end.is_some() => {
-                let slot = self.slot(next);
-                let from = self.slots[slot].load(Relaxed);
-                self.pool.give_empty(self.ids[slot].load(Relaxed));
-                self.take_from_pool(slot)?;
-                // SAFETY: the reader holds the block; both addresses are whole blocks, and the pool's is new.
-                unsafe {
-                    let from = ptr::with_exposed_provenance::<u8>(from);
-                    self.memory(next, 0).copy_from_nonoverlapping(from, self.config.block.bytes());
-                }
+                self.replace_by_copy(self.slot(next))?;
                 self.side(End::Reader).counters.substituted();
                 self.place(touching, next)?;
             }
@@ -367,6 +358,40 @@ impl Core {
         self.ids[slot].store(taken.id, Relaxed);
         self.slots[slot].store(taken.address, Relaxed);
         Ok(())
+    }
+
+    /// Gives up a pinned block of the writer's. Its pages live on until the pin ends; here they are gone, so that neither
+    /// the budget nor an empty place in the pool has them.
+    fn abandon(&self, slot: usize) {
+        let address = self.slots[slot].swap(0, Relaxed);
+        // SAFETY: the writer holds the block, and gives up its contents.
+        let _ = unsafe { map::discard(address, self.config.block.bytes()) };
+        self.pool.give_empty(self.ids[slot].load(Relaxed));
+    }
+
+    /// Copies a pinned block of the reader's, whose bytes do not change any more, into one that can move.
+    fn replace_by_copy(&self, slot: usize) -> Result<(), Step> {
+        let (from, id) = (self.slots[slot].swap(0, Relaxed), self.ids[slot].load(Relaxed));
+        // Its place in the pool is free for the new block, unless it is pinned right there.
+        let at_home = from == self.pool.place(id);
+        if !at_home {
+            self.pool.give_empty(id);
+        }
+        let taken = self.take_from_pool(slot);
+        let (to, len) = (self.slots[slot].load(Relaxed), self.config.block.bytes());
+        // SAFETY: the reader holds the block, and the writer has finished, so nobody uses the old one; both addresses are
+        // whole blocks, and the new one is the pool's.
+        unsafe {
+            if taken.is_ok() {
+                let source = ptr::with_exposed_provenance::<u8>(from);
+                ptr::with_exposed_provenance_mut::<u8>(to).copy_from_nonoverlapping(source, len);
+            }
+            let _ = map::discard(from, len);
+        }
+        if at_home {
+            self.pool.give_empty(id);
+        }
+        taken
     }
 
     /// Stream B: the memory goes back to the system, and new zeroed memory comes.
