@@ -39,6 +39,11 @@ impl Reader {
         StreamError::new(kind, &self.user.config.name, None)
     }
 
+    /// Blocks taken are still out; or the stream has failed, which may be because one of them was dropped.
+    fn busy(&self) -> StreamError {
+        self.user.status.failure().map_or_else(|| self.error(ErrorKind::Busy), |failure| self.failed(failure))
+    }
+
     fn failed(&self, failure: Failure) -> StreamError {
         self.user.status.error(failure, &self.user.config.name)
     }
@@ -139,7 +144,7 @@ impl Reader {
     /// The stream's failure. [`ErrorKind::TooLarge`] if the bytes would span more than the window's `M + 1` blocks.
     pub fn fill(&mut self, bytes: usize) -> Result<&[u8], StreamError> {
         if self.completion.is_some_and(|completion| completion.span() > 0) {
-            return Err(self.error(ErrorKind::Busy));
+            return Err(self.busy());
         }
         let block = self.user.config.block;
         let position = self.position();
@@ -246,7 +251,7 @@ impl Reader {
             return Ok(None);
         }
         if span > u64::from(self.user.config.windows.lookback) || (span == 0 && block.within(position) != 0) {
-            return Err(self.error(ErrorKind::Busy));
+            return Err(self.busy());
         }
         let mut completion = match self.completion {
             Some(completion) if span > 0 => completion,

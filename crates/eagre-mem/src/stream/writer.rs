@@ -52,6 +52,11 @@ impl Writer {
         StreamError::new(kind, &self.user.config.name, None)
     }
 
+    /// Blocks taken are still out; or the stream has failed, which may be because one of them was dropped.
+    fn busy(&self) -> StreamError {
+        self.user.status.failure().map_or_else(|| self.error(ErrorKind::Busy), |failure| self.failed(failure))
+    }
+
     fn failed(&self, failure: Failure) -> StreamError {
         self.user.status.error(failure, &self.user.config.name)
     }
@@ -120,7 +125,7 @@ impl Writer {
 
     fn check_idle(&self) -> Result<(), StreamError> {
         match &self.completion {
-            Some(completion) if completion.span() > 0 => Err(self.error(ErrorKind::Busy)),
+            Some(completion) if completion.span() > 0 => Err(self.busy()),
             _ if self.finished => Err(self.error(ErrorKind::InvalidLength)),
             _ => Ok(()),
         }
@@ -220,12 +225,12 @@ impl Writer {
         let (block, position) = (self.user.config.block, self.position());
         let span = self.completion.map_or(0, |completion| completion.span());
         if self.finished || block.within(position) != 0 || span > u64::from(self.user.config.windows.rewrite) {
-            return Err(self.error(ErrorKind::Busy));
+            return Err(self.busy());
         }
         if span == 0 {
             self.completion = Some(Completion::starting_at(block.block_of(position)));
         }
-        let Some(completion) = &mut self.completion else { return Err(self.error(ErrorKind::Busy)) };
+        let Some(completion) = &mut self.completion else { return Err(self.busy()) };
         let number = completion.next();
         let touching = Touching::explicit(End::Writer, number);
         self.user.bring(touching).map_err(|failure| self.user.status.error(failure, &self.user.config.name))?;

@@ -1,13 +1,13 @@
 //! Invariant 6: a touch outside the window is a programming error: one line that says where and what to do, then the
 //! default action. And what is not ours goes on as if we were not there.
 
-use crate::common::child::{self, Outcome};
+use crate::common::child::{self, Case, Outcome};
 use crate::common::{SMALL, small};
 use eagre_mem::probe::Pair;
 use eagre_mem::stream::{OnFailure, Reader, Writer};
 use std::ptr;
 
-pub(crate) const CASES: &[(&str, fn(Pair))] = &[
+pub(crate) const CASES: &[Case] = &[
     ("write_behind", write_behind),
     ("read_behind", read_behind),
     ("poison_read", poison_read),

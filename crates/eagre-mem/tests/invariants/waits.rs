@@ -1,6 +1,7 @@
 //! Invariant 7: who waits for whom is always answerable; an error only where one handle owns both ends.
 
-use crate::common::{SMALL, child, small};
+use crate::common::child::{self, Case};
+use crate::common::{SMALL, small};
 use eagre_mem::probe::Pair;
 use eagre_mem::stream::{Builder, ErrorKind, Wait, wait_report};
 use eagre_mem::{End, Trap};
@@ -108,7 +109,7 @@ each_pair! {
     }
 }
 
-pub(crate) const CASES: &[(&str, fn(Pair))] = &[("long_wait", long_wait)];
+pub(crate) const CASES: &[Case] = &[("long_wait", long_wait)];
 
 /// The reader waits until standard error has told of it.
 fn long_wait(pair: Pair) {
