@@ -196,7 +196,7 @@ fn write(writer: &mut Writer, row: &Row, source: Source, packed: &[u8]) {
     let (len, skew) = (row.len, row.skew);
     let from = source.pointer(skew / 2);
     let run = |writer: &mut Writer, call: &dyn Fn(*mut u8)| {
-        writer.scope(|to| call(to)).unwrap();
+        writer.scope(call).unwrap();
         writer.finish_at((skew + len) as u64).unwrap();
     };
     // SAFETY: writes of `len` bytes within the capacity; how far back they go is the question.

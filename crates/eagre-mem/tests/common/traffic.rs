@@ -44,7 +44,7 @@ pub(crate) struct Shape {
 impl Shape {
     pub(crate) fn new(rewrite: u32, lookback: u32, read_ahead: u32, seed: u64) -> Shape {
         let block = BlockSize::MIN;
-        let (sparse, recycle, length_known) = (seed % 3 == 0, seed % 5 != 0, seed % 2 == 0);
+        let (sparse, recycle, length_known) = (seed.is_multiple_of(3), !seed.is_multiple_of(5), seed.is_multiple_of(2));
         let (writer, reader) = (WAYS[(seed % 4) as usize], WAYS[(seed / 4 % 4) as usize]);
         let blocks = 24;
         Shape { rewrite, lookback, read_ahead, block, blocks, sparse, recycle, length_known, writer, reader, seed }
