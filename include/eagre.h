@@ -87,6 +87,10 @@ typedef enum EagreStatus {
     EAGRE_BUSY = 14,
     // The operating system refused something.
     EAGRE_SYSTEM = 15,
+    // This is a forked child, and the stream was opened in its parent.
+    EAGRE_FORKED = 16,
+    // Both ends are gone.
+    EAGRE_CLOSED = 17,
     // An argument is wrong: a null pointer, a number out of range. Nothing was done.
     EAGRE_INVALID = 64,
     // A setting is out of range, or the environment holds a value that cannot be read.

@@ -44,6 +44,10 @@ pub enum EagreStatus {
     EagreBusy = 14,
     /// The operating system refused something.
     EagreSystem = 15,
+    /// This is a forked child, and the stream was opened in its parent.
+    EagreForked = 16,
+    /// Both ends are gone.
+    EagreClosed = 17,
     /// An argument is wrong: a null pointer, a number out of range. Nothing was done.
     EagreInvalid = 64,
     /// A setting is out of range, or the environment holds a value that cannot be read.
@@ -77,6 +81,8 @@ const WORDS: &[(EagreStatus, &CStr)] = &[
     (EagreTooLarge, c"more contiguous bytes than the window holds"),
     (EagreBusy, c"blocks taken from this end are still out"),
     (EagreSystem, c"the operating system refused"),
+    (EagreForked, c"a forked child has no part in its parent's streams"),
+    (EagreClosed, c"both ends are gone"),
     (EagreInvalid, c"invalid argument"),
     (EagreSetting, c"a setting is out of range"),
     (EagreUnavailable, c"this trap and mover do not work here"),
@@ -126,6 +132,8 @@ impl From<StreamError> for Fault {
             ErrorKind::InvalidLength => EagreInvalidLength,
             ErrorKind::TooLarge => EagreTooLarge,
             ErrorKind::Busy => EagreBusy,
+            ErrorKind::Forked => EagreForked,
+            ErrorKind::Closed => EagreClosed,
             _ => EagreSystem,
         };
         Fault::new(status, error.to_string())

@@ -91,11 +91,15 @@ pub(crate) fn choose(trap: Option<Trap>, mover: Option<Mover>) -> Result<Pair, O
     Err(OpenError::Unavailable(format!("{}; `eagre doctor` tells the cure", refusals.join("; "))))
 }
 
-/// Whether a pair works here, from a first try that is remembered.
+/// Whether a pair works here. A first success is remembered; a refusal may pass (no descriptor left, no memory).
 fn works(pair: Pair) -> Result<(), String> {
-    static TRIED: [OnceLock<Result<(), String>>; PAIRS.len()] = [const { OnceLock::new() }; PAIRS.len()];
+    static WORKED: [OnceLock<()>; PAIRS.len()] = [const { OnceLock::new() }; PAIRS.len()];
     let at = PAIRS.iter().position(|known| *known == pair).ok_or("no pair")?;
-    TRIED[at].get_or_init(|| attempt(pair)).clone()
+    if WORKED[at].get().is_none() {
+        attempt(pair)?;
+        let _ = WORKED[at].set(());
+    }
+    Ok(())
 }
 
 /// Sends two blocks through a small stream of this pair, by pointer if it has pointers.

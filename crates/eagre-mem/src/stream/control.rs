@@ -41,7 +41,8 @@ impl Control {
 
     /// Why the stream failed, if it did.
     pub fn failure(&self) -> Option<StreamError> {
-        Some(self.0.status.error(self.0.status.failure()?, self.name()))
+        let failure = self.0.status.failure().filter(|failure| failure.kind != ErrorKind::Closed)?;
+        Some(self.0.status.error(failure, self.name()))
     }
 
     /// The stream's name.

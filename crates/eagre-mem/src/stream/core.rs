@@ -28,7 +28,7 @@ use super::stats::Counters;
 use crate::memory::pool::Blocks;
 use crate::memory::reservation::Reservation;
 use crate::mover::{Engine, Prepare};
-use crate::sys::{Errno, futex, process};
+use crate::sys::{Errno, process};
 use crate::trap::registry::{Place, Target};
 use crate::trap::{Context, End};
 use crate::units::BlockSize;
@@ -128,6 +128,8 @@ pub(crate) struct Core {
     pub(crate) reported: AtomicBool,
     /// Where it was opened: a forked child has a copy of this, and nothing of what it describes.
     process: u32,
+    /// Pager: what it did for one end has changed something for a thread parked at the other.
+    pub(crate) news: AtomicBool,
     /// A pointer has been given out that is not bound to a scope.
     pub(crate) raw: AtomicBool,
 }
@@ -141,7 +143,7 @@ pub(crate) struct Touching {
     pub(crate) own: bool,
     /// A block the writer takes must read as zero, this one too.
     pub(crate) zero: bool,
-    /// This is the pager: it looks at both ends by itself and need not be rung.
+    /// This is the pager: it looks at the other end by itself and need not be rung.
     pub(crate) pager: bool,
 }
 
@@ -181,11 +183,6 @@ impl From<Errno> for Step {
 
 /// `length` while it is not known.
 pub(crate) const UNKNOWN: u64 = u64::MAX;
-/// How long a reader waits for a pinned block while the writer goes on.
-const PINNED: Duration = Duration::from_secs(10);
-/// How long it waits if the writer waits as well.
-const PINNED_AND_STUCK: Duration = Duration::from_millis(250);
-
 impl Core {
     pub(crate) fn new(
         config: Config,
@@ -213,6 +210,7 @@ impl Core {
             registered: Mutex::new(None),
             reported: AtomicBool::new(false),
             process: process::id(),
+            news: AtomicBool::new(false),
             raw: AtomicBool::new(false),
             config,
         }
@@ -244,9 +242,9 @@ impl Core {
     /// One attempt to bring a block into an end's window. Never waits; safe in handlers.
     pub(crate) fn step(&self, touching: Touching) -> Step {
         let Touching { end, block, .. } = touching;
-        if block >= self.config.capacity {
-            let kind = if end == End::Writer { ErrorKind::CapacityExceeded } else { ErrorKind::PastEnd };
-            return Step::Fail(kind, 0);
+        // A reader this far on waits until the writer has finished, or failed; only then is there an end to be past.
+        if end == End::Writer && block >= self.config.capacity {
+            return Step::Fail(ErrorKind::CapacityExceeded, 0);
         }
         loop {
             let (touch, news) = match end {
@@ -425,8 +423,8 @@ impl Core {
     /// Tells an end that something has changed for it.
     #[inline]
     pub(crate) fn notify(&self, end: End, from_pager: bool) {
-        if self.side(end).gate.notify() && !from_pager {
-            self.context.ring();
+        if self.side(end).gate.notify() {
+            if from_pager { self.news.store(true, Relaxed) } else { self.context.ring() }
         }
     }
 
@@ -455,104 +453,5 @@ impl Core {
         for end in End::BOTH {
             self.notify(end, false);
         }
-    }
-
-    /// Whether a touch of this end could go on now. Cheap; called in a spin loop.
-    #[inline]
-    fn could_go_on(&self, end: End) -> bool {
-        let flow = self.flow.load();
-        match end {
-            End::Writer => flow.taken - flow.released.min(flow.taken) < self.flow.windows().blocks(),
-            End::Reader => flow.seen < flow.published || flow.end.is_some(),
-        }
-    }
-
-    /// Brings a block into an end's window, waiting for the other end as long as it takes. Safe in handlers.
-    ///
-    /// # Errors
-    /// The stream's failure.
-    pub(crate) fn bring(&self, touching: Touching) -> Result<(), Failure> {
-        let mut started = 0;
-        self.notice_fork();
-        while self.side(touching.end).stepping.load(SeqCst) {
-            std::hint::spin_loop();
-        }
-        loop {
-            if let Some(failure) = self.status.failure() {
-                self.done_waiting(touching.end, started);
-                return Err(failure);
-            }
-            let step = self.step(touching);
-            if step != Step::Ready && started == 0 {
-                started = futex::now();
-            }
-            match step {
-                Step::Ready => {
-                    self.done_waiting(touching.end, started);
-                    return Ok(());
-                }
-                Step::Wait => self.wait(touching, started),
-                Step::Busy => self.nap(touching.end, started),
-                Step::Behind => return Err((ErrorKind::TooLarge, touching.end).into()),
-                // To the explicit interface the end of the stream is no failure.
-                Step::Fail(ErrorKind::PastEnd, _) if !touching.own => {
-                    self.done_waiting(touching.end, started);
-                    return Err((ErrorKind::PastEnd, touching.end).into());
-                }
-                Step::Fail(kind, errno) => self.fail(Failure { kind, errno, by: touching.end }),
-            }
-        }
-    }
-
-    fn wait(&self, touching: Touching, started: u64) {
-        let end = touching.end;
-        if self.one_handle.load(Relaxed) {
-            return self.fail((ErrorKind::Deadlock, end).into());
-        }
-        self.announce_wait(touching, started);
-        let limit = match self.config.timeout {
-            Some(timeout) => match timeout.checked_sub(Duration::from_nanos(futex::now() - started)) {
-                None => return self.fail((ErrorKind::TimedOut, end).into()),
-                left => left,
-            },
-            None => None,
-        };
-        self.side(end).gate.wait(limit, || self.could_go_on(end) || self.status.failure().is_some());
-    }
-
-    /// Records that an end waits, for reports and for callbacks that work on demand.
-    pub(crate) fn announce_wait(&self, touching: Touching, started: u64) {
-        let side = self.side(touching.end);
-        side.waits_since.store(started, Relaxed);
-        side.waits_for.store(touching.block + 1, Relaxed);
-        if touching.end == End::Reader && self.demand.fetch_max(touching.block + 1, SeqCst) <= touching.block {
-            self.notify(End::Writer, touching.pager);
-        }
-    }
-
-    #[inline]
-    pub(crate) fn done_waiting(&self, end: End, started: u64) {
-        if started != 0 {
-            let side = self.side(end);
-            side.waits_for.store(0, Relaxed);
-            side.counters.waited(futex::now().saturating_sub(started));
-        }
-    }
-
-    /// Waits for a pinned block to be let go.
-    fn nap(&self, end: End, started: u64) {
-        if self.pinned_for_good(end, started) {
-            return self.fail((ErrorKind::Pinned, end).into());
-        }
-        let nobody = AtomicU32::new(0);
-        futex::wait(&nobody, 0, Some(Duration::from_micros(500)));
-    }
-
-    /// Whether a pinned block is not worth waiting for any longer. If the writer waits too, it may be the one that
-    /// pins it, and nothing would ever change.
-    pub(crate) fn pinned_for_good(&self, end: End, started: u64) -> bool {
-        let waited = Duration::from_nanos(futex::now().saturating_sub(started));
-        let stuck = end == End::Writer || self.side(End::Writer).gate.is_waiting();
-        waited >= if stuck { PINNED_AND_STUCK } else { PINNED }
     }
 }

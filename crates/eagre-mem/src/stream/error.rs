@@ -42,9 +42,11 @@ pub enum ErrorKind {
     System,
     /// This is a forked child, and the stream was opened in its parent.
     Forked,
+    /// Both ends are gone.
+    Closed,
 }
 
-const KINDS: [ErrorKind; 16] = {
+const KINDS: [ErrorKind; 17] = {
     use ErrorKind::*;
     [
         WriterFailed,
@@ -63,6 +65,7 @@ const KINDS: [ErrorKind; 16] = {
         Busy,
         System,
         Forked,
+        Closed,
     ]
 };
 
@@ -87,6 +90,7 @@ impl ErrorKind {
             TooLarge => ("more contiguous bytes than the window holds", "ask for less, or open with a wider window"),
             Busy => ("blocks taken from this end are still out", "complete or release them first"),
             System => ("the operating system refused", "see its message"),
+            Closed => ("both ends are gone", "keep an end as long as its pointer is in use"),
             Forked => ("a forked child has no part in its parent's streams", "open one in the child"),
         }
     }

@@ -190,4 +190,8 @@ unsafe impl Resolve for Core {
         let block = parked.checked_sub(1)?;
         Some(self.attempt(self.pointer_touch(end, block, true), None))
     }
+
+    fn take_news(&self) -> bool {
+        self.news.swap(false, Relaxed)
+    }
 }

@@ -83,7 +83,7 @@ impl Drop for User {
         if self.0.users.fetch_sub(1, SeqCst) == 1 && self.0.is_at_home() {
             let pointer_may_live = self.0.raw.load(SeqCst) && self.0.status.failure().is_some();
             // Whoever is still parked in a fault gets throw-away pages from here on.
-            self.0.fail((ErrorKind::Cancelled, End::Writer).into());
+            self.0.fail((ErrorKind::Closed, End::Writer).into());
             if !settle(&self.0) || pointer_may_live || !shut(&self.0) {
                 let mut retired = RETIRED.lock().unwrap_or_else(PoisonError::into_inner);
                 retired.push((Instant::now(), self.0.clone()));

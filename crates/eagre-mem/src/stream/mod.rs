@@ -21,6 +21,7 @@ mod protocol;
 mod reader;
 mod report;
 mod stats;
+mod wait;
 mod writer;
 
 pub use self::callback::{Sink, SinkWriter, Source};

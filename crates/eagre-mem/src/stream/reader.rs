@@ -160,7 +160,11 @@ impl Reader {
         }
         for number in first..=last {
             if !self.bring(number)? {
-                last = number.saturating_sub(1).max(first);
+                if number == first {
+                    self.filled = 0;
+                    return Ok(&[]);
+                }
+                last = number - 1;
                 break;
             }
         }

@@ -114,6 +114,9 @@ pub(crate) unsafe trait Resolve: Sync {
 
     /// Pager: something changed; tries again for the threads parked at `end`. `None` if there are none.
     fn retry_from_pager(&self, end: End) -> Option<Answer>;
+
+    /// Pager: whether its own tries have changed something for a parked thread since it asked last.
+    fn take_news(&self) -> bool;
 }
 
 /// A trap in force, and the descriptor through which its pages move.

@@ -4,7 +4,7 @@
 //! pager asks the owner of the address. The owner never waits: if the other end must move on first, the thread stays
 //! parked, and the pager asks again when a fault of the other end, or the bell, says that something has changed.
 
-use super::{Answer, Context, registry};
+use super::{Answer, Context, Resolve, registry};
 use crate::sys::event::Bell;
 use crate::sys::per_process::PerProcess;
 use crate::sys::uffd::{Message, Mode, Uffd};
@@ -70,7 +70,7 @@ fn run(pager: &'static Pager) -> ! {
         if overdue || (messages.is_empty() && pager.bell.wait(&pager.uffd, left)) {
             due = None;
             for owner in registry::owners() {
-                if owner.resolver().retry_from_pager(owner.end()) == Some(Answer::ParkedBriefly) {
+                if go_on(owner.resolver()) == Answer::ParkedBriefly {
                     due.get_or_insert_with(soon);
                 }
             }
@@ -92,19 +92,17 @@ fn resolve(pager: &Pager, address: usize) -> Answer {
     };
     let stream = owner.resolver();
     let answer = stream.touch_from_pager(owner.end(), address);
-    let mut brief = answer == Answer::ParkedBriefly;
-    let mut end: End = owner.end().peer();
-    // Each step of one end may let the other one go on; two refusals in a row end it.
-    let mut refusals = 0;
-    while refusals < 2 {
-        match stream.retry_from_pager(end) {
-            Some(Answer::Resolved) => refusals = 0,
-            other => {
-                refusals += 1;
-                brief |= other == Some(Answer::ParkedBriefly);
-            }
+    let others = go_on(stream);
+    if others == Answer::ParkedBriefly { others } else { answer }
+}
+
+/// Lets the parked threads of both ends of a stream go on as far as they get. One end's step may be what the other
+/// waits for, even if it only got part of its way.
+fn go_on(stream: &dyn Resolve) -> Answer {
+    loop {
+        let brief = End::BOTH.map(|end| stream.retry_from_pager(end)).contains(&Some(Answer::ParkedBriefly));
+        if !stream.take_news() {
+            return if brief { Answer::ParkedBriefly } else { Answer::Resolved };
         }
-        end = end.peer();
     }
-    if brief { Answer::ParkedBriefly } else { answer }
 }

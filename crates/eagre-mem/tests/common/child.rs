@@ -59,8 +59,11 @@ pub(crate) fn run_with(case: &str, pair: Pair, environment: &[(&str, &str)]) -> 
     }
 }
 
+/// What a child process can be asked to do, by name.
+pub(crate) type Case = (&'static str, fn(Pair));
+
 /// The child's side: runs the case the environment names.
-pub(crate) fn serve(cases: &[(&str, fn(Pair))]) {
+pub(crate) fn serve(cases: &[Case]) {
     let Ok(wanted) = std::env::var(CASE) else { return };
     let _dog = Watchdog::new(&format!("child, {wanted}"));
     let text = |name: &str| std::env::var(name).unwrap();

@@ -21,6 +21,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(100);
 
 /// Makes one test for each pair out of each function. A pair that does not work here says so and passes.
+#[allow(unused_macros)]
 macro_rules! each_pair {
     ($($(#[$meta:meta])* fn $name:ident($pair:ident) $body:block)+) => {$(
         $(#[$meta])*
@@ -41,6 +42,7 @@ macro_rules! each_pair {
 }
 
 /// The same for tests that need pointers.
+#[allow(unused_macros)]
 macro_rules! each_pointer_pair {
     ($($(#[$meta:meta])* fn $name:ident($pair:ident) $body:block)+) => {$(
         $(#[$meta])*

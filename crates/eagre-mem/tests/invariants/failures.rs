@@ -146,8 +146,8 @@ each_pair! {
                 let reading = scope.spawn(move || read_all(&mut reader, reads));
                 match writes {
                     Use::Calls => writer.copy_in(&vec![1; 2 * SMALL]).unwrap(),
-                    // SAFETY: ascending stores.
                     Use::Pointer => {
+                        // SAFETY: ascending stores.
                         let wrote = writer.scope(|to| unsafe { (0..2 * SMALL).for_each(|at| to.add(at).write(1)) });
                         if let Err(error) = wrote {
                             assert_eq!((error.kind(), cause), (ErrorKind::TimedOut, Cause::Timeout));

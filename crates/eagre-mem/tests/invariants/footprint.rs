@@ -11,7 +11,7 @@ use eagre_mem::probe::Pair;
 use eagre_mem::stream::{Control, Reader, Writer};
 use eagre_mem::{BlockSize, Trap};
 
-pub(crate) const CASES: &[(&str, fn(Pair))] = &[("huge_pages", huge_pages), ("small_pages", small_pages)];
+pub(crate) const CASES: &[child::Case] = &[("huge_pages", huge_pages), ("small_pages", small_pages)];
 
 const PAGE: u64 = 4096;
 const RESERVATION: u64 = 1 << 40;
@@ -65,7 +65,7 @@ fn flow(pair: Pair, block: BlockSize, length: u64) {
         });
         read_words(pair, &mut reader, length, &control)
     });
-    let most = control.stats().most * block.bytes() as u64 >> 10;
+    let most = (control.stats().most * block.bytes() as u64) >> 10;
     report(&format!("{} GiB in blocks of {block}: {before:?}, at most {worst:?}", length >> 30));
     assert!(worst.rss <= before.rss + most + (4 << 10), "memory grows");
     // 1 GiB may lie behind each end before its tables are freed: 2 MiB each.
@@ -95,7 +95,7 @@ fn write_words(pair: Pair, writer: &mut Writer, length: u64) {
 fn read_words(pair: Pair, reader: &mut Reader, length: u64, control: &Control) -> Footprint {
     let mut worst = Footprint::now();
     let mut look = |at: u64| {
-        if at % (64 << 20) == 0 {
+        if at.is_multiple_of(64 << 20) {
             worst = worst.max(Footprint::now());
             let stats = control.stats();
             assert!(stats.held <= stats.most, "{stats:?}");

@@ -7,7 +7,7 @@ use eagre_mem::probe::Pair;
 use eagre_mem::stream::{OnFailure, Reader, Writer};
 use std::ptr;
 
-pub(crate) const CASES: &[(&str, fn(Pair))] = &[
+pub(crate) const CASES: &[child::Case] = &[
     ("write_behind", write_behind),
     ("read_behind", read_behind),
     ("poison_read", poison_read),

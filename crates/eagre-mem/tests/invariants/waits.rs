@@ -108,7 +108,7 @@ each_pair! {
     }
 }
 
-pub(crate) const CASES: &[(&str, fn(Pair))] = &[("long_wait", long_wait)];
+pub(crate) const CASES: &[child::Case] = &[("long_wait", long_wait)];
 
 /// The reader waits until standard error has told of it.
 fn long_wait(pair: Pair) {

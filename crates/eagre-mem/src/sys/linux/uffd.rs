@@ -5,6 +5,7 @@ use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 const API: u64 = 0xAA;
 const FEATURE_SIGBUS: u64 = 1 << 7;
+const FEATURE_EXACT_ADDRESS: u64 = 1 << 11;
 const FEATURE_POISON: u64 = 1 << 14;
 const FEATURE_MOVE: u64 = 1 << 16;
 const USER_MODE_ONLY: i32 = 1;
@@ -133,7 +134,8 @@ impl Uffd {
             Mode::Pager => syscall_open(flags).or_else(|error| device_open(flags).map_err(|_| error))?,
         };
         let fd = super::above_standard(fd)?;
-        let wanted = FEATURE_MOVE | if mode == Mode::Signal { FEATURE_SIGBUS } else { FEATURE_POISON };
+        let wanted =
+            FEATURE_MOVE | if mode == Mode::Signal { FEATURE_SIGBUS } else { FEATURE_POISON | FEATURE_EXACT_ADDRESS };
         let mut arg = ApiArg { api: API, features: wanted, ioctls: 0 };
         // SAFETY: `arg` is what UFFDIO_API takes.
         unsafe { ioctl(rustix::fd::AsFd::as_fd(&fd), UFFDIO_API, &mut arg)? };

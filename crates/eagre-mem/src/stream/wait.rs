@@ -1,0 +1,115 @@
+//! Waiting for the other end: bringing a block in, however long that takes.
+//!
+//! The loop is: try a step; if the other end must move on first, wait at the gate; if I/O has pinned the block, look
+//! again in a moment; if the stream has failed, stop. Code here runs in signal handlers, by the rules at the top of
+//! `crate::trap`; the pager, which must not wait, has its own way (`super::faults`).
+
+use super::core::{Core, Step, Touching};
+use super::error::{ErrorKind, Failure};
+use crate::sys::futex;
+use crate::trap::End;
+use std::sync::atomic::{AtomicU32, Ordering::*};
+use std::time::Duration;
+
+/// How long a reader waits for a pinned block while the writer goes on.
+const PINNED: Duration = Duration::from_secs(10);
+/// How long it waits if the writer waits as well.
+const PINNED_AND_STUCK: Duration = Duration::from_millis(250);
+
+impl Core {
+    /// Whether a touch of this end could go on now. Cheap; called in a spin loop.
+    #[inline]
+    fn could_go_on(&self, end: End) -> bool {
+        let flow = self.flow.load();
+        match end {
+            End::Writer => flow.taken - flow.released.min(flow.taken) < self.flow.windows().blocks(),
+            End::Reader => flow.seen < flow.published || flow.end.is_some(),
+        }
+    }
+
+    /// Brings a block into an end's window, waiting for the other end as long as it takes. Safe in handlers.
+    ///
+    /// # Errors
+    /// The stream's failure.
+    pub(crate) fn bring(&self, touching: Touching) -> Result<(), Failure> {
+        let mut started = 0;
+        self.notice_fork();
+        while self.side(touching.end).stepping.load(SeqCst) {
+            std::hint::spin_loop();
+        }
+        let outcome = loop {
+            if let Some(failure) = self.status.failure() {
+                break Err(failure);
+            }
+            let step = self.step(touching);
+            if step != Step::Ready && started == 0 {
+                started = futex::now();
+            }
+            match step {
+                Step::Ready => break Ok(()),
+                Step::Wait => self.wait(touching, started),
+                Step::Busy => self.nap(touching.end, started),
+                Step::Behind => break Err((ErrorKind::TooLarge, touching.end).into()),
+                // To the explicit interface the end of the stream is no failure.
+                Step::Fail(ErrorKind::PastEnd, _) if !touching.own => {
+                    break Err((ErrorKind::PastEnd, touching.end).into());
+                }
+                Step::Fail(kind, errno) => self.fail(Failure { kind, errno, by: touching.end }),
+            }
+        };
+        self.done_waiting(touching.end, started);
+        outcome
+    }
+
+    fn wait(&self, touching: Touching, started: u64) {
+        let end = touching.end;
+        if self.one_handle.load(Relaxed) {
+            return self.fail((ErrorKind::Deadlock, end).into());
+        }
+        self.announce_wait(touching, started);
+        let limit = match self.config.timeout {
+            Some(timeout) => match timeout.checked_sub(Duration::from_nanos(futex::now() - started)) {
+                None => return self.fail((ErrorKind::TimedOut, end).into()),
+                left => left,
+            },
+            None => None,
+        };
+        self.side(end).gate.wait(limit, || self.could_go_on(end) || self.status.failure().is_some());
+    }
+
+    /// Records that an end waits, for reports and for callbacks that work on demand.
+    pub(crate) fn announce_wait(&self, touching: Touching, started: u64) {
+        let side = self.side(touching.end);
+        side.waits_since.store(started, Relaxed);
+        side.waits_for.store(touching.block + 1, Relaxed);
+        if touching.end == End::Reader && self.demand.fetch_max(touching.block + 1, SeqCst) <= touching.block {
+            self.notify(End::Writer, touching.pager);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn done_waiting(&self, end: End, started: u64) {
+        if started != 0 {
+            let side = self.side(end);
+            side.waits_for.store(0, Relaxed);
+            side.counters.waited(futex::now().saturating_sub(started));
+        }
+    }
+
+    /// Waits for a pinned block to be let go.
+    fn nap(&self, end: End, started: u64) {
+        if self.pinned_for_good(end, started) {
+            return self.fail((ErrorKind::Pinned, end).into());
+        }
+        let nobody = AtomicU32::new(0);
+        futex::wait(&nobody, 0, Some(Duration::from_micros(500)));
+    }
+
+    /// Whether a pinned block is not worth waiting for any longer. If the writer waits too, it may be the one that
+    /// pins it, and nothing would ever change.
+    pub(crate) fn pinned_for_good(&self, end: End, started: u64) -> bool {
+        let waited = Duration::from_nanos(futex::now().saturating_sub(started));
+        let stuck = end == End::Writer || self.side(End::Writer).gate.is_waiting();
+        waited >= if stuck { PINNED_AND_STUCK } else { PINNED }
+    }
+}
