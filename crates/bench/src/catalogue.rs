@@ -127,6 +127,8 @@ pub(crate) enum Way {
     FirstTouch,
     /// `read(2)` into plain memory that is there.
     PlainRead,
+    /// `read(2)` of one block after the other into recycled memory.
+    BlockRead,
     /// `read(2)` into an Eagre stream pointer.
     StreamRead(Setting),
 }
@@ -330,6 +332,7 @@ pub(crate) const ROWS: &[Row] = &[
         cases: &[Case { name: "1 GiB", work: Work::Read, size: GIB, quick: 16 * MIB }],
         contenders: &[
             Entry::new("plain", Way::PlainRead, "into huge pages that are there and stay there"),
+            Entry::new("blocks", Way::BlockRead, "a call for each 2 MiB block of a hand-written queue"),
             Entry::new(
                 "pager+move",
                 Way::StreamRead(Setting::PagerMove),
