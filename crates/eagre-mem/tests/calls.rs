@@ -178,7 +178,7 @@ impl Calls {
         let next = self.written / BLOCK + out;
         let before = self.at;
         let expected = match () {
-            () if self.written % BLOCK != 0 || out > self.rewrite => Some(ErrorKind::Busy),
+            () if !self.written.is_multiple_of(BLOCK) || out > self.rewrite => Some(ErrorKind::Busy),
             () if !self.writer_gets(next) => Some(ErrorKind::Deadlock),
             () => None,
         };
@@ -280,7 +280,7 @@ impl Calls {
         let before = self.at;
         let expected = match () {
             () if out == 0 && self.length == Some(self.read) => Ok(false),
-            () if out > self.lookback || (out == 0 && self.read % BLOCK != 0) => Err(ErrorKind::Busy),
+            () if out > self.lookback || (out == 0 && !self.read.is_multiple_of(BLOCK)) => Err(ErrorKind::Busy),
             () if self.length.is_some_and(|length| next * BLOCK >= length) => Ok(false),
             () => self.reader_gets(next).ok_or(ErrorKind::Deadlock),
         };

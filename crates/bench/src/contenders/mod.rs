@@ -120,6 +120,7 @@ pub(crate) fn build(entry: &Entry, work: Work) -> Result<Box<dyn Contender>, Tro
             }
         }
         Work::Read => match entry.way {
+            Way::BlockRead => Ok(Box::new(read::Blocks::new()?)),
             Way::PlainRead => Ok(Box::new(read::Plain::new())),
             Way::StreamRead(setting) => stream::read(setting),
             _ => Err(mismatch(entry.way)),

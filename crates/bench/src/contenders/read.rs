@@ -1,13 +1,15 @@
-//! One `read(2)` of a file that is in the page cache, into plain memory: the peer of `read-1gib`.
+//! Reading a file that is in the page cache: one `read(2)` into plain memory, the peer of `read-1gib`; and block by
+//! block through the hand-written queue, which has the same work for the caches as a stream has.
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
-use crate::contenders::{Contender, Measured, Trouble};
+use crate::contenders::{Contender, Measured, Trouble, two_threads};
 use crate::kernels::{Tally, fill};
 use crate::memory::{Pages, Region, bytes_of, bytes_of_mut};
+use crate::spsc::{self, SPIN};
 
 /// The file all contenders of a row read: nameless, filled with the known sequence, on the disk as
 /// well as in the cache, so that nobody is measured while it is written back.
@@ -69,5 +71,60 @@ impl Contender for Plain {
         let mut tally = Tally::default();
         target.chunks(1 << 18).for_each(|piece| tally.add(piece));
         Ok(Measured::alone(took, size, tally.answer()?, size / 8))
+    }
+}
+
+/// Into a few recycled blocks, one call each, a second thread adding them up.
+pub(crate) struct Blocks {
+    blocks: Region,
+    file: Option<Arc<File>>,
+}
+
+const BLOCK: usize = 2 << 20;
+const BLOCKS: usize = 3;
+
+impl Blocks {
+    pub(crate) fn new() -> Result<Blocks, Trouble> {
+        let blocks = Region::touched(BLOCK * BLOCKS, Pages::Huge).map_err(|e| Trouble::failed("memory", e))?;
+        Ok(Blocks { blocks, file: None })
+    }
+}
+
+impl Contender for Blocks {
+    /// The time is that until the last call returns, as for the stream.
+    fn run(&mut self, size: u64) -> Result<Measured, Trouble> {
+        let file = match &self.file {
+            Some(file) => file.clone(),
+            None => self.file.insert(file(size)?).clone(),
+        };
+        let (empty_in, empty_out) = spsc::queue(BLOCKS, SPIN);
+        let (full_in, full_out) = spsc::queue::<(&mut [u64], usize)>(BLOCKS, SPIN);
+        for block in self.blocks.words_mut().chunks_exact_mut(BLOCK / 8).take(BLOCKS) {
+            let _ = empty_in.send(block);
+        }
+        let (_, took, answer) = two_threads(
+            move || {
+                let mut from = file.as_ref();
+                from.rewind().map_err(|e| Trouble::failed("seek", e))?;
+                let start = Instant::now();
+                while let Some(block) = empty_out.receive() {
+                    let got = from.read(bytes_of_mut(block)).map_err(|e| Trouble::failed("read", e))?;
+                    if got == 0 {
+                        break;
+                    }
+                    let _ = full_in.send((block, got / 8));
+                }
+                Ok(start.elapsed())
+            },
+            move || {
+                let mut tally = Tally::default();
+                while let Some((block, words)) = full_out.receive() {
+                    tally.add(&block[..words]);
+                    let _ = empty_in.send(block);
+                }
+                tally.answer()
+            },
+        )?;
+        Ok(Measured { threads: 2, ..Measured::alone(took, size, answer, size / 8) })
     }
 }

@@ -4,7 +4,7 @@
 //! the right place, or through explicit calls, which need no faults.
 //!
 //! # Safety
-//! The unsafe code here reads and writes blocks that the [`protocol`] says belong to the end that does it.
+//! The unsafe code here reads and writes blocks that the `protocol` says belong to the end that does it.
 
 mod callback;
 mod control;
