@@ -88,7 +88,7 @@ enum Verdict {
 pub(crate) fn main(themes: &[&[Scenario]]) {
     let scenarios = || themes.iter().copied().flatten();
     if let Some(name) = std::env::var_os("EAGRE_CHILD") {
-        without_core_dumps();
+        as_a_child_should_be();
         let scenario = scenarios().find(|scenario| *name == *scenario.name);
         return match scenario {
             Some(scenario) => (scenario.run)(),
@@ -254,13 +254,17 @@ fn text(pipe: &mut impl Read) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// A child that crashes on purpose leaves nothing on the disk, and none outlives the parent.
-fn without_core_dumps() {
+/// A child that crashes on purpose leaves nothing on the disk, none outlives the parent, and none inherits deaf ears: a
+/// shell starts its background jobs with SIGINT ignored.
+fn as_a_child_should_be() {
     let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: both calls take plain values.
+    // SAFETY: all three calls take plain values.
     unsafe {
         libc::setrlimit(libc::RLIMIT_CORE, &none);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
+            libc::signal(signal, libc::SIG_DFL);
+        }
     }
 }
 

@@ -52,7 +52,7 @@ fn is_one_line_with_a_cure(error: &dyn std::fmt::Display) {
 
 fn addresses_run_out() {
     streams_work();
-    limit(libc::RLIMIT_AS, addresses() + (16 << 20));
+    limit(libc::RLIMIT_AS, addresses() + (64 << 20));
     let error = Pipe::builder().capacity(1 << 40).open().unwrap_err();
     is_one_line_with_a_cure(&error);
     assert!(error.to_string().contains("ulimit -v"), "{error}");
