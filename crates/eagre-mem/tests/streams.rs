@@ -132,6 +132,31 @@ each_pair! {
         }
     }
 
+    /// The reader may be anywhere in its call when it becomes known that the stream ends just here.
+    fn the_end_may_come_at_any_moment(pair) {
+        for round in 0..600u64 {
+            let length = (round % 3 * SMALL as u64).saturating_sub(round % 2);
+            let (mut writer, mut reader) = small(pair).open().unwrap().split();
+            std::thread::scope(move |scope| {
+                scope.spawn(move || {
+                    let mut all = vec![0; length as usize];
+                    put(0, &mut all);
+                    writer.copy_in(&all).unwrap();
+                    writer.finish().unwrap();
+                });
+                loop {
+                    let at = reader.position();
+                    let bytes = reader.fill(0).unwrap();
+                    check(at, bytes);
+                    match bytes.len() {
+                        0 => return assert_eq!(at, length),
+                        len => reader.consume(len),
+                    }
+                }
+            });
+        }
+    }
+
     /// The standard traits, with lengths of their own choosing.
     fn as_read_and_write(pair) {
         let text: &str = & (0..60_000).map(|line| format!("line {line}\n")).collect::<String>();
