@@ -39,12 +39,10 @@ fn file(len: usize) -> File {
 fn pager(body: impl Fn(Pair)) {
     let pair = PAIRS[0];
     assert_eq!(pair.trap, Trap::Pager);
+    let _dog = common::Watchdog::new("a system call under the pager");
     match common::refusal(pair) {
         Some(why) => common::say(&format!("skipped: {pair}: {why}")),
-        None => {
-            let _dog = common::Watchdog::new("a system call under the pager");
-            body(pair);
-        }
+        None => body(pair),
     }
 }
 

@@ -18,7 +18,9 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 /// How long a test may take before it counts as hung. Generous: the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(100);
+fn patience() -> Duration {
+    Duration::from_secs(if std::env::var_os("EAGRE_LONG").is_some() { 3000 } else { 100 })
+}
 
 /// Makes one test for each pair out of each function. A pair that does not work here says so and passes.
 #[allow(unused_macros)]
@@ -63,11 +65,11 @@ macro_rules! each_pointer_pair {
 /// Runs one test on one pair, if it works here.
 pub(crate) fn on(pair: usize, name: &str, body: fn(Pair)) {
     let pair = PAIRS[pair];
-    if let Some(why) = refusal(pair) {
-        return say(&format!("skipped: {pair}: {why}"));
-    }
     let _dog = Watchdog::new(&format!("{name}, {pair}"));
-    body(pair);
+    match refusal(pair) {
+        Some(why) => say(&format!("skipped: {pair}: {why}")),
+        None => body(pair),
+    }
 }
 
 /// Why a pair does not work here.
@@ -105,7 +107,7 @@ impl Watchdog {
         let (done, watched) = mpsc::channel::<()>();
         let name = name.to_owned();
         std::thread::spawn(move || {
-            if watched.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            if watched.recv_timeout(patience()) == Err(RecvTimeoutError::Timeout) {
                 say(&format!("hung: {name}"));
                 for wait in eagre_mem::stream::wait_report() {
                     say(&format!("hung: {wait}"));
