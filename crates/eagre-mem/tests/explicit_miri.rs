@@ -1,5 +1,6 @@
 //! The explicit interface alone, small enough for Miri:
-//! `MIRIFLAGS=-Zmiri-permissive-provenance cargo +nightly miri test -p eagre-mem --test explicit_miri`.
+//! `MIRIFLAGS="-Zmiri-permissive-provenance -Zmiri-ignore-leaks" cargo +nightly miri test -p eagre-mem --test explicit_miri`
+//! (the shared pool lives as long as the process, which Miri counts as a leak).
 
 use eagre_mem::stream::{Builder, ErrorKind, Pipe};
 use eagre_mem::{BlockSize, Mover, Pool, Trap};

@@ -49,7 +49,7 @@ each_pair! {
         let (mut writer, mut reader) = small(pair).capacity((blocks * SMALL) as u64).open().unwrap().split();
         let capacity = writer.control().capacity();
         assert!(capacity >= (blocks * SMALL) as u64);
-        std::thread::scope(|scope| {
+        std::thread::scope(move |scope| {
             scope.spawn(move || {
                 writer.copy_in(&vec![1; capacity as usize]).unwrap();
                 let error = writer.copy_in(&[1; 2]).unwrap_err();
@@ -64,7 +64,7 @@ each_pair! {
     fn the_capacity_can_be_filled(pair) {
         for bytes in [1, SMALL - 1, SMALL, SMALL + 1, 5 * SMALL] {
             let (mut writer, mut reader) = small(pair).capacity(bytes as u64).open().unwrap().split();
-            std::thread::scope(|scope| {
+            std::thread::scope(move |scope| {
                 scope.spawn(move || {
                     let mut all = vec![0; bytes];
                     put(0, &mut all);
@@ -104,7 +104,7 @@ each_pair! {
     fn slices_span_borders(pair) {
         for start in [1, 100, SMALL / 2, SMALL - 1] {
             let (mut writer, mut reader) = small(pair).rewrite(2).lookback(2).open().unwrap().split();
-            std::thread::scope(|scope| {
+            std::thread::scope(move |scope| {
                 scope.spawn(move || {
                     let mut at = 0;
                     for len in std::iter::once(start).chain(std::iter::repeat_n(2 * SMALL, 12)) {
@@ -132,12 +132,37 @@ each_pair! {
         }
     }
 
+    /// The reader may be anywhere in its call when it becomes known that the stream ends just here.
+    fn the_end_may_come_at_any_moment(pair) {
+        for round in 0..600u64 {
+            let length = (round % 3 * SMALL as u64).saturating_sub(round % 2);
+            let (mut writer, mut reader) = small(pair).open().unwrap().split();
+            std::thread::scope(move |scope| {
+                scope.spawn(move || {
+                    let mut all = vec![0; length as usize];
+                    put(0, &mut all);
+                    writer.copy_in(&all).unwrap();
+                    writer.finish().unwrap();
+                });
+                loop {
+                    let at = reader.position();
+                    let bytes = reader.fill(0).unwrap();
+                    check(at, bytes);
+                    match bytes.len() {
+                        0 => return assert_eq!(at, length),
+                        len => reader.consume(len),
+                    }
+                }
+            });
+        }
+    }
+
     /// The standard traits, with lengths of their own choosing.
     fn as_read_and_write(pair) {
-        let text: String = (0..60_000).map(|line| format!("line {line}\n")).collect();
+        let text: &str = & (0..60_000).map(|line| format!("line {line}\n")).collect::<String>();
         let (mut writer, reader) = small(pair).open().unwrap().split();
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
+        std::thread::scope(move |scope| {
+            scope.spawn(move || {
                 writer.write_all(text.as_bytes()).unwrap();
                 writer.flush().unwrap();
                 writer.finish().unwrap();
@@ -146,8 +171,8 @@ each_pair! {
             lines.enumerate().for_each(|(at, line)| assert_eq!(line.unwrap(), format!("line {at}")));
         });
         let (mut writer, mut reader) = small(pair).open().unwrap().split();
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
+        std::thread::scope(move |scope| {
+            scope.spawn(move || {
                 std::io::copy(&mut text.as_bytes(), &mut writer).unwrap();
                 writer.finish().unwrap();
             });

@@ -148,14 +148,13 @@ impl Reader {
         }
         let block = self.user.config.block;
         let position = self.position();
-        if let Some(length) = self.known_length()
-            && position >= length
-        {
-            // All was published before the length was known, so no failure can have lost any of it.
-            self.filled = 0;
-            return Ok(&[]);
-        }
+        // Asked once: the writer may say so at any moment.
         let wanted = match self.known_length() {
+            Some(length) if position >= length => {
+                // All was published before the length was known, so no failure can have lost any of it.
+                self.filled = 0;
+                return Ok(&[]);
+            }
             Some(length) => (bytes.max(1) as u64).min(length - position),
             None => bytes.max(1) as u64,
         };

@@ -428,19 +428,26 @@ pub(crate) fn run(pair: Pair, mut shape: Shape) {
     }
     let pipe = builder.open().unwrap();
     let control = pipe.control();
-    let (mut writer, mut reader) = pipe.split();
+    let (mut writer, reader) = pipe.split();
+    let model = &model;
+    // The ends go with the threads: where one fails, the other learns of it and does not wait for ever.
     std::thread::scope(|scope| {
-        scope.spawn(|| play(&mut writer, &model));
+        scope.spawn(move || play(&mut writer, model));
+        let mut reader = reader;
         if shape.length_known {
             assert_eq!(reader.length(), Some(model.length));
         }
         let rng = Rng(!shape.seed);
-        Reading { shape, model: &model, rng, end: 0, taken: 0, floor: 0 }.all(&mut reader);
+        Reading { shape, model, rng, end: 0, taken: 0, floor: 0 }.all(&mut reader);
         let stats = control.stats();
         assert!(stats.held <= stats.most && stats.most == u64::from(blocks), "{stats:?}");
+        // The writer may not have got as far as saying so.
+        if reader.position() < model.length {
+            reader.advance_to(model.length).unwrap();
+        }
+        assert!(reader.fill(1).unwrap().is_empty());
+        assert_eq!(reader.length(), Some(model.length));
     });
-    assert_eq!(reader.length(), Some(model.length));
-    drop((writer, reader));
     let left = pool.stats();
     assert_eq!((left.taken, left.committed), (0, 0), "blocks are missing");
 }

@@ -35,7 +35,7 @@ each_pair! {
         let pool = Pool::new(BlockSize::MIN, 8, Some(pair.trap), Some(pair.mover)).unwrap();
         for round in 0..3u8 {
             let (mut writer, mut reader) = small(pair).pool(&pool).open().unwrap().split();
-            std::thread::scope(|scope| {
+            std::thread::scope(move |scope| {
                 scope.spawn(move || {
                     writer.copy_in(&vec![7 + round; 6 * SMALL]).unwrap();
                     writer.advance_to(15 * SMALL as u64).unwrap();

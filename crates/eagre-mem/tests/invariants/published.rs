@@ -16,7 +16,7 @@ each_pointer_pair! {
             let windows = |builder: eagre_mem::stream::Builder| builder.rewrite(l).lookback(m).read_ahead(n);
             let (mut writer, mut reader) = windows(small(pair)).open().unwrap().split();
             let block = SMALL as u64;
-            std::thread::scope(|scope| {
+            std::thread::scope(move |scope| {
                 scope.spawn(move || {
                     let write = |to: *mut u8| {
                         for number in 0..BLOCKS {
@@ -46,6 +46,8 @@ each_pointer_pair! {
                     }
                 };
                 reader.scope(read).unwrap();
+                reader.advance_to(BLOCKS * block).unwrap();
+                assert!(reader.fill(1).unwrap().is_empty());
             });
         }
     }
@@ -56,7 +58,7 @@ each_pair! {
     fn invariant_2_by_calls(pair) {
         let (mut writer, mut reader) = small(pair).rewrite(2).lookback(2).open().unwrap().split();
         let length = BLOCKS * SMALL as u64;
-        std::thread::scope(|scope| {
+        std::thread::scope(move |scope| {
             scope.spawn(move || {
                 while writer.position() < length {
                     let at = writer.position();
@@ -79,6 +81,7 @@ each_pair! {
                 let half = bytes.len().div_ceil(2);
                 reader.consume(half);
             }
+            assert!(reader.fill(1).unwrap().is_empty());
         });
     }
 
@@ -87,7 +90,7 @@ each_pair! {
         let block = if pair.trap == Trap::Off { BlockSize::MIN } else { BlockSize::DEFAULT };
         let (mut writer, mut reader) = sized(pair, block).rewrite(2).lookback(2).open().unwrap().split();
         let (count, bytes) = (24u64, block.bytes());
-        std::thread::scope(|scope| {
+        std::thread::scope(move |scope| {
             scope.spawn(move || {
                 for _ in 0..count / 3 {
                     let mut taken: Vec<_> = (0..3).map(|_| writer.take().unwrap()).collect();
