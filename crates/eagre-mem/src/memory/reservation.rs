@@ -4,9 +4,10 @@ use crate::sys::{Errno, map};
 use crate::units::BlockSize;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
 
-/// Behind the window, addresses are closed for good in pieces of this size: one page-directory entry's worth, so that
-/// the tables that mapped them are freed.
-const TRIM: u64 = 1 << 30;
+/// Behind the window, addresses are closed for good in pieces of this size, aligned to it in the address space: exactly
+/// what one table of huge pages maps, so that the kernel can free the table. (It keeps one that reaches into a
+/// neighbour.)
+const TRIM: usize = 1 << 30;
 /// How far ahead a reservation is opened where it cannot be opened all at once.
 const OPEN_STEP: usize = 256 << 20;
 
@@ -91,7 +92,8 @@ impl Reservation {
     #[inline]
     pub(crate) unsafe fn trim(&self, offset: u64) {
         let trimmed = self.trimmed.load(Relaxed);
-        let until = offset.min(self.len as u64) / TRIM * TRIM;
+        let passed = self.start + (offset as usize).min(self.len);
+        let until = (passed / TRIM * TRIM).saturating_sub(self.start) as u64;
         if until > trimmed {
             // SAFETY: inside our range; the caller says nothing there is in use.
             if unsafe { map::close(self.start + trimmed as usize, (until - trimmed) as usize) }.is_ok() {
