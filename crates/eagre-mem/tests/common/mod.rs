@@ -7,6 +7,7 @@
 #![allow(dead_code)]
 
 pub(crate) mod child;
+pub(crate) mod io;
 pub(crate) mod process;
 pub(crate) mod traffic;
 
