@@ -264,9 +264,20 @@ impl Primitive for UffdioMove {
     }
 
     unsafe fn transfer(&mut self, to: *mut u8, from: *mut u8, len: usize) -> io::Result<()> {
-        let mut order = Move { dst: to as u64, src: from as u64, len: len as u64, mode: 0, moved: 0 };
-        // SAFETY: UFFDIO_MOVE takes `struct uffdio_move`; both ranges are the caller's own.
-        unsafe { self.ioctl(0x05, &mut order) }
+        let (mut done, mut refusals) = (0, 0);
+        loop {
+            let (dst, src) = ((to as usize + done) as u64, (from as usize + done) as u64);
+            let mut order = Move { dst, src, len: (len - done) as u64, mode: 0, moved: 0 };
+            // SAFETY: UFFDIO_MOVE takes `struct uffdio_move`; both ranges are the caller's own.
+            match unsafe { self.ioctl(0x05, &mut order) } {
+                Ok(()) => return Ok(()),
+                Err(_) if order.moved > 0 => done += order.moved as usize,
+                // The kernel itself holds a page for a moment, to scan it or to merge it.
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy && refusals < 1000 => refusals += 1,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && refusals < 1000 => refusals += 1,
+                Err(error) => return Err(error),
+            }
+        }
     }
 }
 
