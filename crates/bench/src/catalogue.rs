@@ -216,7 +216,8 @@ const SIGNAL_REMAP: Entry =
     Entry::new("signal+remap", Way::Stream(Setting::SignalRemap), "Eagre: plain pointers, SIGSEGV, mremap");
 const PAGER_MOVE: Entry =
     Entry::new("pager+move", Way::Stream(Setting::PagerMove), "Eagre: plain pointers, userfaultfd, UFFDIO_MOVE");
-const EXPLICIT: Entry = Entry::new("explicit", Way::Stream(Setting::Explicit), "Eagre: explicit calls, no faults");
+const EXPLICIT: Entry =
+    Entry::new("explicit", Way::Stream(Setting::Explicit), "Eagre: explicit calls, no faults, three blocks");
 
 const fn moving(name: &'static str, block: u64, pages: Pages, peer_runs: bool, size: u64) -> Case {
     Case { name, work: Work::Move { block, pages, peer_runs }, size, quick: 1 }

@@ -8,10 +8,10 @@ use common::child::{self, Case};
 use common::process::Footprint;
 use common::{Rng, SMALL, check, check_through, put, put_through, sized, small};
 use eagre_mem::probe::Pair;
-use eagre_mem::stream::{ErrorKind, Reader, Writer};
+use eagre_mem::stream::{ErrorKind, Pipe, Reader, Writer};
 use eagre_mem::{BlockSize, Pool, Trap};
 
-const CASES: &[Case] = &[("open_and_close", open_and_close), ("idle", idle)];
+const CASES: &[Case] = &[("open_and_close", open_and_close), ("idle", idle), ("room", room)];
 
 #[test]
 fn child() {
@@ -141,10 +141,29 @@ each_pair! {
         assert!(outcome.success, "{outcome:?}");
     }
 
+    /// Streams that ask for nothing in particular leave addresses for each other and for the rest of the process.
+    fn defaults_leave_room(pair) {
+        let outcome = child::run("room", pair);
+        assert!(outcome.success, "{outcome:?}");
+    }
+
     fn a_thousand_idle(pair) {
         let outcome = child::run("idle", pair);
         assert!(outcome.success, "{outcome:?}");
     }
+}
+
+fn room(pair: Pair) {
+    let open = || Pipe::builder().trap(pair.trap).mover(pair.mover).open().unwrap();
+    let pipes: Vec<_> = (0..300).map(|_| open()).collect();
+    assert!(pipes[0].capacity() >= 1 << 40);
+    assert!(pipes.iter().all(|pipe| pipe.capacity() >= 64 << 20));
+    // SAFETY: a new mapping without access, given back by the end of the process.
+    let more = unsafe {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        libc::mmap(std::ptr::null_mut(), 8 << 40, libc::PROT_NONE, flags, -1, 0)
+    };
+    assert_ne!(more, libc::MAP_FAILED);
 }
 
 /// In a process of its own: 10,000 streams, one after the other, some used, some failed.

@@ -27,7 +27,8 @@ fn builder(setting: Setting) -> Builder {
         Setting::SignalMove => builder.trap(Trap::Signal).mover(Mover::Move),
         Setting::SignalRemap => builder.trap(Trap::Signal).mover(Mover::Remap),
         Setting::PagerMove => builder.trap(Trap::Pager).mover(Mover::Move),
-        Setting::Explicit => builder.trap(Trap::Off),
+        // Windows behind an end are for pointers: three blocks, as many as the queue has.
+        Setting::Explicit => builder.trap(Trap::Off).rewrite(0).lookback(0).read_ahead(2),
     }
 }
 

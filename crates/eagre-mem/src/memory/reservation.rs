@@ -11,6 +11,18 @@ const TRIM: usize = 1 << 30;
 /// How far ahead a reservation is opened where it cannot be opened all at once.
 const OPEN_STEP: usize = 256 << 20;
 
+/// How many addresses reservations may take together before new ones become modest: three quarters of what a process
+/// has on x86-64 with four levels of tables. The rest is for everybody else.
+const BUDGET: u64 = 96 << 40;
+/// What they take now, in this process and, after a fork, in its parent.
+static TAKEN: AtomicU64 = AtomicU64::new(0);
+
+/// What one more reservation of no particular length should take at most, so that many of them, and the rest of the
+/// process, find room.
+pub(crate) fn fair_share() -> u64 {
+    BUDGET.saturating_sub(TAKEN.load(Relaxed)) / 64
+}
+
 /// A range of addresses that belongs to one end of a stream.
 #[derive(Debug)]
 pub(crate) struct Reservation {
@@ -25,13 +37,9 @@ pub(crate) struct Reservation {
 impl Reservation {
     /// Reserves `len` bytes. `len` is a multiple of the block size.
     pub(crate) fn new(len: usize, block: BlockSize) -> Result<Reservation, Errno> {
-        let align = block.bytes();
-        Ok(Reservation {
-            start: map::reserve(len, align)?,
-            len,
-            opened: AtomicUsize::new(0),
-            trimmed: AtomicU64::new(0),
-        })
+        let start = map::reserve(len, block.bytes())?;
+        TAKEN.fetch_add(len as u64, Relaxed);
+        Ok(Reservation { start, len, opened: AtomicUsize::new(0), trimmed: AtomicU64::new(0) })
     }
 
     #[inline]
@@ -109,5 +117,6 @@ impl Reservation {
     pub(crate) unsafe fn unmap(&self, block: BlockSize) {
         // SAFETY: the caller's contract. An error would mean a wrong range, which `new` excludes.
         let _ = unsafe { map::unmap(self.start, self.len, block.bytes()) };
+        TAKEN.fetch_sub(self.len as u64, Relaxed);
     }
 }

@@ -8,7 +8,7 @@ use super::protocol::Windows;
 use super::reader::Reader;
 use super::writer::Writer;
 use crate::memory::pool::{self, Blocks, Pool};
-use crate::memory::reservation::Reservation;
+use crate::memory::reservation::{self, Reservation};
 use crate::mover::{Engine, Mover, Prepare};
 use crate::options;
 use crate::probe;
@@ -103,8 +103,8 @@ impl Builder {
         self
     }
 
-    /// The most bytes the stream can carry: its address space. Default 1 TiB, or what the system gives of it;
-    /// [`Pipe::capacity`] tells.
+    /// The most bytes the stream can carry: its address space. Default 1 TiB; less, down to 64 MiB, where addresses are
+    /// short or sixteen such streams are open already. [`Pipe::capacity`] tells.
     pub fn capacity(mut self, bytes: u64) -> Builder {
         self.capacity = Some(bytes);
         self
@@ -201,22 +201,20 @@ impl Builder {
     }
 
     /// The blocks of address space wanted, and the least that will do.
-    fn blocks(&self) -> (u64, u64) {
+    fn blocks(&self, share: u64) -> (u64, u64) {
         // One more block than bytes: a zero byte follows the last one.
         let blocks = |bytes: u64| self.block.block_of(bytes) + 1;
         match (self.capacity, self.length) {
             (Some(exactly), _) | (None, Some(exactly)) => (blocks(exactly), blocks(exactly)),
-            (None, None) => {
-                // Where addresses are short, one stream takes an eighth of them.
-                let share = facts::address_space().map_or(u64::MAX, |limit| limit / 16);
-                (blocks(CAPACITY.min(share)), blocks(LEAST_CAPACITY.min(share)))
-            }
+            (None, None) => (blocks(CAPACITY.min(share)), blocks(LEAST_CAPACITY.min(share))),
         }
     }
 
     /// Two ranges, halving what was asked for until the system gives it.
     fn reserve(&self, context: Context) -> Result<(Ranges, u64), OpenError> {
-        let (mut blocks, least) = self.blocks();
+        // Where a limit makes addresses short, one stream takes an eighth of them.
+        let limited = facts::address_space().map_or(u64::MAX, |limit| limit / 16);
+        let (mut blocks, least) = self.blocks(reservation::fair_share().max(LEAST_CAPACITY).min(limited));
         loop {
             let reserved = self.reserve_exactly(context, blocks).or_else(|_| {
                 life::sweep(Duration::ZERO);
@@ -307,7 +305,7 @@ impl Builder {
             None => pool::shared(self.block, uffd).map_err(no_memory)?,
         };
         let (ranges, capacity) = match engine {
-            Engine::Copy => (None, self.blocks().0),
+            Engine::Copy => (None, self.blocks(CAPACITY).0),
             _ => self.reserve(context).map(|(ranges, blocks)| (Some(ranges), blocks))?,
         };
         let number = NUMBER.fetch_add(1, Relaxed);
