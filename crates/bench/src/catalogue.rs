@@ -142,8 +142,12 @@ pub(crate) enum Setting {
     SignalRemap,
     /// userfaultfd and `UFFDIO_MOVE`; plain pointers.
     PagerMove,
+    /// As the first, with every block zeroed before the writer gets it.
+    SignalMoveSparse,
     /// No faults: `reserve`, `commit`, `fill`, `consume`.
     Explicit,
+    /// The same with as many blocks as the queue has: no windows behind the ends.
+    ExplicitNarrow,
 }
 
 /// What is asked of a contender.
@@ -216,8 +220,18 @@ const SIGNAL_REMAP: Entry =
     Entry::new("signal+remap", Way::Stream(Setting::SignalRemap), "Eagre: plain pointers, SIGSEGV, mremap");
 const PAGER_MOVE: Entry =
     Entry::new("pager+move", Way::Stream(Setting::PagerMove), "Eagre: plain pointers, userfaultfd, UFFDIO_MOVE");
+const SPARSE: Entry = Entry::new(
+    "sparse",
+    Way::Stream(Setting::SignalMoveSparse),
+    "as signal+move, every block zeroed before it is written",
+);
 const EXPLICIT: Entry =
-    Entry::new("explicit", Way::Stream(Setting::Explicit), "Eagre: explicit calls, no faults, three blocks");
+    Entry::new("explicit", Way::Stream(Setting::Explicit), "Eagre: explicit calls, no faults, default windows");
+const EXPLICIT_NARROW: Entry = Entry::new(
+    "explicit-narrow",
+    Way::Stream(Setting::ExplicitNarrow),
+    "the same with L = M = 0: three blocks, as many as the queue",
+);
 
 const fn moving(name: &'static str, block: u64, pages: Pages, peer_runs: bool, size: u64) -> Case {
     Case { name, work: Work::Move { block, pages, peer_runs }, size, quick: 1 }
@@ -290,7 +304,9 @@ pub(crate) const ROWS: &[Row] = &[
             SIGNAL_MOVE,
             SIGNAL_REMAP,
             PAGER_MOVE,
+            SPARSE,
             EXPLICIT,
+            EXPLICIT_NARROW,
         ],
         targets: &[
             Target::must("signal+move", 2.5, "iterator"),
@@ -298,6 +314,8 @@ pub(crate) const ROWS: &[Row] = &[
             Target::must("signal+move", 0.72, "queue").aiming(0.85),
             Target::must("pager+move", 0.6, "queue").aiming(0.85),
             Target::must("explicit", 0.97, "queue"),
+            Target::must("explicit-narrow", 0.97, "queue"),
+            Target::aim("sparse", 1.0, "signal+move"),
         ],
     },
     Row {

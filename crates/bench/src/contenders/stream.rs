@@ -27,8 +27,9 @@ fn builder(setting: Setting) -> Builder {
         Setting::SignalMove => builder.trap(Trap::Signal).mover(Mover::Move),
         Setting::SignalRemap => builder.trap(Trap::Signal).mover(Mover::Remap),
         Setting::PagerMove => builder.trap(Trap::Pager).mover(Mover::Move),
-        // Windows behind an end are for pointers: three blocks, as many as the queue has.
-        Setting::Explicit => builder.trap(Trap::Off).rewrite(0).lookback(0).read_ahead(2),
+        Setting::SignalMoveSparse => builder.trap(Trap::Signal).mover(Mover::Move).sparse(true),
+        Setting::Explicit => builder.trap(Trap::Off),
+        Setting::ExplicitNarrow => builder.trap(Trap::Off).rewrite(0).lookback(0).read_ahead(2),
     }
 }
 
@@ -60,7 +61,7 @@ fn counters(stats: &Stats) -> Vec<(&'static str, f64)> {
 pub(crate) fn pipe(setting: Setting) -> Result<Box<dyn Contender>, Trouble> {
     let builder = checked(builder(setting))?;
     Ok(match setting {
-        Setting::Explicit => Box::new(Calls(builder)),
+        Setting::Explicit | Setting::ExplicitNarrow => Box::new(Calls(builder)),
         _ => Box::new(Pointers(builder)),
     })
 }

@@ -99,8 +99,6 @@ pub(crate) struct Side {
     /// Where the explicit interface stands, in bytes.
     pub(crate) position: AtomicU64,
     pub(crate) counters: Counters,
-    /// Handles to this end are gone.
-    pub(crate) gone: AtomicBool,
 }
 
 /// The shared half of a stream.

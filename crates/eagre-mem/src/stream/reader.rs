@@ -301,7 +301,6 @@ impl Drop for Reader {
         if self.known_length().is_none() {
             self.user.fail((ErrorKind::ReaderGone, End::Reader).into());
         }
-        self.user.side(End::Reader).gone.store(true, SeqCst);
     }
 }
 

@@ -311,7 +311,6 @@ impl Drop for Writer {
         if !self.finished {
             self.user.fail((ErrorKind::WriterGone, End::Writer).into());
         }
-        self.user.side(End::Writer).gone.store(true, SeqCst);
     }
 }
 
