@@ -5,10 +5,15 @@
 //!
 //! On top of streams stand the things people do with them: [`count`], and later more. [`doctor`] tells what this
 //! machine can do, and the cure for what it cannot.
-#![forbid(unsafe_code)]
+//!
+//! # Unsafe code
+//! Only two places may hold any, each allowed by name below: the SIMD kernels, and calls of foreign libraries on
+//! stream pointers.
+#![deny(unsafe_code)]
 
 pub mod count;
 pub mod doctor;
+pub mod scan;
 
 pub use eagre_mem::stream::{
     Builder, Control, EndStats, ErrorKind, OnFailure, OpenError, Pipe, ReadBlock, Reader, Sink, SinkWriter, Source,
