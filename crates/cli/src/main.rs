@@ -10,6 +10,7 @@
 //! | [`usage`] | wrong arguments, help and version |
 //! | [`console`] | everything that is printed; quiet when nobody listens |
 //! | [`message`] | one-line messages: what, where, why, cure |
+//! | [`explain`] | what `--explain` says |
 //! | [`inputs`] | FILE arguments and standard input |
 //! | [`name`], [`units`], [`progress`] | names, sizes and long waits as people want to see them |
 //!
@@ -21,6 +22,7 @@ mod completions;
 mod console;
 mod count;
 mod doctor;
+mod explain;
 mod inputs;
 mod man;
 mod message;
