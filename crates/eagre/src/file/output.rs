@@ -24,15 +24,8 @@ use rustix::io::Errno;
 #[derive(Debug)]
 pub struct Output {
     file: File,
-    place: Place,
-}
-
-#[derive(Debug)]
-enum Place {
-    /// `file` is the target itself.
-    Direct,
-    /// `file` will get this name.
-    Named(Target),
+    /// The name that `file` will get. None: `file` is the target itself.
+    target: Option<Target>,
 }
 
 #[derive(Debug)]
@@ -83,13 +76,13 @@ impl Output {
         let directory = open_directory(parent)?;
         let mut target = Target { directory, name, previous, temporary: None };
         let file = target.open(without_name)?;
-        Ok(Output { file, place: Place::Named(target) })
+        Ok(Output { file, target: Some(target) })
     }
 
     /// An output that is written as it is: standard output, say.
     #[must_use]
     pub fn direct(file: File) -> Output {
-        Output { file, place: Place::Direct }
+        Output { file, target: None }
     }
 
     /// The file to write, open for reading and writing, or for writing only if it is [direct](Output::is_direct).
@@ -99,7 +92,7 @@ impl Output {
 
     /// Whether what is written arrives at once, at something that cannot be replaced.
     pub fn is_direct(&self) -> bool {
-        matches!(self.place, Place::Direct)
+        self.target.is_none()
     }
 
     /// Sets `bytes` bytes of the disk aside and makes the file that long. No error where the file system cannot.
@@ -121,12 +114,12 @@ impl Output {
     /// # Errors
     /// The system's. The target is as it was before, unless the last step alone failed (the directory's own write).
     pub fn commit(mut self) -> io::Result<()> {
-        match &mut self.place {
-            Place::Direct => match self.file.metadata()?.file_type() {
-                kind if kind.is_file() || kind.is_block_device() => self.file.sync_all(),
-                _ => Ok(()),
-            },
-            Place::Named(target) => target.appear(&self.file),
+        if let Some(target) = &mut self.target {
+            return target.appear(&self.file);
+        }
+        match self.file.metadata()?.file_type() {
+            kind if kind.is_file() || kind.is_block_device() => self.file.sync_all(),
+            _ => Ok(()),
         }
     }
 }
