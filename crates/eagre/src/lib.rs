@@ -13,6 +13,7 @@
 
 pub mod count;
 pub mod doctor;
+pub mod file;
 pub mod scan;
 
 pub use eagre_mem::stream::{
