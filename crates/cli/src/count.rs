@@ -9,7 +9,6 @@
 //!                                              at least 7 if something is no regular file
 //! ```
 
-use std::ffi::OsString;
 use std::fs::Metadata;
 use std::io;
 
@@ -19,7 +18,7 @@ use serde::Serialize;
 
 use crate::cli::{Exit, Run};
 use crate::console::Console;
-use crate::inputs::Input;
+use crate::inputs::{Input, Sources};
 use crate::message::{self, Message};
 use crate::name;
 use crate::progress::Progress;
@@ -66,9 +65,8 @@ pub(crate) struct Args {
     #[arg(long)]
     no_progress: bool,
 
-    /// What to count; - is standard input
-    #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    files: Vec<OsString>,
+    #[command(flatten)]
+    sources: Sources,
 }
 
 /// When to print a total.
@@ -86,7 +84,7 @@ enum Total {
 
 impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
-        let inputs = Input::all(&self.files);
+        let inputs = self.sources.list("count")?;
         let metadata: Vec<_> = inputs.iter().map(Input::metadata).collect();
         if !self.no_progress && !inputs.iter().any(Input::is_typed) {
             console.watch(Progress::new("count", total_size(&metadata)));
