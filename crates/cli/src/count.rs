@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use crate::cli::{Exit, Run};
 use crate::console::Console;
-use crate::inputs::{Input, Sources};
+use crate::inputs::{self, Input, Sources};
 use crate::message::{self, Message};
 use crate::name;
 use crate::progress::Progress;
@@ -109,7 +109,7 @@ impl Args {
         let inputs = self.sources.list("count")?;
         let metadata: Vec<_> = inputs.iter().map(Input::metadata).collect();
         if !self.no_progress && !inputs.iter().any(Input::is_typed) {
-            console.watch(Progress::new("count", total_size(&metadata)));
+            console.watch(Progress::new("count", inputs::total_size(&metadata)));
         }
         let columns = self.columns(&inputs, &metadata);
         let mut report = Report::default();
@@ -216,15 +216,6 @@ fn explanation(input: &Input, counted: &Counted, time: Duration) -> String {
     let rate = counted.counts.bytes as f64 / time.as_secs_f64();
     let of_threads = if threads.get() == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
     format!("eagre: count: {place}: plan {plan}, {of_threads}, {}/s; {why}", units::bytes(rate as u64))
-}
-
-/// How many bytes there are to read, if only regular files are counted.
-fn total_size(metadata: &[io::Result<Metadata>]) -> Option<u64> {
-    metadata
-        .iter()
-        .flatten()
-        .map(|metadata| metadata.is_file().then_some(metadata.len()))
-        .try_fold(0, |sum: u64, size| sum.checked_add(size?))
 }
 
 /// The width of a column, as `wc` chooses it.
