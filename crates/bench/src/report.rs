@@ -10,7 +10,7 @@ use crate::catalogue::{Unit, row};
 use crate::load::QUIET;
 use crate::outcome::{CaseResult, Run};
 use crate::stats::Verdict;
-use crate::text::{goals, interval, number};
+use crate::text::{interval, number};
 
 /// Widths and heights of a chart, in pixels.
 const LABELS: f64 = 150.0;
@@ -208,13 +208,12 @@ fn targets(out: &mut String, result: &CaseResult) -> fmt::Result {
     }
     out.push_str("<table><tr><th>target</th><th>ratio</th><th>verdict</th><th>aim</th></tr>\n");
     for outcome in &result.outcomes {
-        let ratio = outcome.ratio.as_ref().map_or("not measured".into(), interval);
+        let ratio = outcome.value.as_ref().map_or("not measured".into(), interval);
         writeln!(
             out,
-            "<tr><td>{} / {} {}</td><td>{ratio}</td><td>{}</td><td>{}</td></tr>",
-            escape(outcome.contender),
-            escape(outcome.peer),
-            escape(&goals(outcome.must, outcome.aim)),
+            "<tr><td>{} {}</td><td>{ratio}</td><td>{}</td><td>{}</td></tr>",
+            escape(&outcome.subject),
+            escape(&outcome.goals),
             mark(outcome.must_verdict),
             mark(outcome.aim_verdict),
         )?;

@@ -7,7 +7,7 @@
 use std::io::{self, Write};
 
 /// How many stations there are.
-pub const STATIONS: usize = 413;
+pub(crate) const STATIONS: usize = 413;
 
 /// A generator of numbers (splitmix64).
 struct Random(u64);
@@ -27,12 +27,14 @@ impl Random {
 }
 
 /// The stations' names, each once.
-pub fn names() -> Vec<String> {
+pub(crate) fn names() -> Vec<String> {
     const FIRST: [&str; 24] = [
-        "A", "Ba", "Be", "Bo", "Ca", "Da", "El", "Fa", "Ga", "Ha", "I", "Ja", "Ka", "La", "Ma", "Ni", "O", "Po", "Ra", "Sa", "Ta", "U", "Va", "Zü",
+        "A", "Ba", "Be", "Bo", "Ca", "Da", "El", "Fa", "Ga", "Ha", "I", "Ja", "Ka", "La", "Ma", "Ni", "O", "Po", "Ra",
+        "Sa", "Ta", "U", "Va", "Zü",
     ];
     const MIDDLE: [&str; 20] = [
-        "ba", "cri", "da", "go", "hi", "je", "ka", "lo", "ma", "no", "ra", "sé", "ti", "vo", "wa", "la", "ne", "ro", "su", "ña",
+        "ba", "cri", "da", "go", "hi", "je", "ka", "lo", "ma", "no", "ra", "sé", "ti", "vo", "wa", "la", "ne", "ro",
+        "su", "ña",
     ];
     const LAST: [&str; 16] =
         ["", "n", "ria", "k", "ng", "burg", "ville", "s", "ton", "r", "pur", "l", "stadt", "m", " City", " Falls"];
@@ -56,7 +58,7 @@ pub fn names() -> Vec<String> {
 }
 
 /// Writes so many rows.
-pub fn write(rows: u64, to: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write(rows: u64, to: &mut impl Write) -> io::Result<()> {
     let mut random = Random(1_000_000_000);
     let stations: Vec<(Vec<u8>, i64)> =
         names().into_iter().map(|name| (name.into_bytes(), random.below(500) as i64 - 120)).collect();
