@@ -252,6 +252,19 @@ pub(crate) enum Program {
     Duckdb,
 }
 
+impl Way {
+    /// Whether it is Eagre's.
+    pub(crate) const fn is_ours(self) -> bool {
+        matches!(
+            self,
+            Way::Stream(_)
+                | Way::StreamRead(_)
+                | Way::Own(Method::Eagre | Method::EagrePointer)
+                | Way::Program(Program::Eagre)
+        )
+    }
+}
+
 /// Which trap and mover an Eagre stream is opened with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Setting {
