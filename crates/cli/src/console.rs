@@ -81,6 +81,11 @@ impl Console {
         self.complained
     }
 
+    /// What was wrong makes no difference to the answer: the command does not end in trouble for it.
+    pub(crate) fn pardon(&mut self) {
+        self.complained = false;
+    }
+
     /// Shows how far long work has come, from now on, if a person is there to see it.
     pub(crate) fn watch(&mut self, progress: Progress) {
         if io::stderr().is_terminal() {

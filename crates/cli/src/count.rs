@@ -9,7 +9,6 @@
 //!                                              at least 7 if something is no regular file
 //! ```
 
-use std::ffi::OsString;
 use std::fs::Metadata;
 use std::io;
 use std::num::NonZeroUsize;
@@ -17,13 +16,12 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 use eagre::count::{CountError, Counted, Counter, Counts};
-
 use serde::Serialize;
 
 use crate::cli::{Exit, Run};
 use crate::console::Console;
 use crate::explain::Explanation;
-use crate::inputs::Input;
+use crate::inputs::{self, Input, Sources};
 use crate::message::{self, Message};
 use crate::name;
 use crate::progress::Progress;
@@ -88,9 +86,8 @@ pub(crate) struct Args {
     #[arg(long)]
     no_progress: bool,
 
-    /// What to count; - is standard input
-    #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    files: Vec<OsString>,
+    #[command(flatten)]
+    sources: Sources,
 }
 
 /// When to print a total.
@@ -108,10 +105,10 @@ enum Total {
 
 impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
-        let inputs = Input::all(&self.files);
+        let inputs = self.sources.list("count")?;
         let metadata: Vec<_> = inputs.iter().map(Input::metadata).collect();
         if !self.no_progress && !inputs.iter().any(Input::is_typed) {
-            console.watch(Progress::new("count", total_size(&metadata)));
+            console.watch(Progress::new("count", inputs::total_size(&metadata)));
         }
         let columns = self.columns(&inputs, &metadata);
         let mut report = Report::default();
@@ -126,7 +123,7 @@ impl Args {
         for input in &inputs {
             let started = Instant::now();
             let (counted, error) = count(input, &mut counter, total.bytes, console);
-            if let Some(counted) = counted.filter(|_| self.explain) {
+            if let (true, Some(counted), None) = (self.explain, counted, &error) {
                 console.remark(&explanation.of(input, &counted, started.elapsed()));
             }
             let counts = counted.map(|counted| counted.counts);
@@ -208,15 +205,6 @@ fn count(
         Ok(counted) => (Some(counted), None),
         Err(CountError { counts, source, .. }) => (Some(Counted { counts, choice: None }), Some(source)),
     }
-}
-
-/// How many bytes there are to read, if only regular files are counted.
-fn total_size(metadata: &[io::Result<Metadata>]) -> Option<u64> {
-    metadata
-        .iter()
-        .flatten()
-        .map(|metadata| metadata.is_file().then_some(metadata.len()))
-        .try_fold(0, |sum: u64, size| sum.checked_add(size?))
 }
 
 /// The width of a column, as `wc` chooses it.

@@ -166,6 +166,35 @@ fn random_arguments() {
 }
 
 #[test]
+fn names_from_a_file() {
+    if !wc_is_gnu() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = Random(7);
+    let names = awkward(folder.path(), &mut random);
+    for round in 0..40 {
+        // Empty names, `-` and missing files among them; the last name with and without its NUL.
+        let count = *random.pick(&[0, 1, 1, 2, 5]);
+        let mut list: Vec<u8> = Vec::new();
+        for _ in 0..count {
+            list.extend(random.pick(&names).as_bytes());
+            list.push(0);
+        }
+        if round % 3 == 0 {
+            list.pop();
+        }
+        fs::write(folder.path().join("list"), &list).unwrap();
+        let flags = *random.pick(&[&["-l", "-c"][..], &["-l"], &["-c"]]);
+        let (named, piped) = ([flags, &["--files0-from=list"]].concat(), [flags, &["--files0-from=-"]].concat());
+        compare(folder.path(), &named, &[], (Stdin::Null, &[]), None);
+        // From a regular file: out of a pipe, wc does not know the width of its columns.
+        compare(folder.path(), &piped, &[], (Stdin::File { position: 0 }, &list), None);
+    }
+    compare(folder.path(), &["--files0-from=missing"], &[], (Stdin::Null, &[]), None);
+}
+
+#[test]
 fn words_and_widths() {
     if !wc_is_gnu() {
         return;
