@@ -1,73 +1,178 @@
-//! FILE arguments: files by name, `-` for standard input, standard input where none is named.
+//! What a command is to read: FILE arguments, `-` for standard input, standard input where none is named, or the names
+//! in a file of names (`--files0-from`, as `find -print0` writes them).
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Read};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use eagre::scan;
+
+use crate::cli::Failure;
+use crate::message::Message;
 use crate::name;
+
+/// The arguments of every command that reads files.
+#[derive(clap::Args)]
+pub(crate) struct Sources {
+    /// Read the names of the files from F, each ended by a NUL; if F is -, from standard input
+    #[arg(long, value_name = "F", value_hint = clap::ValueHint::FilePath, conflicts_with = "files")]
+    files0_from: Option<OsString>,
+
+    /// What to read; - is standard input
+    #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    files: Vec<OsString>,
+}
+
+impl Sources {
+    /// Puts one more file in front: an argument that could have meant something else and does not.
+    ///
+    /// # Errors
+    /// The names come from a file of names.
+    pub(crate) fn put_first(&mut self, what: &str, file: OsString) -> Result<(), Failure> {
+        if self.files0_from.is_some() {
+            let message = Message::new(what, name::in_messages(file.as_bytes()), "a FILE beside --files0-from")
+                .cure(Some("put it into the file of names"));
+            return Err(Failure::Trouble(message.to_string()));
+        }
+        self.files.insert(0, file);
+        Ok(())
+    }
+
+    /// What is to be read, for the command `what`. A name in a file of names that cannot be meant is an input that
+    /// cannot be opened, like that of a missing file.
+    ///
+    /// # Errors
+    /// The file of names cannot be read.
+    pub(crate) fn list(&self, what: &str) -> Result<Vec<Input>, Failure> {
+        let Some(from) = &self.files0_from else { return Ok(Input::all(&self.files)) };
+        let list = Input::of(from);
+        let mut names = Vec::new();
+        list.open()
+            .and_then(|mut file| file.read_to_end(&mut names))
+            .map_err(|error| Failure::Trouble(Message::from_io(what, list.place(), &error).to_string()))?;
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        // The last name may do without its NUL.
+        let names = names.strip_suffix(b"\0").unwrap_or(&names);
+        let inputs = names.split(|&byte| byte == 0).enumerate().map(|(index, name)| {
+            let mistake =
+                |why| Input { origin: Origin::Mistake { place: format!("{}: name {}", list.place(), index + 1), why } };
+            match name {
+                b"" => mistake("a file has no empty name"),
+                b"-" if list.is_stdin() => mistake("standard input cannot be in a list that comes from it"),
+                _ => Input::of(OsStr::from_bytes(name)),
+            }
+        });
+        Ok(inputs.collect())
+    }
+}
 
 /// Something to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Input {
+pub(crate) struct Input {
+    origin: Origin,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Origin {
     /// Standard input. It has a name in results only if it was named, as `-`.
-    Stdin { named: bool },
-    /// A file.
+    Stdin {
+        named: bool,
+    },
     File(PathBuf),
+    /// A name in a list that nothing can have.
+    Mistake {
+        place: String,
+        why: &'static str,
+    },
 }
 
 impl Input {
     /// The inputs that FILE arguments stand for.
     pub(crate) fn all(arguments: &[OsString]) -> Vec<Input> {
         if arguments.is_empty() {
-            return vec![Input::Stdin { named: false }];
+            return vec![Input { origin: Origin::Stdin { named: false } }];
         }
-        arguments
-            .iter()
-            .map(|argument| match argument.as_bytes() {
-                b"-" => Input::Stdin { named: true },
-                _ => Input::File(argument.into()),
-            })
-            .collect()
+        arguments.iter().map(|argument| Input::of(argument)).collect()
     }
 
-    /// Opens it. Standard input is not closed when the result is, and keeps its position.
+    /// The input that one argument stands for.
+    pub(crate) fn of(argument: &OsStr) -> Input {
+        let origin = match argument.as_bytes() {
+            b"-" => Origin::Stdin { named: true },
+            _ => Origin::File(argument.into()),
+        };
+        Input { origin }
+    }
+
+    /// Opens it as it is. Standard input is not closed when the result is, and keeps its position.
     pub(crate) fn open(&self) -> io::Result<File> {
-        match self {
+        match &self.origin {
             // Not `io::stdin`: that takes a descriptor which cannot be read for an empty one.
-            Input::Stdin { .. } => Ok(io::stdin().as_fd().try_clone_to_owned()?.into()),
-            Input::File(path) => File::open(path),
+            Origin::Stdin { .. } => Ok(io::stdin().as_fd().try_clone_to_owned()?.into()),
+            Origin::File(path) => File::open(path),
+            Origin::Mistake { why, .. } => Err(io::Error::new(io::ErrorKind::InvalidInput, *why)),
         }
+    }
+
+    /// Opens it to be scanned.
+    pub(crate) fn open_scan(&self) -> io::Result<scan::Input> {
+        self.open().map(scan::Input::File)
     }
 
     /// What the file system says about it, without opening it (a pipe would wait for its writer).
     pub(crate) fn metadata(&self) -> io::Result<Metadata> {
-        match self {
-            Input::Stdin { .. } => self.open()?.metadata(),
-            Input::File(path) => std::fs::metadata(path),
+        match &self.origin {
+            Origin::File(path) => std::fs::metadata(path),
+            _ => self.open()?.metadata(),
         }
     }
 
     /// Its name as it was given, if it was.
     pub(crate) fn name(&self) -> Option<&[u8]> {
-        match self {
-            Input::Stdin { named } => named.then_some(b"-"),
-            Input::File(path) => Some(path.as_os_str().as_bytes()),
+        match &self.origin {
+            Origin::Stdin { named } => named.then_some(b"-"),
+            Origin::File(path) => Some(path.as_os_str().as_bytes()),
+            Origin::Mistake { .. } => None,
+        }
+    }
+
+    /// Its name as it was given, if it is no standard input.
+    pub(crate) fn path(&self) -> Option<&[u8]> {
+        match &self.origin {
+            Origin::File(path) => Some(path.as_os_str().as_bytes()),
+            _ => None,
         }
     }
 
     /// Its name in messages.
     pub(crate) fn place(&self) -> String {
-        match self {
-            Input::Stdin { .. } => "standard input".to_owned(),
-            Input::File(path) => name::in_messages(path.as_os_str().as_bytes()),
+        match &self.origin {
+            Origin::Stdin { .. } => "standard input".to_owned(),
+            Origin::File(path) => name::in_messages(path.as_os_str().as_bytes()),
+            Origin::Mistake { place, .. } => place.clone(),
         }
+    }
+
+    fn is_stdin(&self) -> bool {
+        matches!(self.origin, Origin::Stdin { .. })
     }
 
     /// Whether a person types it in.
     pub(crate) fn is_typed(&self) -> bool {
-        matches!(self, Input::Stdin { .. }) && io::stdin().is_terminal()
+        self.is_stdin() && io::stdin().is_terminal()
     }
+}
+
+/// How many bytes there are to read, if all are regular files.
+pub(crate) fn total_size(metadata: &[io::Result<Metadata>]) -> Option<u64> {
+    metadata
+        .iter()
+        .flatten()
+        .map(|metadata| metadata.is_file().then_some(metadata.len()))
+        .try_fold(0, |sum: u64, size| sum.checked_add(size?))
 }

@@ -103,6 +103,20 @@ fn json_keeps_the_bytes_of_names_that_are_not_text() {
 }
 
 #[test]
+fn names_that_cannot_be_meant_are_said_by_their_position() {
+    let folder = two_files();
+    fs::write(folder.path().join("list"), "a\0\0b").unwrap();
+    let (code, out, err) = run_in(&folder, &["count", "-l", "--files0-from=list"]);
+    assert_eq!((code, out.as_str()), (2, " 2 a\n 1 b\n 3 total\n"));
+    assert_eq!(err, "eagre: count: list: name 2: a file has no empty name\n");
+
+    let (code, out, err) = run_in(&folder, &["count", "--files0-from=list", "a"]);
+    assert_eq!((code, out.as_str(), err.lines().count()), (2, "", 1), "{err}");
+    let (code, _, err) = run_in(&folder, &["count", "--files0-from=nothing"]);
+    assert_eq!((code, err.as_str()), (2, "eagre: count: nothing: No such file or directory; check the name\n"));
+}
+
+#[test]
 fn messages_are_one_line_whatever_a_file_is_called() {
     let (code, out, err) = run(&["count", "no\nsuch\x1b[2Jfile"]);
     assert_eq!((code, out.as_str()), (2, ""));

@@ -17,6 +17,7 @@ mod faulty;
 pub mod output;
 mod plan;
 mod reading;
+pub mod residency;
 mod writing;
 
 use std::io;
