@@ -14,9 +14,13 @@ use super::{Input, Scan};
 use crate::Reader;
 
 /// Scans inputs one after another with the same settings and the same buffer.
-#[derive(Debug)]
+///
+/// By default with as many threads as this process may use processors: what the machine has, the affinity mask and the
+/// control group's quota allow.
+#[derive(Debug, Default)]
 pub struct Scanner {
-    threads: NonZeroUsize,
+    /// `None` until the first input that is large enough for several: asking takes longer than a small file.
+    threads: Option<NonZeroUsize>,
     plan: Option<Plan>,
     buffer: Vec<u8>,
 }
@@ -61,25 +65,17 @@ impl From<ScanError> for io::Error {
     }
 }
 
-impl Default for Scanner {
-    /// A scanner of as many threads as this process may use processors: what the machine has, the affinity mask and the
-    /// control group's quota allow.
-    fn default() -> Scanner {
-        Scanner::new(std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
-    }
-}
-
 impl Scanner {
     /// A scanner of so many threads, the caller's included.
     #[must_use]
     pub fn new(threads: NonZeroUsize) -> Scanner {
-        Scanner { threads, plan: None, buffer: Vec::new() }
+        Scanner { threads: Some(threads), ..Scanner::default() }
     }
 
     /// The same with so many threads.
     #[must_use]
     pub fn threads_at_most(mut self, threads: NonZeroUsize) -> Scanner {
-        self.threads = threads;
+        self.threads = Some(threads);
         self
     }
 
@@ -93,8 +89,8 @@ impl Scanner {
 
     /// How many threads it uses at most.
     #[must_use]
-    pub fn threads(&self) -> NonZeroUsize {
-        self.threads
+    pub fn threads(&mut self) -> NonZeroUsize {
+        *self.threads.get_or_insert_with(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
     }
 
     /// Scans `input` from its present position to its end. `deliver` gets the parts in order, each with the number of
@@ -122,7 +118,7 @@ impl Scanner {
             Input::Stream(reader) => (stream(reader, scan, &mut deliver), alone(Plan::Stream, Why::Stream)),
             Input::File(file) => match plan::extent(&file) {
                 Ok(extent) => {
-                    let choice = plan::choose(&file, &extent, self.threads, forced);
+                    let choice = plan::choose(&file, &extent, self.threads(), forced);
                     self.pieces(&file, extent, choice, scan, &mut deliver)
                 }
                 Err(why @ Why::Small { .. }) => (read(&file, &mut self.buffer, scan, deliver), alone(Plan::Read, why)),

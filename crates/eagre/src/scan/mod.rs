@@ -19,6 +19,7 @@ mod input;
 pub mod kernels;
 mod plan;
 mod queue;
+pub mod roofline;
 mod source;
 
 pub use driver::{ScanError, Scanned, Scanner};
