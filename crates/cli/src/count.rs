@@ -9,11 +9,11 @@
 //!                                              at least 7 if something is no regular file
 //! ```
 
-use std::fs::Metadata;
 use std::io;
 
 use clap::ValueEnum;
 use eagre::count::{CountError, Counter, Counts};
+use eagre::scan;
 use serde::Serialize;
 
 use crate::cli::{Exit, Run};
@@ -29,7 +29,10 @@ Count the lines and bytes of files, or of standard input.
 Prints what 'wc -l -c' prints, column for column: lines, bytes and the name of each file, and a \
 total if there is more than one. A line is a newline, so text behind the last newline is no line \
 of its own. With -l or -c only that is printed; -c alone asks the file system and does not read \
-regular files. With no FILE, or when FILE is -, standard input is read.";
+regular files. With no FILE, or when FILE is -, standard input is read.
+
+Compressed files (.gz, .zst, .lz4) are counted as what is in them, if their first bytes say that they \
+are what their name says; --decompress=never counts them as they are.";
 
 const AFTER: &str = "\
 Examples:
@@ -37,6 +40,7 @@ Examples:
   eagre count -l *.csv                lines of each file, and their total
   eagre count --total=only -c *.iso   one number: the bytes of all files
   zcat big.gz | eagre count           what comes through a pipe
+  eagre count -l log.gz log.zst       lines of what is in compressed files
   eagre count --json a b | jq .total.lines
 
 Exit status: 0, or 2 if a file could not be read; the others are counted all the same.";
@@ -85,11 +89,11 @@ enum Total {
 impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
         let inputs = self.sources.list("count")?;
-        let metadata: Vec<_> = inputs.iter().map(Input::metadata).collect();
+        let sizes: Vec<_> = inputs.iter().map(Input::size).collect();
         if !self.no_progress && !inputs.iter().any(Input::is_typed) {
-            console.watch(Progress::new("count", total_size(&metadata)));
+            console.watch(Progress::new("count", total_size(&sizes)));
         }
-        let columns = self.columns(&inputs, &metadata);
+        let columns = self.columns(&inputs, &sizes);
         let mut report = Report::default();
         let mut counter = Counter::new().lines(columns.lines);
         let mut total = Counts::default();
@@ -137,13 +141,13 @@ impl Args {
         }
     }
 
-    fn columns(&self, inputs: &[Input], metadata: &[io::Result<Metadata>]) -> Columns {
+    fn columns(&self, inputs: &[Input], sizes: &[io::Result<Option<u64>>]) -> Columns {
         let (lines, bytes) = match (self.lines, self.bytes) {
             (false, false) => (true, true),
             chosen => chosen,
         };
         let one_number = inputs.len() == 1 && lines != bytes;
-        let width = if one_number || self.total == Total::Only { 1 } else { width(metadata) };
+        let width = if one_number || self.total == Total::Only { 1 } else { width(sizes) };
         Columns { lines, bytes, width }
     }
 }
@@ -155,38 +159,30 @@ fn count(
     before: u64,
     console: &mut Console,
 ) -> (Option<Counts>, Option<io::Error>) {
-    let file = match input.open() {
-        Ok(file) => file,
+    let progress = |done| console.advance(before.saturating_add(done));
+    let counted = match input.open_scan() {
+        Ok(scan::Input::File(file)) => counter.count_file(&file, progress),
+        Ok(scan::Input::Stream(content)) => counter.count(content, progress),
+        Ok(_) => return (None, Some(io::ErrorKind::Unsupported.into())),
         Err(error) => return (None, Some(error)),
     };
-    match counter.count_file(&file, |done| console.advance(before.saturating_add(done))) {
+    match counted {
         Ok(counts) => (Some(counts), None),
         Err(CountError { counts, source, .. }) => (Some(counts), Some(source)),
     }
 }
 
 /// How many bytes there are to read, if only regular files are counted.
-fn total_size(metadata: &[io::Result<Metadata>]) -> Option<u64> {
-    metadata
-        .iter()
-        .flatten()
-        .map(|metadata| metadata.is_file().then_some(metadata.len()))
-        .try_fold(0, |sum: u64, size| sum.checked_add(size?))
+fn total_size(sizes: &[io::Result<Option<u64>>]) -> Option<u64> {
+    sizes.iter().flatten().try_fold(0, |sum: u64, &size| sum.checked_add(size?))
 }
 
 /// The width of a column, as `wc` chooses it.
-fn width(metadata: &[io::Result<Metadata>]) -> usize {
-    let mut least = 1;
-    let mut size: u64 = 0;
-    for metadata in metadata.iter().flatten() {
-        if metadata.is_file() {
-            size = size.saturating_add(metadata.len());
-        } else {
-            // Nobody knows how much will come out of a pipe.
-            least = 7;
-        }
-    }
-    size.to_string().len().max(least)
+fn width(sizes: &[io::Result<Option<u64>>]) -> usize {
+    let known = sizes.iter().flatten().flatten().fold(0, |sum: u64, size| sum.saturating_add(*size));
+    // Nobody knows how much will come out of a pipe, or of a compressed file.
+    let least = if sizes.iter().flatten().any(Option::is_none) { 7 } else { 1 };
+    known.to_string().len().max(least)
 }
 
 /// Which numbers are shown, and how wide.

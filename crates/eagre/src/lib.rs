@@ -11,6 +11,7 @@
 //! stream pointers.
 #![deny(unsafe_code)]
 
+pub mod compressed;
 pub mod count;
 pub mod doctor;
 pub mod scan;
