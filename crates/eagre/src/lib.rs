@@ -3,7 +3,7 @@
 //! A producer writes to the pointer, a consumer reads it; page faults move a handful of physical blocks along
 //! underneath. No blocks, no iterators, no copies, and unmodified code works on it.
 //!
-//! On top of streams stand the things people do with them: [`count`], and later more. [`doctor`] tells what this
+//! On top of streams stand the things people do with them: [`count`], [`find`], and later more. [`doctor`] tells what this
 //! machine can do, and the cure for what it cannot.
 //!
 //! # Unsafe code
@@ -14,6 +14,8 @@
 pub mod compressed;
 pub mod count;
 pub mod doctor;
+pub mod file;
+pub mod find;
 pub mod scan;
 
 pub use eagre_mem::stream::{

@@ -1,0 +1,3 @@
+//! Files as streams, and files that appear complete or not at all.
+
+pub mod output;
