@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::console::Console;
-use crate::{completions, count, doctor, man, usage};
+use crate::{completions, copy, count, doctor, man, usage};
 
 const ABOUT: &str = "One plain pointer to data larger than memory";
 
@@ -48,6 +48,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Count(count::Args),
+    Copy(copy::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -57,6 +58,7 @@ impl Command {
     fn run(self, console: &mut Console) -> Run {
         match self {
             Command::Count(args) => args.run(console),
+            Command::Copy(args) => args.run(console),
             Command::Doctor(args) => args.run(console),
             Command::Completions(args) => args.run(console),
             Command::Man(args) => args.run(console),

@@ -70,6 +70,12 @@ impl Console {
         let _ = writeln!(io::stderr(), "{line}");
     }
 
+    /// Says something on standard error that is no complaint.
+    pub(crate) fn note(&mut self, line: &str) {
+        self.wipe();
+        let _ = writeln!(io::stderr(), "{line}");
+    }
+
     /// Whether anything was wrong so far.
     pub(crate) fn complained(&self) -> bool {
         self.complained

@@ -124,7 +124,7 @@ impl Input {
     }
 
     /// The input that one argument stands for.
-    fn of(argument: &OsStr) -> Input {
+    pub(crate) fn of(argument: &OsStr) -> Input {
         let origin = match argument.as_bytes() {
             b"-" => Origin::Stdin { named: true },
             _ => Origin::File(argument.into()),

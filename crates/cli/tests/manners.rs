@@ -8,7 +8,7 @@ use std::process::Stdio;
 
 use common::{eagre, parts, run};
 
-const COMMANDS: [&str; 4] = ["count", "doctor", "completions", "man"];
+const COMMANDS: [&str; 5] = ["copy", "count", "doctor", "completions", "man"];
 
 /// Arguments with which each way to print something prints it.
 const SPEAKING: [&[&str]; 9] = [

@@ -12,6 +12,7 @@
 #![deny(unsafe_code)]
 
 pub mod compressed;
+pub mod copy;
 pub mod count;
 pub mod doctor;
 pub mod file;
