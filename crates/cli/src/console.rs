@@ -70,8 +70,8 @@ impl Console {
         let _ = writeln!(io::stderr(), "{line}");
     }
 
-    /// Says something on standard error that is no complaint.
-    pub(crate) fn note(&mut self, line: &str) {
+    /// Says on standard error what was asked for beside the results.
+    pub(crate) fn remark(&mut self, line: &str) {
         self.wipe();
         let _ = writeln!(io::stderr(), "{line}");
     }
@@ -79,6 +79,11 @@ impl Console {
     /// Whether anything was wrong so far.
     pub(crate) fn complained(&self) -> bool {
         self.complained
+    }
+
+    /// What was wrong makes no difference to the answer: the command does not end in trouble for it.
+    pub(crate) fn pardon(&mut self) {
+        self.complained = false;
     }
 
     /// Shows how far long work has come, from now on, if a person is there to see it.

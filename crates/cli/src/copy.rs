@@ -107,7 +107,7 @@ impl Args {
         let started = Instant::now();
         let copied = self.copy(&source, &target, console).map_err(|error| failure(&error, &source, &target))?;
         if self.explain {
-            console.note(&format!("eagre: copy: {}", copied.plan));
+            console.remark(&format!("eagre: copy: {}", copied.plan));
         }
         if self.json {
             console.print_json(&Report {

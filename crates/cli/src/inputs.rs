@@ -49,6 +49,20 @@ pub(crate) enum Decompress {
 }
 
 impl Sources {
+    /// Puts one more file in front: an argument that could have meant something else and does not.
+    ///
+    /// # Errors
+    /// The names come from a file of names.
+    pub(crate) fn put_first(&mut self, what: &str, file: OsString) -> Result<(), Failure> {
+        if self.files0_from.is_some() {
+            let message = Message::new(what, name::in_messages(file.as_bytes()), "a FILE beside --files0-from")
+                .cure(Some("put it into the file of names"));
+            return Err(Failure::Trouble(message.to_string()));
+        }
+        self.files.insert(0, file);
+        Ok(())
+    }
+
     /// What is to be read, for the command `what`. A name in a file of names that cannot be meant is an input that
     /// cannot be opened, like that of a missing file.
     ///
@@ -152,7 +166,7 @@ impl Input {
     }
 
     /// What the file system says about it, without opening it (a pipe would wait for its writer).
-    fn metadata(&self) -> io::Result<Metadata> {
+    pub(crate) fn metadata(&self) -> io::Result<Metadata> {
         match &self.origin {
             Origin::File(path) => std::fs::metadata(path),
             _ => self.open()?.metadata(),
@@ -181,6 +195,14 @@ impl Input {
         }
     }
 
+    /// Its name as it was given, if it is no standard input.
+    pub(crate) fn path(&self) -> Option<&[u8]> {
+        match &self.origin {
+            Origin::File(path) => Some(path.as_os_str().as_bytes()),
+            _ => None,
+        }
+    }
+
     /// Its name in messages.
     pub(crate) fn place(&self) -> String {
         match &self.origin {
@@ -198,4 +220,9 @@ impl Input {
     pub(crate) fn is_typed(&self) -> bool {
         self.is_stdin() && io::stdin().is_terminal()
     }
+}
+
+/// How many bytes there are to read, if that is known of all.
+pub(crate) fn total_size(sizes: &[io::Result<Option<u64>>]) -> Option<u64> {
+    sizes.iter().flatten().try_fold(0, |sum: u64, &size| sum.checked_add(size?))
 }

@@ -5,7 +5,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `copy.rs`, `count.rs`, `doctor.rs`, `completions.rs`, `man.rs` | one subcommand each |
+//! | `copy.rs`, `count.rs`, `doctor.rs`, `find.rs`, `completions.rs`, `man.rs` | one subcommand each |
 //! | [`cli`] | the list of subcommands, and the way from arguments to an exit code |
 //! | [`usage`] | wrong arguments, help and version |
 //! | [`console`] | everything that is printed; quiet when nobody listens |
@@ -22,6 +22,7 @@ mod console;
 mod copy;
 mod count;
 mod doctor;
+mod find;
 mod inputs;
 mod man;
 mod message;

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! stream   the protocol, and the ends that drive it
-//! memory   reservations (addresses) and pools (blocks)
+//! memory   reservations (addresses), pools (blocks) and mapped files
 //! trap     how a touch is noticed          mover   how a block changes its address
 //! sys      every system call, with a portable twin
 //! ```
@@ -13,6 +13,7 @@
 // Outside of these modules there is no unsafe code.
 #![deny(unsafe_code)]
 
+pub mod cache;
 #[allow(unsafe_code)]
 pub(crate) mod memory;
 #[allow(unsafe_code)]
@@ -28,6 +29,7 @@ pub(crate) mod sys;
 pub(crate) mod trap;
 mod units;
 
+pub use memory::mapping::{Mapping, Unseen};
 pub use memory::pool::{Pool, PoolStats};
 pub use mover::Mover;
 pub use trap::{End, Trap};
