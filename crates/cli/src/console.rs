@@ -70,6 +70,12 @@ impl Console {
         let _ = writeln!(io::stderr(), "{line}");
     }
 
+    /// Says on standard error what was asked for beside the results.
+    pub(crate) fn remark(&mut self, line: &str) {
+        self.wipe();
+        let _ = writeln!(io::stderr(), "{line}");
+    }
+
     /// Whether anything was wrong so far.
     pub(crate) fn complained(&self) -> bool {
         self.complained

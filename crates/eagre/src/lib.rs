@@ -13,8 +13,10 @@
 
 pub mod count;
 pub mod doctor;
+pub mod file;
 pub mod find;
 pub mod scan;
+pub mod stats;
 
 pub use eagre_mem::stream::{
     Builder, Control, EndStats, ErrorKind, OnFailure, OpenError, Pipe, ReadBlock, Reader, Sink, SinkWriter, Source,

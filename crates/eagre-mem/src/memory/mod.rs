@@ -1,8 +1,9 @@
-//! Addresses without memory ([`reservation`]) and memory on a budget ([`pool`]).
+//! Addresses without memory ([`reservation`]), memory on a budget ([`pool`]), and files in memory ([`mapping`]).
 //!
 //! # Safety
-//! Both own ranges of addresses and hand out their numbers; what may be read or written in them, and when, is decided
-//! by the streams above.
+//! The first two own ranges of addresses and hand out their numbers; what may be read or written in them, and when, is
+//! decided by the streams above. A mapping lends its bytes itself.
 
+pub(crate) mod mapping;
 pub(crate) mod pool;
 pub(crate) mod reservation;
