@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::console::Console;
-use crate::{completions, count, doctor, find, man, stats, usage};
+use crate::{completions, copy, count, doctor, find, man, stats, usage};
 
 const ABOUT: &str = "One plain pointer to data larger than memory";
 
@@ -50,6 +50,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Count(count::Args),
+    Copy(copy::Args),
     Find(find::Args),
     Stats(stats::Args),
     Doctor(doctor::Args),
@@ -61,6 +62,7 @@ impl Command {
     fn run(self, console: &mut Console) -> Run {
         match self {
             Command::Count(args) => args.run(console),
+            Command::Copy(args) => args.run(console),
             Command::Find(args) => args.run(console),
             Command::Stats(args) => args.run(console),
             Command::Doctor(args) => args.run(console),
