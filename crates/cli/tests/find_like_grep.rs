@@ -102,7 +102,8 @@ fn awkward(folder: &Path, random: &mut Random) -> Vec<OsString> {
 }
 
 fn pattern(random: &mut Random, most: u64) -> Vec<u8> {
-    let alphabet: &[u8] = *random.pick(&[&b"ab"[..], b"abAB ", b"a", b"\xc3\xa9\xe9a", b"\r ab", b"in "]);
+    let alphabets: [&[u8]; 6] = [b"ab", b"abAB ", b"a", b"\xc3\xa9\xe9a", b"\r ab", b"in "];
+    let alphabet = random.pick(&alphabets);
     (0..1 + random.below(most)).map(|_| *random.pick(alphabet)).collect()
 }
 

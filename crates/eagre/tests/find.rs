@@ -217,7 +217,7 @@ fn data_that_is_nothing_but_occurrences() {
 
 #[test]
 fn candidates_that_are_never_matches() {
-    // Both rare bytes everywhere, the pattern nowhere: a kernel gives up, and what goes on finds the one at the end.
+    // Both rare bytes often, the pattern nowhere but at the end.
     let mut pattern = vec![b'a'; 200];
     pattern[100] = b'b';
     let mut text: Vec<u8> = (0..400_000).map(|at| if at % 90 == 0 { b'b' } else { b'a' }).collect();
@@ -228,6 +228,22 @@ fn candidates_that_are_never_matches() {
         let finder = finder(std::slice::from_ref(&pattern), any_case, false);
         assert_eq!(finder.iter(&text).map(hit).collect::<Vec<_>>(), expected);
         assert_eq!(in_pieces(&finder, u64::MAX, &text, &[65_536]), expected);
+    }
+}
+
+#[test]
+fn matches_among_candidates_that_are_none() {
+    // Runs of a letter, a little shorter than the pattern or a little longer: a kernel gives up soon, at one place in
+    // one round and at another in the next, and no match there may be lost or found twice.
+    let mut random = Random(4);
+    for round in 0..80 {
+        let pattern = vec![b'a'; 20];
+        let mut text = Vec::new();
+        while text.len() < 8000 {
+            text.resize(text.len() + 16 + random.below(8), b'a');
+            text.push(b'b');
+        }
+        check(&[pattern], round % 2 == 0, &text, &[&[8000 + round], &[3000, 1, 20]]);
     }
 }
 

@@ -5,9 +5,9 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::FileTypeExt;
 
+use super::residency::residency;
 use eagre_mem::transfer::{Blocking, Device, Engine, Uring, set_direct};
 use eagre_mem::{BlockSize, options};
-use super::residency::residency;
 use rustix::fs::{AtFlags, FsWord, Mode, OFlags, StatxFlags};
 
 /// Whether the page cache is used.
