@@ -34,11 +34,13 @@ fn works((plan, engine): (Plan, Engine)) -> bool {
     std::fs::write(&path, pattern(5 * MIB)).unwrap();
     let opened = ReadOptions::new().plan(plan).engine(engine).open(&path);
     let read = opened.and_then(|mut reader| io::copy(&mut reader, &mut io::sink()));
-    if engine == Engine::Uring && read.is_err() {
-        eprintln!("skipped: {engine:?}: {}", read.unwrap_err());
-        return false;
+    match read {
+        Err(error) if engine == Engine::Uring => {
+            eprintln!("skipped: {engine:?}: {error}");
+            false
+        }
+        _ => true,
     }
-    true
 }
 
 fn all(mut reader: Reader) -> Vec<u8> {

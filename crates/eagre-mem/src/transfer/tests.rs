@@ -92,13 +92,15 @@ fn what_is_written_is_what_was_in_the_blocks() {
     writer.finish().unwrap();
     let (file, device) = memory(Vec::new());
     let mut transfer = Transfer::<ReadBlock>::new(device, 16 << 10);
-    while let Some(block) = reader.take().unwrap() {
+    for _ in 0..2 {
+        let block = reader.take().unwrap().unwrap();
         let (offset, len) = (block.offset(), block.as_slice().len());
         transfer.begin(block, offset, len);
     }
     while let Some(written) = transfer.finish(|| true).unwrap() {
         reader.release_block(written.block);
     }
+    assert!(reader.take().unwrap().is_none());
     assert_eq!(reader.position(), bytes.len() as u64);
     assert!(*file.lock().unwrap() == bytes);
 }
