@@ -9,7 +9,6 @@
 //!                                              at least 7 if something is no regular file
 //! ```
 
-use std::fs::Metadata;
 use std::io;
 use std::num::NonZeroUsize;
 use std::time::Instant;
@@ -33,7 +32,10 @@ Prints what 'wc' prints, column for column, in the order lines, words, bytes, lo
 and a total if there is more than one FILE. Without options, lines and bytes. A line is a newline, \
 so text behind the last newline is no line of its own. Words and widths are those of the C locale: \
 words are parted by white space and hold at least one visible character of ASCII. -c alone asks the \
-file system and does not read regular files. With no FILE, or when FILE is -, standard input is read.";
+file system and does not read regular files. With no FILE, or when FILE is -, standard input is read.
+
+Compressed files (.gz, .zst, .lz4) are counted as what is in them, if their first bytes say that they \
+are what their name says; --decompress=never counts them as they are.";
 
 const AFTER: &str = "\
 Examples:
@@ -42,6 +44,7 @@ Examples:
   eagre count -lwc README.md          what 'LC_ALL=C wc README.md' prints
   eagre count --total=only -c *.iso   one number: the bytes of all files
   zcat big.gz | eagre count           what comes through a pipe
+  eagre count -l log.gz log.zst       lines of what is in compressed files
   eagre count --json a b | jq .total.lines
   eagre count --explain -l huge.log   and how close that came to the speed of memory or of the disk
 
@@ -107,11 +110,11 @@ enum Total {
 impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
         let inputs = self.sources.list("count")?;
-        let metadata: Vec<_> = inputs.iter().map(Input::metadata).collect();
+        let sizes: Vec<_> = inputs.iter().map(Input::size).collect();
         if !self.no_progress && !inputs.iter().any(Input::is_typed) {
-            console.watch(Progress::new("count", inputs::total_size(&metadata)));
+            console.watch(Progress::new("count", inputs::total_size(&sizes)));
         }
-        let columns = self.columns(&inputs, &metadata);
+        let columns = self.columns(&inputs, &sizes);
         let mut report = Report::default();
         let mut explainer = Explainer::default();
         let mut counter = Counter::new().lines(columns.lines).words(columns.words).longest(columns.longest);
@@ -175,7 +178,7 @@ impl Args {
         }
     }
 
-    fn columns(&self, inputs: &[Input], metadata: &[io::Result<Metadata>]) -> Columns {
+    fn columns(&self, inputs: &[Input], sizes: &[io::Result<Option<u64>>]) -> Columns {
         let mut columns = Columns {
             lines: self.lines,
             words: self.words,
@@ -192,7 +195,7 @@ impl Args {
         };
         let one_number = inputs.len() == 1 && numbers == 1;
         if !one_number && self.total != Total::Only {
-            columns.width = width(metadata);
+            columns.width = width(sizes);
         }
         columns
     }
@@ -205,7 +208,7 @@ fn count(
     before: u64,
     console: &mut Console,
 ) -> (Option<Counted>, Option<io::Error>) {
-    let file = match input.open() {
+    let file = match input.open_scan() {
         Ok(file) => file,
         Err(error) => return (None, Some(error)),
     };
@@ -216,18 +219,11 @@ fn count(
 }
 
 /// The width of a column, as `wc` chooses it.
-fn width(metadata: &[io::Result<Metadata>]) -> usize {
-    let mut least = 1;
-    let mut size: u64 = 0;
-    for metadata in metadata.iter().flatten() {
-        if metadata.is_file() {
-            size = size.saturating_add(metadata.len());
-        } else {
-            // Nobody knows how much will come out of a pipe.
-            least = 7;
-        }
-    }
-    size.to_string().len().max(least)
+fn width(sizes: &[io::Result<Option<u64>>]) -> usize {
+    let known = sizes.iter().flatten().flatten().fold(0, |sum: u64, size| sum.saturating_add(*size));
+    // Nobody knows how much will come out of a pipe, or of a compressed file.
+    let least = if sizes.iter().flatten().any(Option::is_none) { 7 } else { 1 };
+    known.to_string().len().max(least)
 }
 
 /// Which numbers are shown, and how wide.

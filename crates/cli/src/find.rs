@@ -123,8 +123,9 @@ impl Args {
         let finder = self.patterns.finder(self.ignore_case)?;
         let inputs = self.sources.list("find")?;
         let metadata: Vec<_> = inputs.iter().map(Input::metadata).collect();
+        let sizes: Vec<_> = inputs.iter().map(Input::size).collect();
         if !self.no_progress && !inputs.iter().any(Input::is_typed) {
-            console.watch(Progress::new("find", inputs::total_size(&metadata)));
+            console.watch(Progress::new("find", inputs::total_size(&sizes)));
         }
         let threads = self.threads.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
         let mut hunt = Hunt {

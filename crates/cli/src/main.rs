@@ -5,7 +5,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `count.rs`, `doctor.rs`, `find.rs`, `completions.rs`, `man.rs` | one subcommand each |
+//! | `copy.rs`, `count.rs`, `doctor.rs`, `find.rs`, `stats.rs`, `completions.rs`, `man.rs` | one subcommand each |
 //! | [`cli`] | the list of subcommands, and the way from arguments to an exit code |
 //! | [`usage`] | wrong arguments, help and version |
 //! | [`console`] | everything that is printed; quiet when nobody listens |
@@ -20,6 +20,7 @@
 mod cli;
 mod completions;
 mod console;
+mod copy;
 mod count;
 mod doctor;
 mod explain;
@@ -29,6 +30,7 @@ mod man;
 mod message;
 mod name;
 mod progress;
+mod stats;
 mod units;
 mod usage;
 
