@@ -122,7 +122,6 @@ impl Args {
         }
         let finder = self.patterns.finder(self.ignore_case)?;
         let inputs = self.sources.list("find")?;
-        let metadata: Vec<_> = inputs.iter().map(Input::metadata).collect();
         let sizes: Vec<_> = inputs.iter().map(Input::size).collect();
         if !self.no_progress && !inputs.iter().any(Input::is_typed) {
             console.watch(Progress::new("find", inputs::total_size(&sizes)));
