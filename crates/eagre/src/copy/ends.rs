@@ -150,3 +150,18 @@ impl Sink<'_> {
         Ok(system.f_blocks > 0 && data.div_ceil(system.f_frsize) > system.f_bavail)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_room_is_known_beforehand() {
+        let file = tempfile::tempfile().unwrap();
+        let much = 1 << 50;
+        for direct in [None, past_the_cache(&file, OFlags::WRONLY)] {
+            let error = Sink { file: &file, direct }.make_room(much, &[(0, much)]).unwrap_err();
+            assert!(matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge), "{error}");
+        }
+    }
+}

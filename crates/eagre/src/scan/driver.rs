@@ -10,6 +10,7 @@ use super::crew::{self, Done};
 use super::kernels::Kernels;
 use super::plan::{self, Choice, Extent, Plan, Why};
 use super::source::{Copied, Mapped, READ};
+use super::unbuffered::{self, Unbuffered};
 use super::{Input, Scan};
 use crate::Reader;
 
@@ -143,18 +144,24 @@ impl Scanner {
         if choice.plan == Plan::Stream {
             return (read(file, &mut self.buffer, scan, deliver), choice);
         }
-        let mapped = if choice.plan == Plan::Map { Mapped::new(file, extent).ok() } else { None };
-        let done = match mapped {
-            Some(source) => crew::run(&source, scan, choice.threads, deliver),
-            None => {
-                if choice.plan == Plan::Map {
-                    choice = Choice { plan: Plan::Read, why: Why::NotMappable, ..choice };
-                }
-                // Only advice: odd file systems may refuse it.
-                let _ = rustix::fs::fadvise(file, extent.start, None, rustix::fs::Advice::Sequential);
-                crew::run(&Copied { file, extent }, scan, choice.threads, deliver)
+        let threads = choice.threads;
+        let done = match choice.plan {
+            Plan::Map => Mapped::new(file, extent).ok().map(|source| crew::run(&source, scan, threads, &mut *deliver)),
+            Plan::Direct => {
+                let threads = threads.min(unbuffered::THREADS);
+                let source = Unbuffered::new(file, &extent, threads.get());
+                source.ok().map(|source| crew::run(&source, scan, threads, &mut *deliver))
             }
+            Plan::Read | Plan::Stream => None,
         };
+        let done = done.unwrap_or_else(|| {
+            if choice.plan != Plan::Read {
+                choice = Choice { plan: Plan::Read, why: Why::NotPossible { wanted: choice.plan }, ..choice };
+            }
+            // Only advice: odd file systems may refuse it.
+            let _ = rustix::fs::fadvise(file, extent.start, None, rustix::fs::Advice::Sequential);
+            crew::run(&Copied { file, extent }, scan, threads, deliver)
+        });
         let _ = file.seek(SeekFrom::Start(extent.start + done.bytes));
         (done, choice)
     }

@@ -21,6 +21,7 @@ mod plan;
 mod queue;
 pub mod roofline;
 mod source;
+mod unbuffered;
 
 pub use driver::{ScanError, Scanned, Scanner};
 pub use input::Input;

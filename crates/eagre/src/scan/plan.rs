@@ -117,8 +117,11 @@ pub enum Why {
     Unknown,
     /// It was asked for.
     Forced,
-    /// It could not be mapped.
-    NotMappable,
+    /// The plan that would suit it cannot be had: it cannot be mapped, or there are no streams.
+    NotPossible {
+        /// That plan.
+        wanted: Plan,
+    },
 }
 
 impl Why {
@@ -154,7 +157,7 @@ impl fmt::Display for Why {
             }
             Why::Unknown => f.write_str("the kernel does not say how much of it is in memory"),
             Why::Forced => f.write_str("it was asked for"),
-            Why::NotMappable => f.write_str("it could not be mapped"),
+            Why::NotPossible { wanted } => write!(f, "plan {wanted} would suit it but cannot be had"),
         }
     }
 }
@@ -199,7 +202,7 @@ fn by_residency(file: &File, extent: &Extent) -> (Plan, Why) {
     };
     match residency.fraction() {
         fraction if fraction >= WARM => match grain(file, extent) {
-            None => (Plan::Read, Why::NotMappable),
+            None => (Plan::Read, Why::NotPossible { wanted: Plan::Map }),
             Some(grain) if grain < COARSE => (Plan::Read, Why::SmallPages { grain }),
             Some(_) => (Plan::Map, Why::Cached { fraction }),
         },

@@ -187,7 +187,7 @@ fn read_fully(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> 
 }
 
 /// The error of a file that lost its end.
-fn cut(file: &File) -> io::Error {
+pub(super) fn cut(file: &File) -> io::Error {
     let now = file.metadata().map_or(0, |metadata| metadata.len());
     io::Error::new(
         io::ErrorKind::UnexpectedEof,
