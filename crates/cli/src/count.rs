@@ -11,20 +11,19 @@
 
 use std::io;
 use std::num::NonZeroUsize;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::ValueEnum;
 use eagre::count::{CountError, Counted, Counter, Counts};
-use eagre::scan::Choice;
 use serde::Serialize;
 
 use crate::cli::{Exit, Run};
 use crate::console::Console;
+use crate::explain::Explanation;
 use crate::inputs::{self, Input, Sources};
 use crate::message::{self, Message};
 use crate::name;
 use crate::progress::Progress;
-use crate::units;
 
 const LONG: &str = "\
 Count the lines, words and bytes of files, or of standard input, and measure their longest lines.
@@ -116,6 +115,7 @@ impl Args {
         }
         let columns = self.columns(&inputs, &sizes);
         let mut report = Report::default();
+        let mut explanation = Explanation::default();
         let mut counter = Counter::new().lines(columns.lines).words(columns.words).longest(columns.longest);
         if let Some(threads) = self.threads {
             counter = counter.threads(threads);
@@ -126,8 +126,8 @@ impl Args {
         for input in &inputs {
             let started = Instant::now();
             let (counted, error) = count(input, &mut counter, total.bytes, console);
-            if let Some(counted) = counted.filter(|_| self.explain) {
-                console.remark(&explanation(input, &counted, started.elapsed()));
+            if let (true, Some(counted), None) = (self.explain, counted, &error) {
+                console.remark(&explanation.of(input, &counted, started.elapsed()));
             }
             let counts = counted.map(|counted| counted.counts);
             if let Some(error) = &error {
@@ -208,17 +208,6 @@ fn count(
         Ok(counted) => (Some(counted), None),
         Err(CountError { counts, source, .. }) => (Some(Counted { counts, choice: None }), Some(source)),
     }
-}
-
-/// How an input was read, why so, and how fast.
-fn explanation(input: &Input, counted: &Counted, time: Duration) -> String {
-    let place = input.place();
-    let Some(Choice { plan, threads, why, .. }) = counted.choice else {
-        return format!("eagre: count: {place}: not read; the file system knows its size");
-    };
-    let rate = counted.counts.bytes as f64 / time.as_secs_f64();
-    let of_threads = if threads.get() == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
-    format!("eagre: count: {place}: plan {plan}, {of_threads}, {}/s; {why}", units::bytes(rate as u64))
 }
 
 /// The width of a column, as `wc` chooses it.

@@ -234,7 +234,7 @@ fn take_owner(file: &File, other: &Metadata) -> io::Result<u32> {
 /// a link stands for an open file, not for a name.
 fn real(path: &Path) -> io::Result<Option<PathBuf>> {
     const MOST_LINKS: u32 = 40;
-    const PROC: i64 = 0x9fa0;
+    const PROC: fs::FsWord = 0x9fa0;
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
         let to = match std::fs::read_link(&path) {
@@ -246,7 +246,7 @@ fn real(path: &Path) -> io::Result<Option<PathBuf>> {
         };
         path.pop();
         let here = if path.as_os_str().is_empty() { Path::new(".") } else { &path };
-        if fs::statfs(here)?.f_type as i64 == PROC {
+        if fs::statfs(here)?.f_type == PROC {
             return Ok(None);
         }
         path.push(to);

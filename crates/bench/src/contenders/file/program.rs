@@ -108,9 +108,9 @@ impl How for Other {
             vec![command]
         };
         Ok(match (self.program, task) {
-            (Program::Eagre, Task::Count) => self.eagre(&["-l"], &[from]),
-            (Program::Eagre, Task::Find) => self.eagre(&["-b", pattern], &[from]),
-            (Program::Eagre, Task::Stats) => self.eagre(&[], &[from]),
+            (Program::Eagre, Task::Count) => self.eagre(&["-l", "--threads", &threads.to_string()], &[from]),
+            (Program::Eagre, Task::Find) => self.eagre(&["-b", "--threads", &threads.to_string(), pattern], &[from]),
+            (Program::Eagre, Task::Stats) => self.eagre(&["--threads", &threads.to_string()], &[from]),
             (Program::Eagre, Task::Copy) => self.eagre(&[], &[from, to]),
             (Program::Wc, Task::Count) => one("wc", &[&"-l", &from]),
             (Program::Grep, Task::Find) => one("grep", &[&"-F", &"-o", &"-b", &pattern, &from]),
