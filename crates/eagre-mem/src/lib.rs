@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! stream   the protocol, and the ends that drive it
-//! memory   reservations (addresses) and pools (blocks)
+//! memory   reservations (addresses), pools (blocks), and what joins them: regions and rewired vectors
 //! trap     how a touch is noticed          mover   how a block changes its address
 //! sys      every system call, with a portable twin
 //! ```
@@ -29,6 +29,7 @@ pub(crate) mod trap;
 mod units;
 
 pub use memory::pool::{Pool, PoolStats};
+pub use memory::{Block, IntoIter, Mappings, NotMapped, Region, Rejected, RewireError, RewireErrorKind, RewiredVec};
 pub use mover::Mover;
 pub use trap::{End, Trap};
 pub use units::BlockSize;
