@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::console::Console;
-use crate::{completions, count, doctor, man, usage};
+use crate::{completions, count, doctor, find, man, usage};
 
 const ABOUT: &str = "One plain pointer to data larger than memory";
 
@@ -17,12 +17,13 @@ One plain pointer to data larger than memory.
 
 Eagre is a library of streams that look like arrays: a program reads or writes one long range of \
 addresses, and page faults move a few blocks of memory along underneath. This command is its front \
-end for people: it counts, and it tells what this machine can do.";
+end for people: it counts, it finds, and it tells what this machine can do.";
 
 const AFTER: &str = "\
 Examples:
   eagre count access.log          lines and bytes of a file
   zcat big.gz | eagre count -l    lines of what comes through a pipe
+  eagre find -b needle hay.bin    where a byte string is
   eagre doctor                    what works on this machine, and the cure for what does not
   eagre help count                everything about one command
 
@@ -48,6 +49,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Count(count::Args),
+    Find(find::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -57,6 +59,7 @@ impl Command {
     fn run(self, console: &mut Console) -> Run {
         match self {
             Command::Count(args) => args.run(console),
+            Command::Find(args) => args.run(console),
             Command::Doctor(args) => args.run(console),
             Command::Completions(args) => args.run(console),
             Command::Man(args) => args.run(console),

@@ -1,4 +1,4 @@
-//! `eagre count`: lines and bytes of files, printed as `wc` prints them.
+//! `eagre count`: lines, words, bytes and longest lines of files, printed as `wc` prints them.
 //!
 //! The columns are those of GNU `wc` to the byte, because scripts cut them: numbers right-aligned in a
 //! width that is known before the first file is read, from what the file system says about all of them.
@@ -11,37 +11,43 @@
 
 use std::fs::Metadata;
 use std::io;
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
-use eagre::count::{CountError, Counter, Counts};
+use eagre::count::{CountError, Counted, Counter, Counts};
+use eagre::scan::Choice;
 use serde::Serialize;
 
 use crate::cli::{Exit, Run};
 use crate::console::Console;
-use crate::inputs::{Input, Sources};
+use crate::inputs::{self, Input, Sources};
 use crate::message::{self, Message};
 use crate::name;
 use crate::progress::Progress;
+use crate::units;
 
 const LONG: &str = "\
-Count the lines and bytes of files, or of standard input.
+Count the lines, words and bytes of files, or of standard input, and measure their longest lines.
 
-Prints what 'wc -l -c' prints, column for column: lines, bytes and the name of each file, and a \
-total if there is more than one. A line is a newline, so text behind the last newline is no line \
-of its own. With -l or -c only that is printed; -c alone asks the file system and does not read \
-regular files. With no FILE, or when FILE is -, standard input is read.";
+Prints what 'wc' prints, column for column, in the order lines, words, bytes, longest line, name, \
+and a total if there is more than one FILE. Without options, lines and bytes. A line is a newline, \
+so text behind the last newline is no line of its own. Words and widths are those of the C locale: \
+words are parted by white space and hold at least one visible character of ASCII. -c alone asks the \
+file system and does not read regular files. With no FILE, or when FILE is -, standard input is read.";
 
 const AFTER: &str = "\
 Examples:
   eagre count access.log              lines and bytes
   eagre count -l *.csv                lines of each file, and their total
+  eagre count -lwc README.md          what 'LC_ALL=C wc README.md' prints
   eagre count --total=only -c *.iso   one number: the bytes of all files
   zcat big.gz | eagre count           what comes through a pipe
   eagre count --json a b | jq .total.lines
 
 Exit status: 0, or 2 if a file could not be read; the others are counted all the same.";
 
-/// Count lines and bytes of files
+/// Count lines, words and bytes of files
 #[derive(clap::Args)]
 #[command(long_about = LONG, after_help = AFTER)]
 pub(crate) struct Args {
@@ -49,9 +55,25 @@ pub(crate) struct Args {
     #[arg(short, long)]
     lines: bool,
 
+    /// Print the number of words
+    #[arg(short, long)]
+    words: bool,
+
     /// Print the number of bytes
     #[arg(short = 'c', long)]
     bytes: bool,
+
+    /// Print the width of the longest line
+    #[arg(short = 'L', long)]
+    max_line_length: bool,
+
+    /// Use at most so many threads [default: as many as there are processors to use]
+    #[arg(short = 'j', long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+
+    /// Say on standard error how each file was read, why so, and how fast for this machine
+    #[arg(long)]
+    explain: bool,
 
     /// When to print a line with the total counts
     #[arg(long, value_name = "WHEN", default_value = "auto")]
@@ -87,16 +109,24 @@ impl Args {
         let inputs = self.sources.list("count")?;
         let metadata: Vec<_> = inputs.iter().map(Input::metadata).collect();
         if !self.no_progress && !inputs.iter().any(Input::is_typed) {
-            console.watch(Progress::new("count", total_size(&metadata)));
+            console.watch(Progress::new("count", inputs::total_size(&metadata)));
         }
         let columns = self.columns(&inputs, &metadata);
         let mut report = Report::default();
-        let mut counter = Counter::new().lines(columns.lines);
+        let mut counter = Counter::new().lines(columns.lines).words(columns.words).longest(columns.longest);
+        if let Some(threads) = self.threads {
+            counter = counter.threads(threads);
+        }
         let mut total = Counts::default();
         let mut overflow = false;
 
         for input in &inputs {
-            let (counts, error) = count(input, &mut counter, total.bytes, console);
+            let started = Instant::now();
+            let (counted, error) = count(input, &mut counter, total.bytes, console);
+            if let Some(counted) = counted.filter(|_| self.explain) {
+                console.remark(&explanation(input, &counted, started.elapsed()));
+            }
+            let counts = counted.map(|counted| counted.counts);
             if let Some(error) = &error {
                 console.complain(&Message::from_io("count", input.place(), error).to_string());
             }
@@ -138,13 +168,25 @@ impl Args {
     }
 
     fn columns(&self, inputs: &[Input], metadata: &[io::Result<Metadata>]) -> Columns {
-        let (lines, bytes) = match (self.lines, self.bytes) {
-            (false, false) => (true, true),
-            chosen => chosen,
+        let mut columns = Columns {
+            lines: self.lines,
+            words: self.words,
+            bytes: self.bytes,
+            longest: self.max_line_length,
+            width: 1,
         };
-        let one_number = inputs.len() == 1 && lines != bytes;
-        let width = if one_number || self.total == Total::Only { 1 } else { width(metadata) };
-        Columns { lines, bytes, width }
+        let numbers = match columns.numbers(Counts::default()).shown().count() {
+            0 => {
+                (columns.lines, columns.bytes) = (true, true);
+                2
+            }
+            some => some,
+        };
+        let one_number = inputs.len() == 1 && numbers == 1;
+        if !one_number && self.total != Total::Only {
+            columns.width = width(metadata);
+        }
+        columns
     }
 }
 
@@ -154,24 +196,26 @@ fn count(
     counter: &mut Counter,
     before: u64,
     console: &mut Console,
-) -> (Option<Counts>, Option<io::Error>) {
+) -> (Option<Counted>, Option<io::Error>) {
     let file = match input.open() {
         Ok(file) => file,
         Err(error) => return (None, Some(error)),
     };
-    match counter.count_file(&file, |done| console.advance(before.saturating_add(done))) {
-        Ok(counts) => (Some(counts), None),
-        Err(CountError { counts, source, .. }) => (Some(counts), Some(source)),
+    match counter.count_input(file, |done| console.advance(before.saturating_add(done))) {
+        Ok(counted) => (Some(counted), None),
+        Err(CountError { counts, source, .. }) => (Some(Counted { counts, choice: None }), Some(source)),
     }
 }
 
-/// How many bytes there are to read, if only regular files are counted.
-fn total_size(metadata: &[io::Result<Metadata>]) -> Option<u64> {
-    metadata
-        .iter()
-        .flatten()
-        .map(|metadata| metadata.is_file().then_some(metadata.len()))
-        .try_fold(0, |sum: u64, size| sum.checked_add(size?))
+/// How an input was read, why so, and how fast.
+fn explanation(input: &Input, counted: &Counted, time: Duration) -> String {
+    let place = input.place();
+    let Some(Choice { plan, threads, why, .. }) = counted.choice else {
+        return format!("eagre: count: {place}: not read; the file system knows its size");
+    };
+    let rate = counted.counts.bytes as f64 / time.as_secs_f64();
+    let of_threads = if threads.get() == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
+    format!("eagre: count: {place}: plan {plan}, {of_threads}, {}/s; {why}", units::bytes(rate as u64))
 }
 
 /// The width of a column, as `wc` chooses it.
@@ -192,17 +236,17 @@ fn width(metadata: &[io::Result<Metadata>]) -> usize {
 /// Which numbers are shown, and how wide.
 struct Columns {
     lines: bool,
+    words: bool,
     bytes: bool,
+    longest: bool,
     width: usize,
 }
 
 impl Columns {
     /// One line of results.
     fn line(&self, counts: Counts, name: Option<&[u8]>) -> Vec<u8> {
-        let shown = self.numbers(counts);
         let width = self.width;
-        let numbers: Vec<String> =
-            [shown.lines, shown.bytes].into_iter().flatten().map(|number| format!("{number:>width$}")).collect();
+        let numbers: Vec<String> = self.numbers(counts).shown().map(|number| format!("{number:>width$}")).collect();
         let mut line = numbers.join(" ").into_bytes();
         if let Some(name) = name {
             line.push(b' ');
@@ -213,7 +257,12 @@ impl Columns {
     }
 
     fn numbers(&self, counts: Counts) -> Numbers {
-        Numbers { lines: self.lines.then_some(counts.lines), bytes: self.bytes.then_some(counts.bytes) }
+        Numbers {
+            lines: self.lines.then_some(counts.lines),
+            words: self.words.then_some(counts.words),
+            bytes: self.bytes.then_some(counts.bytes),
+            longest_line: self.longest.then_some(counts.longest),
+        }
     }
 
     fn entry(&self, input: &Input, counts: Option<Counts>, error: Option<&io::Error>) -> Entry {
@@ -243,10 +292,22 @@ struct Entry {
     error: Option<String>,
 }
 
+/// The numbers that were asked for.
 #[derive(Serialize)]
 struct Numbers {
     #[serde(skip_serializing_if = "Option::is_none")]
     lines: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    words: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    longest_line: Option<u64>,
+}
+
+impl Numbers {
+    /// Those there are, in the order of `wc`.
+    fn shown(&self) -> impl Iterator<Item = u64> {
+        [self.lines, self.words, self.bytes, self.longest_line].into_iter().flatten()
+    }
 }

@@ -27,6 +27,20 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
+    /// Puts one more file in front: an argument that could have meant something else and does not.
+    ///
+    /// # Errors
+    /// The names come from a file of names.
+    pub(crate) fn put_first(&mut self, what: &str, file: OsString) -> Result<(), Failure> {
+        if self.files0_from.is_some() {
+            let message = Message::new(what, name::in_messages(file.as_bytes()), "a FILE beside --files0-from")
+                .cure(Some("put it into the file of names"));
+            return Err(Failure::Trouble(message.to_string()));
+        }
+        self.files.insert(0, file);
+        Ok(())
+    }
+
     /// What is to be read, for the command `what`. A name in a file of names that cannot be meant is an input that
     /// cannot be opened, like that of a missing file.
     ///
@@ -87,7 +101,7 @@ impl Input {
     }
 
     /// The input that one argument stands for.
-    fn of(argument: &OsStr) -> Input {
+    pub(crate) fn of(argument: &OsStr) -> Input {
         let origin = match argument.as_bytes() {
             b"-" => Origin::Stdin { named: true },
             _ => Origin::File(argument.into()),
@@ -106,7 +120,6 @@ impl Input {
     }
 
     /// Opens it to be scanned.
-    #[allow(dead_code, reason = "commands move to it one by one")]
     pub(crate) fn open_scan(&self) -> io::Result<scan::Input> {
         self.open().map(scan::Input::File)
     }
@@ -128,6 +141,14 @@ impl Input {
         }
     }
 
+    /// Its name as it was given, if it is no standard input.
+    pub(crate) fn path(&self) -> Option<&[u8]> {
+        match &self.origin {
+            Origin::File(path) => Some(path.as_os_str().as_bytes()),
+            _ => None,
+        }
+    }
+
     /// Its name in messages.
     pub(crate) fn place(&self) -> String {
         match &self.origin {
@@ -145,4 +166,13 @@ impl Input {
     pub(crate) fn is_typed(&self) -> bool {
         self.is_stdin() && io::stdin().is_terminal()
     }
+}
+
+/// How many bytes there are to read, if all are regular files.
+pub(crate) fn total_size(metadata: &[io::Result<Metadata>]) -> Option<u64> {
+    metadata
+        .iter()
+        .flatten()
+        .map(|metadata| metadata.is_file().then_some(metadata.len()))
+        .try_fold(0, |sum: u64, size| sum.checked_add(size?))
 }

@@ -5,7 +5,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `count.rs`, `doctor.rs`, `completions.rs`, `man.rs` | one subcommand each |
+//! | `count.rs`, `doctor.rs`, `find.rs`, `completions.rs`, `man.rs` | one subcommand each |
 //! | [`cli`] | the list of subcommands, and the way from arguments to an exit code |
 //! | [`usage`] | wrong arguments, help and version |
 //! | [`console`] | everything that is printed; quiet when nobody listens |
@@ -21,6 +21,7 @@ mod completions;
 mod console;
 mod count;
 mod doctor;
+mod find;
 mod inputs;
 mod man;
 mod message;

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! stream   the protocol, and the ends that drive it
-//! memory   reservations (addresses), pools (blocks), and what joins them: regions and rewired vectors
+//! memory   reservations (addresses), pools (blocks), what joins them (regions, vectors), and mapped files
 //! trap     how a touch is noticed          mover   how a block changes its address
 //! sys      every system call, with a portable twin
 //! ```
@@ -13,6 +13,7 @@
 // Outside of these modules there is no unsafe code.
 #![deny(unsafe_code)]
 
+pub mod cache;
 #[allow(unsafe_code)]
 pub(crate) mod memory;
 #[allow(unsafe_code)]
@@ -28,8 +29,11 @@ pub(crate) mod sys;
 pub(crate) mod trap;
 mod units;
 
+pub use memory::mapping::{Mapping, Unseen};
 pub use memory::pool::{Pool, PoolStats};
-pub use memory::{Block, IntoIter, Mappings, NotMapped, Region, Rejected, RewireError, RewireErrorKind, RewiredVec};
+pub use memory::{
+    Block, Mappings, NotMapped, Region, Rejected, RewireError, RewireErrorKind, RewiredIntoIter, RewiredVec,
+};
 pub use mover::Mover;
 pub use trap::{End, Trap};
 pub use units::BlockSize;

@@ -43,6 +43,18 @@ pub const SETTINGS: &[Setting] = &[
         default: "never",
         doc: "after how long a wait of one end for the other is reported on standard error",
     },
+    Setting {
+        name: "EAGRE_PLAN",
+        values: "map, read, direct",
+        default: "what suits the file: how large it is, and how much of it is in memory",
+        doc: "how regular files are scanned",
+    },
+    Setting {
+        name: "EAGRE_SIMD",
+        values: "avx512, avx2, neon, portable",
+        default: "the best that this processor has",
+        doc: "the vector instructions of scanning",
+    },
 ];
 
 fn read<T>(name: &str, parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, String> {
@@ -73,6 +85,22 @@ pub(crate) fn pool_bytes() -> Option<u64> {
 /// After how long a wait is reported.
 pub(crate) fn wait_report() -> Option<Duration> {
     read("EAGRE_WAIT_REPORT", |text| text.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok())).ok().flatten()
+}
+
+/// How the environment wants regular files scanned, read by `parse`.
+///
+/// # Errors
+/// The value is not one: a message of one line.
+pub fn plan<T>(parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, String> {
+    read("EAGRE_PLAN", parse)
+}
+
+/// The vector instructions that the environment asks for, read by `parse`.
+///
+/// # Errors
+/// The value is not one: a message of one line.
+pub fn simd<T>(parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, String> {
+    read("EAGRE_SIMD", parse)
 }
 
 /// Reports the first setting that cannot be read, in one line.

@@ -15,7 +15,7 @@ use crate::catalogue::Setting;
 use crate::contenders::primitive::{Load, TOTAL};
 use crate::contenders::{Contender, Measured, Trouble, read, two_threads};
 use crate::kernels::{Tally, fill, fill_at, word};
-use crate::memory::Pages;
+use crate::memory::{Pages, words_of, words_of_mut};
 
 /// What a reader on a pointer looks at in one go: it is foreign code and knows nothing of blocks.
 const PIECE: u64 = 1 << 20;
@@ -117,7 +117,7 @@ impl Contender for Calls {
                 let mut written = 0;
                 while written < size {
                     let room = writer.reserve(8).map_err(|e| Trouble::failed("reserve", e))?;
-                    let room = words_mut(room)?;
+                    let room = words_of_mut(room)?;
                     let words = room.len().min(((size - written) / 8) as usize);
                     fill(&mut room[..words], written / 8);
                     writer.commit(words * 8);
@@ -133,31 +133,13 @@ impl Contender for Calls {
                         return tally.answer();
                     }
                     let len = bytes.len();
-                    tally.add(words(bytes)?);
+                    tally.add(words_of(bytes)?);
                     reader.consume(len);
                 }
             },
         )?;
         let counters = counters(&control.stats());
         Ok(Measured { counters, ..Measured::pipe(took, size, answer) })
-    }
-}
-
-/// Bytes of a stream of words as words.
-fn words(bytes: &[u8]) -> Result<&[u64], Trouble> {
-    // SAFETY: every pattern of bytes is a valid word.
-    match unsafe { bytes.align_to::<u64>() } {
-        ([], words, []) => Ok(words),
-        _ => Err(Trouble::Wrong("a slice of words that is not aligned".into())),
-    }
-}
-
-/// Room in a stream of words as words.
-fn words_mut(bytes: &mut [u8]) -> Result<&mut [u64], Trouble> {
-    // SAFETY: every pattern of bytes is a valid word, and of words valid bytes.
-    match unsafe { bytes.align_to_mut::<u64>() } {
-        ([], words, []) => Ok(words),
-        _ => Err(Trouble::Wrong("room for words that is not aligned".into())),
     }
 }
 

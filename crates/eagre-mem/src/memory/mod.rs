@@ -1,4 +1,5 @@
-//! Addresses without memory ([`reservation`]), memory on a budget ([`pool`]), and what joins them: rewiring.
+//! Addresses without memory ([`reservation`]), memory on a budget ([`pool`]), what joins them (rewiring), and files in
+//! memory ([`mapping`]).
 //!
 //! To *rewire* is to make a physical block appear at another address without copying it. A [`Block`] is a block that
 //! somebody owns, at home in its pool. A [`Region`] is a reservation cut into places, each empty or holding a block;
@@ -17,11 +18,13 @@
 //!
 //! # Safety
 //! Memory is reached by address only through who owns it: a block at home through its [`Block`], a block at a place
-//! through the [`places::Places`] that hold it. What streams do with their ranges is decided by the streams above.
+//! through the [`places::Places`] that hold it. What streams do with their ranges is decided by the streams above. A
+//! mapping lends its bytes itself.
 
 pub(crate) mod block;
 pub(crate) mod error;
-pub(crate) mod mappings;
+pub(crate) mod mapping;
+pub(crate) mod mapping_budget;
 pub(crate) mod places;
 pub(crate) mod pool;
 pub(crate) mod region;
@@ -30,6 +33,6 @@ pub(crate) mod vector;
 
 pub use block::Block;
 pub use error::{NotMapped, RewireError, RewireErrorKind};
-pub use mappings::Mappings;
+pub use mapping_budget::Mappings;
 pub use region::Region;
-pub use vector::{IntoIter, Rejected, RewiredVec};
+pub use vector::{Rejected, RewiredIntoIter, RewiredVec};

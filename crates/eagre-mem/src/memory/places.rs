@@ -9,7 +9,7 @@
 
 use super::block::Contents;
 use super::error::{RewireError, RewireErrorKind};
-use super::mappings;
+use super::mapping_budget;
 use super::pool::{BlockId, Blocks, Pool};
 use super::reservation::{self, Reservation};
 use crate::mover::{Engine, Prepare};
@@ -46,7 +46,7 @@ impl Places {
         let len = len.ok_or_else(|| no_addresses(format!("{bytes} bytes are more than {}", Bytes(MOST_BYTES))))?;
         let engine =
             probe::engage_unwatched(pool.engine()).map_err(|why| RewireError::new(RewireErrorKind::NoPool, why))?;
-        mappings::claim(1)?;
+        mapping_budget::claim(1)?;
         let reserved = Reservation::aligned(len as usize, align.max(pool.block.bytes()));
         let prepared = reserved.and_then(|range| match Self::prepare(&range, &pool, engine) {
             Ok(open) => Ok((range, open)),
@@ -59,7 +59,7 @@ impl Places {
         match prepared {
             Ok((range, open)) => Ok(Places { range, pool, engine, open, table: Vec::new() }),
             Err(error) => {
-                mappings::release(1);
+                mapping_budget::release(1);
                 Err(no_addresses(format!("{} are not to be had: {error}", Bytes(len))))
             }
         }
@@ -140,7 +140,7 @@ impl Places {
         self.check(place)?;
         debug_assert!(self.at(place).is_none());
         let remapped = self.remapped();
-        mappings::claim(remapped)?;
+        mapping_budget::claim(remapped)?;
         // SAFETY: the caller's contract; the place is empty.
         let moved = unsafe { self.bring(self.pool.place(id), place) };
         match moved {
@@ -152,7 +152,7 @@ impl Places {
                 Ok(())
             }
             Err(error) => {
-                mappings::release(remapped);
+                mapping_budget::release(remapped);
                 Err(error)
             }
         }
@@ -169,7 +169,7 @@ impl Places {
         unsafe { self.pool.engine().into_pool(self.address(place), self.pool.place(id), self.block()) }
             .map_err(RewireError::from_move)?;
         self.clear(place);
-        mappings::release(self.remapped());
+        mapping_budget::release(self.remapped());
         Ok(Some(id))
     }
 
@@ -188,7 +188,7 @@ impl Places {
                 self.clear(place);
                 // SAFETY: as above.
                 let _ = unsafe { map::discard(self.address(place), self.block()) };
-                mappings::release(self.remapped());
+                mapping_budget::release(self.remapped());
                 self.pool.give_empty(id);
             }
         }
@@ -255,7 +255,7 @@ impl Places {
             match unsafe { self.bring(self.pool.place(id), empty) } {
                 Ok(()) => self.table[empty] = Some(id),
                 Err(error) => {
-                    mappings::release(self.remapped());
+                    mapping_budget::release(self.remapped());
                     self.pool.give(id);
                     self.pool.uncommit(1);
                     return Err(error);
@@ -304,6 +304,6 @@ impl Drop for Places {
         }
         // SAFETY: as above, and nothing is left in it.
         unsafe { self.range.unmap() };
-        mappings::release(1);
+        mapping_budget::release(1);
     }
 }

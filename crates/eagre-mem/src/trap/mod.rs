@@ -17,6 +17,7 @@ pub(crate) mod pager;
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) mod signal;
 
+use crate::sys::Errno;
 use crate::sys::uffd::Uffd;
 use std::fmt;
 use std::str::FromStr;
@@ -148,6 +149,41 @@ impl Context {
         #[cfg(all(target_os = "linux", not(miri)))]
         if let Context::Pager(pager) = self {
             pager.ring();
+        }
+    }
+}
+
+/// Sees to it that the handler is in force, for ranges that need nothing else.
+///
+/// # Errors
+/// Those of `sigaction(2)`.
+pub(crate) fn guard() -> Result<(), Errno> {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    return signal::ensure_installed();
+    #[cfg(any(not(target_os = "linux"), miri))]
+    return Err(Errno::NOSYS);
+}
+
+/// Whether the handler is in force, for the touch of a page that a file does not have.
+pub(crate) fn is_guarded() -> bool {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    return signal::is_in_force();
+    #[cfg(any(not(target_os = "linux"), miri))]
+    return false;
+}
+
+/// While this lives, the fault signals are open in this thread: one that is blocked kills.
+pub(crate) struct Deliverable {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    _unblocked: crate::sys::signal::Unblocked,
+}
+
+impl Deliverable {
+    /// Opens them.
+    pub(crate) fn new() -> Deliverable {
+        Deliverable {
+            #[cfg(all(target_os = "linux", not(miri)))]
+            _unblocked: crate::sys::signal::Unblocked::new(),
         }
     }
 }

@@ -20,7 +20,7 @@
 mod calls;
 mod traits;
 
-pub use traits::IntoIter;
+pub use traits::RewiredIntoIter;
 
 use super::block::Contents;
 use super::error::{RewireError, RewireErrorKind};

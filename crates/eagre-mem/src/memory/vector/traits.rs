@@ -113,24 +113,24 @@ impl<'v, T> IntoIterator for &'v mut RewiredVec<T> {
 
 impl<T> IntoIterator for RewiredVec<T> {
     type Item = T;
-    type IntoIter = IntoIter<T>;
-    fn into_iter(mut self) -> IntoIter<T> {
+    type IntoIter = RewiredIntoIter<T>;
+    fn into_iter(mut self) -> RewiredIntoIter<T> {
         let left = self.len;
         // The elements are the iterator's to drop now; the memory goes with the vector.
         self.len = 0;
-        IntoIter { memory: ManuallyDrop::new(self), next: 0, end: left }
+        RewiredIntoIter { memory: ManuallyDrop::new(self), next: 0, end: left }
     }
 }
 
 /// The elements of a [`RewiredVec`], one by one. Its memory goes back to the pool with the iterator.
-pub struct IntoIter<T> {
+pub struct RewiredIntoIter<T> {
     /// A vector of length 0 on the memory of elements `next..end`.
     memory: ManuallyDrop<RewiredVec<T>>,
     next: usize,
     end: usize,
 }
 
-impl<T> IntoIter<T> {
+impl<T> RewiredIntoIter<T> {
     /// What is left.
     pub fn as_slice(&self) -> &[T] {
         // SAFETY: elements that were not given out.
@@ -138,7 +138,7 @@ impl<T> IntoIter<T> {
     }
 }
 
-impl<T> Iterator for IntoIter<T> {
+impl<T> Iterator for RewiredIntoIter<T> {
     type Item = T;
 
     #[inline]
@@ -156,7 +156,7 @@ impl<T> Iterator for IntoIter<T> {
     }
 }
 
-impl<T> DoubleEndedIterator for IntoIter<T> {
+impl<T> DoubleEndedIterator for RewiredIntoIter<T> {
     #[inline]
     fn next_back(&mut self) -> Option<T> {
         if self.next == self.end {
@@ -168,10 +168,10 @@ impl<T> DoubleEndedIterator for IntoIter<T> {
     }
 }
 
-impl<T> ExactSizeIterator for IntoIter<T> {}
-impl<T> FusedIterator for IntoIter<T> {}
+impl<T> ExactSizeIterator for RewiredIntoIter<T> {}
+impl<T> FusedIterator for RewiredIntoIter<T> {}
 
-impl<T> Drop for IntoIter<T> {
+impl<T> Drop for RewiredIntoIter<T> {
     fn drop(&mut self) {
         /// Gives the memory back, also if an element panics.
         struct Memory<'i, T>(&'i mut ManuallyDrop<RewiredVec<T>>);
@@ -190,8 +190,8 @@ impl<T> Drop for IntoIter<T> {
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for IntoIter<T> {
+impl<T: fmt::Debug> fmt::Debug for RewiredIntoIter<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("IntoIter").field(&self.as_slice()).finish()
+        f.debug_tuple("RewiredIntoIter").field(&self.as_slice()).finish()
     }
 }

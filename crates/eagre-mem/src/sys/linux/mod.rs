@@ -1,5 +1,6 @@
 //! The Linux side: raw system calls through `rustix`, signals through `libc`.
 
+pub(crate) mod cache;
 pub(crate) mod event;
 pub(crate) mod facts;
 pub(crate) mod futex;

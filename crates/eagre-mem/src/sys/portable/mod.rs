@@ -5,6 +5,17 @@
 
 use super::Errno;
 
+pub(crate) mod cache {
+    //! Nobody to ask.
+
+    use super::Errno;
+
+    /// Always `ENOSYS`.
+    pub(crate) fn resident(_: &std::fs::File, _: u64, _: u64) -> Result<u64, Errno> {
+        Err(Errno::NOSYS)
+    }
+}
+
 pub(crate) mod facts {
     //! What the standard library knows of this machine.
 
@@ -141,6 +152,17 @@ pub(crate) mod map {
     pub(crate) unsafe fn open_fresh(_: usize, _: usize) -> Result<(), Errno> {
         Err(Errno::NOSYS)
     }
+
+    /// Files are not mapped here.
+    pub(crate) fn file(_: &std::fs::File, _: u64, _: usize) -> Result<usize, Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    /// See `file`.
+    ///
+    /// # Safety
+    /// The range belongs to the caller.
+    pub(crate) unsafe fn populate_read(_: usize, _: usize) {}
 
     /// Blocks do not change their address here.
     ///

@@ -1,0 +1,4 @@
+//! Files as streams, and files that appear complete or not at all.
+
+pub mod output;
+pub mod residency;
