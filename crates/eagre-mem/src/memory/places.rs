@@ -32,6 +32,8 @@ pub(crate) struct Places {
     open: bool,
     /// As long as places have been used.
     table: Vec<Option<BlockId>>,
+    /// Why [`one_more`] has failed.
+    failure: Option<RewireError>,
 }
 
 impl Places {
@@ -57,7 +59,7 @@ impl Places {
             }
         });
         match prepared {
-            Ok((range, open)) => Ok(Places { range, pool, engine, open, table: Vec::new() }),
+            Ok((range, open)) => Ok(Places { range, pool, engine, open, table: Vec::new(), failure: None }),
             Err(error) => {
                 mapping_budget::release(1);
                 Err(no_addresses(format!("{} are not to be had: {error}", Bytes(len))))
@@ -122,8 +124,20 @@ impl Places {
         self.range.start() + place * self.block()
     }
 
+    /// Takes blocks for the places that the first `bytes` bytes lie in and that have none, of those behind the last one in
+    /// use: with leftovers in them. What it got before an error stays.
+    pub(crate) fn fill_up_to(&mut self, bytes: usize) -> Result<(), RewireError> {
+        if bytes > self.range.len() {
+            return Err(self.full());
+        }
+        for place in self.used()..bytes.div_ceil(self.block()) {
+            self.take_into(place, Contents::Leftovers)?;
+        }
+        Ok(())
+    }
+
     /// Takes a block from the pool into an empty place.
-    pub(crate) fn take_into(&mut self, place: usize, contents: Contents) -> Result<(), RewireError> {
+    fn take_into(&mut self, place: usize, contents: Contents) -> Result<(), RewireError> {
         let id = self.pool.take_one(contents)?;
         // SAFETY: just taken, so at home and ours.
         unsafe { self.put(place, id) }.inspect_err(|_| {
@@ -279,16 +293,39 @@ impl Places {
 
     fn check(&self, place: usize) -> Result<(), RewireError> {
         self.pool.check_here()?;
-        let count = self.count();
-        if place < count {
-            return Ok(());
-        }
-        let all = Bytes(self.range.len() as u64);
-        Err(RewireError::new(RewireErrorKind::Full, format_args!("{count} blocks of {} ({all})", self.pool.block)))
+        if place < self.count() { Ok(()) } else { Err(self.full()) }
+    }
+
+    fn full(&self) -> RewireError {
+        let (count, all) = (self.count(), Bytes(self.range.len() as u64));
+        RewireError::new(RewireErrorKind::Full, format_args!("{count} blocks of {} ({all})", self.pool.block))
+    }
+
+    /// What the last [`one_more`] that returned 0 has to say.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn take_failure(&mut self) -> RewireError {
+        self.failure.take().unwrap_or_else(|| self.full())
     }
 
     fn remapped(&self) -> u64 {
         if matches!(self.engine, Engine::Remap) { REMAPPED } else { 0 }
+    }
+}
+
+/// [`Places::fill_up_to`], for a loop that keeps its own books: the elements of `size` bytes there is memory for, or 0.
+///
+/// Of the ABI of C, because such a function does not unwind. So a loop that calls it now and then may keep in registers
+/// what an unwinding caller would have to find in memory.
+#[cold]
+#[inline(never)]
+pub(crate) extern "C" fn one_more(places: &mut Places, bytes: usize, size: usize) -> usize {
+    match places.fill_up_to(bytes) {
+        Ok(()) => places.used() * places.block() / size,
+        Err(error) => {
+            places.failure = Some(error);
+            0
+        }
     }
 }
 

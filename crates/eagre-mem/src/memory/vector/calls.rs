@@ -12,12 +12,23 @@ impl<T> RewiredVec<T> {
     /// If there is no room, with the error of [`RewiredVec::try_push`].
     #[inline]
     pub fn push(&mut self, value: T) {
-        if self.len == self.capacity {
-            self.make_room(1);
+        let last = self.begin_push();
+        if last == self.capacity && !self.grow(last) {
+            self.len = last;
+            no_room(self.why_full());
         }
-        // SAFETY: `len` is less than `capacity`, so this is memory of ours without an element.
-        unsafe { self.start.add(self.len).write(value) };
-        self.len += 1;
+        // SAFETY: `last` is less than `capacity`, so this is memory of ours without an element.
+        unsafe { self.start.add(last).write(value) };
+    }
+
+    /// Counts the new element before it is there; nothing can unwind until it is. Stored first thing and on every path,
+    /// the length of a vector in a loop of pushes stays in a register, where a store for each element would take every
+    /// other place in the processor's store queue.
+    #[inline]
+    fn begin_push(&mut self) -> usize {
+        let last = self.len;
+        self.len = last.wrapping_add(1);
+        last
     }
 
     /// Appends an element, or hands it back.
@@ -26,14 +37,13 @@ impl<T> RewiredVec<T> {
     /// As [`RewiredVec::try_reserve`].
     #[inline]
     pub fn try_push(&mut self, value: T) -> Result<(), Rejected<T>> {
-        if self.len == self.capacity
-            && let Err(error) = self.grow(1)
-        {
-            return Err(Rejected { value, error });
+        let last = self.begin_push();
+        if last == self.capacity && !self.grow(last) {
+            self.len = last;
+            return Err(Rejected { value, error: self.why_full() });
         }
         // SAFETY: as above.
-        unsafe { self.start.add(self.len).write(value) };
-        self.len += 1;
+        unsafe { self.start.add(last).write(value) };
         Ok(())
     }
 
@@ -42,16 +52,8 @@ impl<T> RewiredVec<T> {
     /// # Panics
     /// With the error of [`RewiredVec::try_reserve`].
     pub fn reserve(&mut self, additional: usize) {
-        if additional > self.capacity - self.len {
-            self.make_room(additional);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    pub(super) fn make_room(&mut self, additional: usize) {
-        if let Err(error) = self.grow(additional) {
-            panic!("{error}");
+        if let Err(error) = self.try_reserve(additional) {
+            no_room(error);
         }
     }
 
@@ -206,6 +208,13 @@ impl<T> RewiredVec<T> {
         debug_assert!(len <= self.capacity);
         self.len = len;
     }
+}
+
+/// What calls without `try_` do.
+#[cold]
+#[inline(never)]
+fn no_room(error: RewireError) -> ! {
+    panic!("{error}")
 }
 
 /// The end of a vector while elements are appended by code that may panic: the length is kept here, where the compiler

@@ -22,9 +22,8 @@ mod traits;
 
 pub use traits::RewiredIntoIter;
 
-use super::block::Contents;
-use super::error::{RewireError, RewireErrorKind};
-use super::places::Places;
+use super::error::RewireError;
+use super::places::{Places, one_more};
 use super::pool::Pool;
 use crate::units::BlockSize;
 use std::fmt;
@@ -64,7 +63,7 @@ pub struct RewiredVec<T> {
     len: usize,
     /// Elements that have memory.
     capacity: usize,
-    places: Option<Box<Places>>,
+    places: Box<Places>,
     owns: PhantomData<T>,
 }
 
@@ -123,19 +122,21 @@ impl<T> RewiredVec<T> {
     }
 
     fn reserve_bytes(pool: &Pool, bytes: u64) -> Result<RewiredVec<T>, RewireError> {
-        if size_of::<T>() == 0 {
-            let start = NonNull::dangling();
-            return Ok(RewiredVec { start, len: 0, capacity: usize::MAX, places: None, owns: PhantomData });
-        }
-        let places = Places::new(pool, bytes, align_of::<T>())?;
+        let places = Box::new(Places::new(pool, bytes, align_of::<T>())?);
         // SAFETY: nothing is mapped at address 0.
         let start = unsafe { NonNull::new_unchecked(ptr::with_exposed_provenance_mut(places.start())) };
-        Ok(RewiredVec { start, len: 0, capacity: 0, places: Some(Box::new(places)), owns: PhantomData })
+        let capacity = if size_of::<T>() == 0 { usize::MAX } else { 0 };
+        Ok(RewiredVec { start, len: 0, capacity, places, owns: PhantomData })
     }
 
     /// The most elements it can ever hold.
     pub fn limit(&self) -> usize {
-        self.places.as_ref().map_or(usize::MAX, |places| places.count() * places.block() / size_of::<T>())
+        Self::elements(self.places.count() * self.places.block())
+    }
+
+    /// How many elements so many bytes have room for.
+    fn elements(bytes: usize) -> usize {
+        bytes.checked_div(size_of::<T>()).unwrap_or(usize::MAX)
     }
 
     /// How many elements the memory it holds now has room for.
@@ -145,7 +146,7 @@ impl<T> RewiredVec<T> {
 
     /// The unit in which it grows and shrinks.
     pub fn block_size(&self) -> BlockSize {
-        self.places.as_ref().map_or(BlockSize::DEFAULT, |places| places.pool().block)
+        self.places.pool().block
     }
 
     /// Sees to it that there is memory for `additional` more elements: no more blocks than that takes.
@@ -158,23 +159,34 @@ impl<T> RewiredVec<T> {
         if additional <= self.capacity - self.len {
             return Ok(());
         }
-        self.grow(additional)
+        let bytes = self.len.checked_add(additional).and_then(|wanted| wanted.checked_mul(size_of::<T>()));
+        let filled = self.places.fill_up_to(bytes.unwrap_or(usize::MAX));
+        self.capacity = Self::elements(self.places.used() * self.places.block());
+        filled
     }
 
-    /// Kept out of the way of `push`.
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self, additional: usize) -> Result<(), RewireError> {
-        let full = |limit| RewireError::new(RewireErrorKind::Full, format_args!("its limit is {limit} elements"));
-        let wanted = self.len.checked_add(additional).filter(|&wanted| wanted <= self.limit());
-        let (Some(wanted), Some(places)) = (wanted, &mut self.places) else { return Err(full(self.limit())) };
-        let block = places.block();
-        for place in places.used()..Self::blocks(wanted, block) {
-            let taken = places.take_into(place, Contents::Leftovers);
-            self.capacity = (place + usize::from(taken.is_ok())) * block / size_of::<T>();
-            taken?;
+    /// Makes room for one more element than the `full` ones there is room for. Whether it could; if not,
+    /// [`RewiredVec::why_full`] says why.
+    ///
+    /// Nothing here but the cold function itself is a call, and that one does not get to see `self`: in a loop of
+    /// pushes, `len` and `capacity` stay in registers.
+    #[inline]
+    fn grow(&mut self, full: usize) -> bool {
+        // An element more than there is memory for is at most twice the addresses there are: no overflow.
+        let capacity = match size_of::<T>() {
+            0 => 0,
+            size => one_more(&mut self.places, (full + 1) * size, size),
+        };
+        if capacity != 0 {
+            self.capacity = capacity;
         }
-        Ok(())
+        capacity != 0
+    }
+
+    /// Why [`RewiredVec::grow`] could not.
+    #[inline]
+    fn why_full(&mut self) -> RewireError {
+        self.places.take_failure()
     }
 
     /// How many blocks so many elements take. An element may be larger than a block, or lie in two of them.
@@ -184,22 +196,21 @@ impl<T> RewiredVec<T> {
 
     /// Gives back every block that `len` elements and room for up to `least` in all do not need.
     fn shrink(&mut self, least: usize) {
-        let Some(places) = &mut self.places else { return };
-        if !places.is_here() {
+        if !self.is_here() {
             return;
         }
-        let block = places.block();
+        let block = self.places.block();
         let kept = Self::blocks(self.len.max(least.min(self.capacity)), block);
-        for place in (kept..places.used()).rev() {
+        for place in (kept..self.places.used()).rev() {
             // SAFETY: beyond the elements, so nobody borrows it, and it holds nobody's bytes.
-            unsafe { places.give_back(place) };
+            unsafe { self.places.give_back(place) };
         }
-        self.capacity = self.capacity.min(kept * block / size_of::<T>());
+        self.capacity = self.capacity.min(Self::elements(kept * block));
     }
 
     /// Whether its elements are there: not in a forked child.
     fn is_here(&self) -> bool {
-        self.places.as_ref().is_none_or(|places| places.is_here())
+        self.places.is_here()
     }
 }
 
