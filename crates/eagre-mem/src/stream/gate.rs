@@ -17,8 +17,12 @@ const PARKED: u32 = 2;
 /// waking cost about as much, so it pays to look that long.
 const MOST_SPINS: u32 = if cfg!(miri) { 2 } else { 1600 };
 /// And at least. Where looking has been in vain (more threads than processors, a slow peer), it soon comes to this,
-/// but for one wait in sixteen, which tries again whether the times have changed.
+/// but for one wait in sixteen, which tries again whether the times have changed; one in 256 where they have not for
+/// long (the peer is a disk).
 const LEAST_SPINS: u32 = if cfg!(miri) { 1 } else { 50 };
+
+/// `paid` after some twenty waits in vain: it loses a quarter each, in whole numbers.
+const IN_VAIN: u32 = 4;
 
 /// The place where one end waits.
 #[repr(align(64))]
@@ -44,7 +48,8 @@ impl Gate {
         let paid = self.paid.load(Relaxed);
         let waits = self.waits.load(Relaxed);
         self.waits.store(waits.wrapping_add(1), Relaxed);
-        let looks = if waits.is_multiple_of(16) { MOST_SPINS } else { (2 * paid + LEAST_SPINS).min(MOST_SPINS) };
+        let again = if paid < IN_VAIN { 256 } else { 16 };
+        let looks = if waits.is_multiple_of(again) { MOST_SPINS } else { (2 * paid + LEAST_SPINS).min(MOST_SPINS) };
         for look in 0..looks {
             if ready() {
                 self.paid.store(paid - paid / 4 + look / 4, Relaxed);
