@@ -185,6 +185,14 @@ impl<T> RewiredVec<T> {
         (elements * size_of::<T>()).div_ceil(block)
     }
 
+    /// The first element that has no byte in the first `blocks` blocks.
+    fn first_beyond(&self, blocks: usize) -> usize {
+        match size_of::<T>() {
+            0 => usize::MAX,
+            size => (blocks * self.places.block()).div_ceil(size),
+        }
+    }
+
     /// Gives back every block that `len` elements and room for up to `least` in all do not need.
     fn shrink(&mut self, least: usize) {
         if !self.is_here() {
