@@ -3,6 +3,7 @@
 //! A program that wants streams uses the `eagre` crate, which re-exports what is public here.
 //!
 //! ```text
+//! transfer blocks of a stream on their way from or to a file
 //! stream   the protocol, and the ends that drive it
 //! memory   reservations (addresses), pools (blocks), what joins them (regions, vectors), and mapped files
 //! trap     how a touch is noticed          mover   how a block changes its address
@@ -26,6 +27,8 @@ pub mod probe;
 pub mod stream;
 #[allow(unsafe_code)]
 pub(crate) mod sys;
+#[allow(unsafe_code)]
+pub mod transfer;
 #[allow(unsafe_code)]
 pub(crate) mod trap;
 mod units;

@@ -11,6 +11,8 @@
 //! stream pointers.
 #![deny(unsafe_code)]
 
+pub mod compressed;
+pub mod copy;
 pub mod count;
 pub mod doctor;
 pub mod file;

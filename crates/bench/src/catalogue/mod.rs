@@ -256,6 +256,8 @@ pub(crate) enum Program {
     Polars,
     /// The duckdb library from Python, clock started after the import.
     Duckdb,
+    /// A specialised C program, `peers/onebrc.c`, built when it is asked for.
+    Onebrc,
 }
 
 impl Way {

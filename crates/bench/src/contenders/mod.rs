@@ -18,7 +18,7 @@ mod read;
 mod ring;
 mod several;
 #[allow(unsafe_code, reason = "stream pointers")]
-mod stream;
+pub(crate) mod stream;
 #[allow(unsafe_code, reason = "fills a batch before its length is set")]
 mod timely;
 

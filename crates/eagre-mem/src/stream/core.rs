@@ -459,6 +459,14 @@ impl Core {
         }
     }
 
+    /// Fails the stream because a file at one end did.
+    pub(crate) fn fail_io(&self, by: End, error: &std::io::Error, message: &str) {
+        let failure = Failure { kind: ErrorKind::Io, errno: error.raw_os_error().unwrap_or(0), by };
+        if self.status.set_with(failure, message.to_owned()) {
+            self.wake_all();
+        }
+    }
+
     /// Whether this is the process that opened the stream.
     #[inline]
     pub(crate) fn is_at_home(&self) -> bool {
