@@ -5,7 +5,7 @@ use crate::common::process::Footprint;
 use crate::common::*;
 use crate::region::pool;
 use eagre_mem::probe::{PAIRS, Pair};
-use eagre_mem::{BlockSize, Mover, Pool, Region, RewireErrorKind, RewiredVec};
+use eagre_mem::{BlockSize, GrowingBuffer, Mover, Pool, Region, RewireErrorKind, RewiredVec, Trap};
 
 /// The lines of `/proc/self/smaps` for each mapping within a range: its addresses, then its numbers.
 pub(crate) fn mappings_within(start: usize, len: usize) -> Vec<String> {
@@ -133,6 +133,7 @@ fn forks(pair: Pair) {
     let spare = pool.take().unwrap();
     let mut texts = RewiredVec::in_pool(&pool).unwrap();
     texts.extend((0..1000).map(|n| n.to_string()));
+    let mut buffer = (pair.trap != Trap::Off).then(|| GrowingBuffer::new(&pool, SMALL as u64).unwrap());
     // SAFETY: the child makes no call that needs a lock another thread may have held, and ends with `_exit`.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
@@ -142,8 +143,9 @@ fn forks(pair: Pair) {
         good &= forked(region.unmap(0).unwrap_err().kind());
         good &= forked(region.map(1, spare).unwrap_err().error.kind());
         good &= forked(texts.try_reserve(10_000).unwrap_err().kind());
+        good &= buffer.as_mut().is_none_or(|buffer| forked(buffer.scope(|_| ()).unwrap_err().kind()));
         texts.shrink_to_fit();
-        drop((region, texts, pool));
+        drop((region, texts, buffer, pool));
         let own = Pool::new(BlockSize::MIN, 4, Some(pair.trap), Some(pair.mover)).unwrap();
         let mut fresh = RewiredVec::in_pool(&own).unwrap();
         fresh.extend(0..20_000u64);
@@ -160,7 +162,12 @@ fn forks(pair: Pair) {
     check(9, region.get(1..2).unwrap());
     texts.extend((1000..5000).map(|n| n.to_string()));
     assert!(texts.iter().enumerate().all(|(n, text)| *text == n.to_string()));
-    drop((region, texts, spare));
+    if let Some(buffer) = &mut buffer {
+        // SAFETY: within the limit.
+        buffer.scope(|to| unsafe { to.write(5) }).unwrap();
+        assert_eq!(buffer.bytes(1).unwrap(), [5]);
+    }
+    drop((region, texts, spare, buffer));
     assert_eq!((pool.stats().taken, pool.stats().committed), (0, 0));
     report("done");
 }
@@ -201,6 +208,13 @@ fn pages_stay_whole(pair: Pair) {
             vector.clear();
             vector.shrink_to_fit();
             (0..BLOCKS).for_each(|place| drop(region.unmap(place).unwrap()));
+        }
+        if pair.trap != Trap::Off {
+            let mut buffer = GrowingBuffer::new(&pool, (BLOCKS * size) as u64).unwrap();
+            // SAFETY: within the limit.
+            buffer.scope(|to| unsafe { libc::memset(to.cast(), 1, BLOCKS * size) }).unwrap();
+            let start = buffer.as_ptr().as_ptr() as usize;
+            assert_eq!(kib(start, BLOCKS * size, "AnonHugePages:"), (BLOCKS * size) >> 10);
         }
     }
     report("done");
