@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use eagre::copy::Copier;
 use eagre::count::Counter;
 use eagre::find::Finder;
 use eagre::scan::{Input, Scanner};
@@ -13,12 +14,8 @@ use eagre::stats::Stats;
 
 use crate::contenders::Trouble;
 use crate::contenders::file::Answer;
+use crate::contenders::stream;
 use crate::corpus::{PATTERN, Places};
-
-/// What this build of the library does not have.
-fn missing(what: &str) -> Result<Answer, Trouble> {
-    Err(Trouble::Unavailable(format!("this build of Eagre has no {what}")))
-}
 
 /// A failed call, by its name.
 fn failed<E: Display>(what: &str) -> impl Fn(E) -> Trouble {
@@ -29,20 +26,28 @@ fn threads(number: usize) -> NonZeroUsize {
     NonZeroUsize::new(number).unwrap_or(NonZeroUsize::MIN)
 }
 
-pub(super) fn sum(_from: &Path) -> Result<Answer, Trouble> {
-    missing("file source")
+pub(super) fn sum(from: &Path) -> Result<Answer, Trouble> {
+    let mut reader = eagre::file::open(from).map_err(failed("open"))?;
+    stream::read_calls(&mut reader).map(Answer::Sum)
 }
 
-pub(super) fn sum_pointer(_from: &Path, _size: u64) -> Result<Answer, Trouble> {
-    missing("file source")
+pub(super) fn sum_pointer(from: &Path, size: u64) -> Result<Answer, Trouble> {
+    let mut reader = eagre::file::open(from).map_err(failed("open"))?;
+    stream::read_pointer(&mut reader, size).map(Answer::Sum)
 }
 
-pub(super) fn write(_to: &Path, _size: u64) -> Result<Answer, Trouble> {
-    missing("file sink")
+pub(super) fn write(to: &Path, size: u64) -> Result<Answer, Trouble> {
+    let mut writer = eagre::file::create(to).map_err(failed("create"))?;
+    stream::write_calls(&mut writer, size)?;
+    writer.finish().map_err(failed("finish"))?;
+    Ok(Answer::File)
 }
 
-pub(super) fn write_pointer(_to: &Path, _size: u64) -> Result<Answer, Trouble> {
-    missing("file sink")
+pub(super) fn write_pointer(to: &Path, size: u64) -> Result<Answer, Trouble> {
+    let mut writer = eagre::file::create(to).map_err(failed("create"))?;
+    stream::fill_pointer(&mut writer, size)?;
+    writer.finish_at(size).map_err(failed("finish"))?;
+    Ok(Answer::File)
 }
 
 pub(super) fn count(from: &Path, number: usize) -> Result<Answer, Trouble> {
@@ -75,6 +80,7 @@ pub(super) fn stats(from: &Path, number: usize) -> Result<Answer, Trouble> {
     Ok(Answer::Stations(rows.collect()))
 }
 
-pub(super) fn copy(_from: &Path, _to: &Path) -> Result<Answer, Trouble> {
-    missing("copy")
+pub(super) fn copy(from: &Path, to: &Path) -> Result<Answer, Trouble> {
+    Copier::new().file(from, to).map_err(failed("copy"))?;
+    Ok(Answer::File)
 }
