@@ -17,12 +17,15 @@ One plain pointer to data larger than memory.
 
 Eagre is a library of streams that look like arrays: a program reads or writes one long range of \
 addresses, and page faults move a few blocks of memory along underneath. This command is its front \
-end for people: it counts, it finds, it sums up values per key, and it tells what this machine can do.";
+end for people: it counts, it finds, it sums up values per key, it copies, and it tells what this machine \
+can do.";
 
 const AFTER: &str = "\
 Examples:
   eagre count access.log          lines and bytes of a file
+  eagre count -l big.gz           lines of what is in a compressed file
   zcat big.gz | eagre count -l    lines of what comes through a pipe
+  eagre copy --verify a /mnt/b    a copy that is whole, or not there
   eagre find -b needle hay.bin    where a byte string is
   eagre stats key-value.txt       smallest, mean and largest value per key
   eagre doctor                    what works on this machine, and the cure for what does not

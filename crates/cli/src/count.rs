@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::cli::{Exit, Run};
 use crate::console::Console;
-use crate::explain::Explanation;
+use crate::explain::{Explainer, Explanation};
 use crate::inputs::{self, Input, Sources};
 use crate::message::{self, Message};
 use crate::name;
@@ -46,6 +46,7 @@ Examples:
   zcat big.gz | eagre count           what comes through a pipe
   eagre count -l log.gz log.zst       lines of what is in compressed files
   eagre count --json a b | jq .total.lines
+  eagre count --explain -l huge.log   and how close that came to the speed of memory or of the disk
 
 Exit status: 0, or 2 if a file could not be read; the others are counted all the same.";
 
@@ -73,7 +74,7 @@ pub(crate) struct Args {
     #[arg(short = 'j', long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 
-    /// Say on standard error how each file was read, why so, and how fast for this machine
+    /// Say how each file was read, why so, and how fast for this machine: on standard error, or in the JSON
     #[arg(long)]
     explain: bool,
 
@@ -115,7 +116,7 @@ impl Args {
         }
         let columns = self.columns(&inputs, &sizes);
         let mut report = Report::default();
-        let mut explanation = Explanation::default();
+        let mut explainer = Explainer::default();
         let mut counter = Counter::new().lines(columns.lines).words(columns.words).longest(columns.longest);
         if let Some(threads) = self.threads {
             counter = counter.threads(threads);
@@ -126,8 +127,15 @@ impl Args {
         for input in &inputs {
             let started = Instant::now();
             let (counted, error) = count(input, &mut counter, total.bytes, console);
-            if let (true, Some(counted), None) = (self.explain, counted, &error) {
-                console.remark(&explanation.of(input, &counted, started.elapsed()));
+            let time = started.elapsed();
+            let explanation = match (&counted, &error) {
+                (Some(Counted { counts, choice }), None) if self.explain => {
+                    Some(explainer.explain(input, *choice, counts.bytes, time))
+                }
+                _ => None,
+            };
+            if let Some(explanation) = explanation.as_ref().filter(|_| !self.json) {
+                console.remark(&explanation.to_string());
             }
             let counts = counted.map(|counted| counted.counts);
             if let Some(error) = &error {
@@ -143,7 +151,7 @@ impl Args {
                 }
             }
             if self.json && self.total != Total::Only {
-                report.files.push(columns.entry(input, counts, error.as_ref()));
+                report.files.push(Entry { explain: explanation, ..columns.entry(input, counts, error.as_ref()) });
             }
         }
 
@@ -255,6 +263,7 @@ impl Columns {
             name: name::Json::new(input.name()),
             numbers: counts.map(|counts| self.numbers(counts)),
             error: error.map(message::reason),
+            explain: None,
         }
     }
 }
@@ -275,6 +284,8 @@ struct Entry {
     numbers: Option<Numbers>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain: Option<Explanation>,
 }
 
 /// The numbers that were asked for.

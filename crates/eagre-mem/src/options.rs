@@ -41,7 +41,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "EAGRE_IO",
         values: "uring, blocking",
-        default: "uring where it works",
+        default: "reading: uring where it works; writing: blocking",
         doc: "how files are read and written past the page cache: many requests at a time, or one after the other",
     },
     Setting {

@@ -24,4 +24,7 @@ pub use eagre_mem::stream::{
     Builder, Control, EndStats, ErrorKind, OnFailure, OpenError, Pipe, ReadBlock, Reader, Sink, SinkWriter, Source,
     Stats, StreamError, Wait, WriteBlock, Writer, wait_report,
 };
-pub use eagre_mem::{BlockSize, End, Mover, Pool, PoolStats, Trap, options, probe};
+pub use eagre_mem::{
+    Block, BlockSize, End, GrowingBuffer, Mappings, Mover, NotMapped, Pool, PoolStats, Region, Rejected, RewireError, RewireErrorKind,
+    RewiredIntoIter, RewiredVec, Trap, options, probe,
+};

@@ -117,17 +117,19 @@ impl Output {
         Ok(())
     }
 
-    /// Sets `bytes` bytes of the disk aside and makes the file that long. No error where the file system cannot.
+    /// Whether there are `bytes` bytes left where the file is, as far as the system tells. Takes none of them: asked to set
+    /// aside more than there is, a file system fills itself up before it refuses.
     ///
     /// # Errors
-    /// The disk is too full, the quota too small, or the file system does not take files so large.
-    pub fn reserve(&self, bytes: u64) -> io::Result<()> {
-        if self.is_direct() || bytes == 0 {
-            return Ok(());
-        }
-        match rustix::io::retry_on_intr(|| fs::fallocate(&self.file, fs::FallocateFlags::empty(), 0, bytes)) {
-            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
-            Err(error) => Err(error.into()),
+    /// `ENOSPC` if there are not.
+    pub fn check_room(&self, bytes: u64) -> io::Result<()> {
+        match fs::fstatvfs(&self.file) {
+            // Some file systems do not count, and say that they have none at all.
+            Ok(room) if !self.is_direct() && room.f_blocks > 0 => {
+                let left = room.f_bavail.saturating_mul(room.f_frsize);
+                if left < bytes { Err(Errno::NOSPC.into()) } else { Ok(()) }
+            }
+            _ => Ok(()),
         }
     }
 

@@ -1,9 +1,8 @@
 //! How a file is read or written: through the page cache, past it, or from where it stands.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::FileTypeExt;
 
 use super::residency::residency;
 use eagre_mem::transfer::{Blocking, Device, Engine, Uring, set_direct};
@@ -33,7 +32,7 @@ pub(super) struct Opened {
 /// What a file lets us do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Read or write on from where it stands: a pipe, a terminal, a file of /proc.
+    /// Read or write on from where it stands: a pipe, a terminal, a file of /proc or /sys.
     Sequential,
     /// Transfers at any offset, through the page cache.
     Cached,
@@ -53,11 +52,9 @@ const DEPTH: usize = 32;
 const USUAL_ALIGNMENT: usize = 4096;
 
 impl Opened {
-    /// How `file`, of which `from` on is to be read, is read best.
-    pub(super) fn to_read(file: File, plan: Plan, metadata: &Metadata, from: u64, size: u64) -> Opened {
-        let kind = metadata.file_type();
-        // Files of /proc and /sys say that they are empty.
-        if !(kind.is_file() || kind.is_block_device()) || size == 0 {
+    /// How `file` of `size` bytes (0: not known), of which `from` on is to be read, is read best.
+    pub(super) fn to_read(file: File, plan: Plan, from: u64, size: u64) -> Opened {
+        if size == 0 {
             return Opened { file, access: Access::Sequential };
         }
         let left = size.saturating_sub(from);

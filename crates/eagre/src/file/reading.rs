@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind as Io, Seek, SeekFrom};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use eagre_mem::transfer::{Engine, Transfer, TransferError, Transferred};
@@ -131,6 +131,8 @@ impl ReadOptions {
             None => 0,
         };
         let size = match () {
+            // Where nothing is stored, the size is a guess (/sys says 4096), or all of it is a hole.
+            () if kind.is_file() && metadata.blocks() == 0 => 0,
             () if kind.is_file() => metadata.len(),
             () if kind.is_block_device() => {
                 let here = file.stream_position()?;
@@ -140,7 +142,7 @@ impl ReadOptions {
             }
             () => 0,
         };
-        let opened = Opened::to_read(file, self.plan, &metadata, from, size);
+        let opened = Opened::to_read(file, self.plan, from, size);
         if opened.access == Access::Sequential && self.from.is_some() {
             (&opened.file).seek(SeekFrom::Start(from))?;
         }

@@ -10,6 +10,7 @@ use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::thread::JoinHandle;
 
+use eagre_mem::options;
 use eagre_mem::transfer::{Engine, Transfer, TransferError};
 use rustix::fs::FallocateFlags;
 
@@ -30,8 +31,7 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// All defaults: past the page cache where the file system can, through io_uring where that works, in ten MiB of
-    /// memory.
+    /// All defaults: past the page cache where the file system can, in ten MiB of memory.
     pub fn new() -> WriteOptions {
         WriteOptions::default()
     }
@@ -42,7 +42,11 @@ impl WriteOptions {
         self
     }
 
-    /// How unbuffered requests reach the system. Default: `EAGRE_IO`, or io_uring where it works.
+    /// How unbuffered requests reach the system. Default: `EAGRE_IO`, or else blocking calls, a block each.
+    ///
+    /// Several writes at a time (io_uring) are for disks that need them. Writes that make a file longer wait for one
+    /// another in the file system, so room is set aside ahead of them, and a file system that keeps account of which of
+    /// that room has been written (ext4, XFS) has more to do than the disk saves.
     pub fn engine(mut self, engine: Engine) -> WriteOptions {
         self.engine = Some(engine);
         self
@@ -71,7 +75,7 @@ impl WriteOptions {
     /// Begins to write the file at `path`, which appears when it is finished (see [`Output`]).
     ///
     /// # Errors
-    /// As [`Output::create`] and [`Output::reserve`], or a stream that cannot be opened. What goes wrong later, the
+    /// As [`Output::create`] and [`Output::check_room`], or a stream that cannot be opened. What goes wrong later, the
     /// writer gets: as an [`ErrorKind::Io`] that names the file and the byte.
     pub fn create(self, path: impl AsRef<Path>) -> io::Result<FileWriter> {
         let task = Task::write(path.as_ref());
@@ -91,25 +95,27 @@ impl WriteOptions {
     fn begin(self, output: Output, task: Task) -> io::Result<FileWriter> {
         let mut stream = self.stream.unwrap_or_else(Pipe::builder).name(&task.place);
         if let Some(length) = self.length {
-            output.reserve(length).map_err(|error| task.error(&error))?;
+            output.check_room(length).map_err(|error| task.error(&error))?;
             stream = stream.length(length);
         }
-        let file = output.file().try_clone()?;
-        let (opened, ahead) = match output.is_direct() {
-            true => (Opened { file, access: Access::Sequential }, None),
-            false => {
-                let ahead = self.length.is_none().then(|| file.try_clone()).transpose()?;
-                (Opened::to_write(file, self.plan), ahead)
-            }
+        let engine = match self.engine {
+            Some(engine) => engine,
+            None => options::io().map_err(io::Error::other)?.unwrap_or(Engine::Blocking),
         };
-        let ahead = ahead.filter(|_| opened.access != Access::Cached).map(Ahead::new);
+        let file = output.file().try_clone()?;
+        let opened = match output.is_direct() {
+            true => Opened { file, access: Access::Sequential },
+            false => Opened::to_write(file, self.plan),
+        };
+        let several = engine == Engine::Uring && matches!(opened.access, Access::Unbuffered(_));
+        let ahead = several.then(|| opened.file.try_clone()).transpose()?.map(Ahead::new);
         let (writer, reader) = stream.open()?.split();
-        let (engine, piece) = (self.engine, self.piece);
+        let piece = self.piece;
         let helper = std::thread::Builder::new().name("eagre-write".into());
         let told = task.clone();
         let helper = helper.spawn(move || {
             let block = reader.control().block_size();
-            match opened.device(engine, piece, block) {
+            match opened.device(Some(engine), piece, block) {
                 Ok((device, piece)) => pump(reader, Transfer::new(device, piece), ahead, &told),
                 Err(error) => Err(told.error(&error)),
             }
@@ -200,7 +206,7 @@ impl io::Write for FileWriter {
     }
 }
 
-/// Sets room on the disk aside ahead of the writing. Writes that make a file longer wait for one another; writes into
+/// Sets room on the disk aside ahead of several writes at a time. Writes that make a file longer wait for one another; writes into
 /// room that is already the file's do not.
 #[derive(Debug)]
 pub(super) struct Ahead {
