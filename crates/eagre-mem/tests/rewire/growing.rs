@@ -122,28 +122,37 @@ each_pointer_pair! {
         assert_eq!(pool.stats().taken, 3);
     }
 
-    /// Many threads touch the same absent blocks at once.
+    /// Many threads touch each absent block at the same moment.
     fn many_threads(pair) {
+        const THREADS: usize = 4;
         let pool = pool(pair, BlockSize::MIN, 40);
         let mut buffer = buffer(&pool, 40);
-        buffer
-            .scope(|to| {
-                let to = Pointer(to);
-                std::thread::scope(|scope| {
-                    for thread in 0..4 {
-                        scope.spawn(move || {
-                            for at in (thread..40 * SMALL).step_by(4 * 101) {
-                                // SAFETY: within the limit; each thread has its own bytes.
-                                unsafe { { to }.0.add(at).write(byte(at as u64)) };
-                            }
-                        });
-                    }
-                });
-            })
-            .unwrap();
-        let bytes = buffer.bytes(40 * SMALL).unwrap();
-        assert!((0..4).flat_map(|thread| (thread..40 * SMALL).step_by(404)).all(|at| bytes[at] == byte(at as u64)));
-        assert_eq!(pool.stats().taken, 40);
+        for _ in 0..8 {
+            let together = std::sync::Barrier::new(THREADS);
+            buffer
+                .scope(|to| {
+                    let to = Pointer(to);
+                    std::thread::scope(|scope| {
+                        for thread in 0..THREADS {
+                            let together = &together;
+                            scope.spawn(move || {
+                                for at in (thread..40 * SMALL).step_by(SMALL) {
+                                    together.wait();
+                                    // SAFETY: within the limit; each thread has its own bytes.
+                                    unsafe { { to }.0.add(at).write(byte(at as u64)) };
+                                }
+                            });
+                        }
+                    });
+                })
+                .unwrap();
+            assert_eq!(pool.stats().taken, 40);
+            let bytes = buffer.bytes(40 * SMALL).unwrap();
+            for (at, &found) in bytes.iter().enumerate() {
+                assert_eq!(found, if at % SMALL < THREADS { byte(at as u64) } else { 0 }, "byte {at}");
+            }
+            buffer.clear();
+        }
     }
 
     /// Under the pager a system call may be the one that writes past the end.
