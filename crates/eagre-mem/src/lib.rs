@@ -5,7 +5,7 @@
 //! ```text
 //! transfer blocks of a stream on their way from or to a file
 //! stream   the protocol, and the ends that drive it
-//! memory   reservations (addresses), pools (blocks) and mapped files
+//! memory   reservations (addresses), pools (blocks), what joins them (regions, vectors), and mapped files
 //! trap     how a touch is noticed          mover   how a block changes its address
 //! sys      every system call, with a portable twin
 //! ```
@@ -34,6 +34,9 @@ mod units;
 
 pub use memory::mapping::{Mapping, Unseen};
 pub use memory::pool::{Pool, PoolStats};
+pub use memory::{
+    Block, Mappings, NotMapped, Region, Rejected, RewireError, RewireErrorKind, RewiredIntoIter, RewiredVec,
+};
 pub use mover::Mover;
 pub use trap::{End, Trap};
 pub use units::BlockSize;

@@ -333,3 +333,41 @@ fn the_environment_chooses_the_engine() {
         assert_eq!(text.contains("EAGRE_IO=fast"), value == "fast", "{text}");
     }
 }
+
+/// A process of its own that reads a file of 256 MiB and writes another stays small, page tables included.
+#[test]
+fn memory_does_not_grow_with_the_file() {
+    const ASKED: &str = "EAGRE_TEST_MEMORY";
+    const SIZE: u64 = 256 << 20;
+    if let Some(path) = std::env::var_os(ASKED) {
+        let path = Path::new(&path);
+        let read = io::copy(&mut ReadOptions::new().plan(Plan::Unbuffered).open(path).unwrap(), &mut io::sink());
+        let mut writer = file::create(path.with_extension("copy")).unwrap();
+        for _ in 0..SIZE / MIB as u64 {
+            writer.write_all(&[7; MIB]).unwrap();
+        }
+        writer.finish().unwrap();
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let kib = |key: &str| -> u64 {
+            let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap();
+            line.split_whitespace().next().unwrap().parse().unwrap()
+        };
+        println!("read {} kib {}", read.unwrap(), kib("VmHWM:") + kib("VmPTE:"));
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let path = room.path().join("file");
+    File::create(&path).unwrap().set_len(SIZE).unwrap();
+    File::options().write(true).open(&path).unwrap().write_all_at(b"x", SIZE - 1).unwrap();
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "memory_does_not_grow_with_the_file", "--nocapture"])
+        .env(ASKED, &path)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&child.stdout).into_owned();
+    let mut numbers = text.split_whitespace().skip_while(|word| *word != "read").filter_map(|word| word.parse().ok());
+    assert_eq!(numbers.next(), Some(SIZE), "{text}");
+    let kib: u64 = numbers.next().unwrap();
+    // The test program itself, unoptimised, included.
+    assert!(kib < 24 << 10, "{kib} KiB");
+}

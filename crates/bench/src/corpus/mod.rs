@@ -143,6 +143,11 @@ impl Store {
         Ok(room)
     }
 
+    /// A place for a program that is built for this run.
+    pub(crate) fn tool(&self, name: &str) -> Result<PathBuf, Trouble> {
+        Ok(self.room(Place::Disk)?.join(name))
+    }
+
     /// A name for what a contender writes; nothing is there under it.
     pub(crate) fn output(&self, place: Place) -> Result<PathBuf, Trouble> {
         let path = self.room(place)?.join("output");

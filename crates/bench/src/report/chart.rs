@@ -28,7 +28,8 @@ const LETTER: f64 = 6.9;
 pub(super) fn chart(out: &mut String, row: &Row, result: &CaseResult) -> fmt::Result {
     let columns = columns(row, result);
     let width = LABELS + BARS + VALUES + COLUMN * columns.len() as f64;
-    let roofs = roofs(row, result);
+    // What a quick run measured of the memory means as little as its bars.
+    let roofs = if result.quick { vec![] } else { roofs(row, result) };
     let ends =
         |pick: fn(&stats::Estimate) -> f64| result.standings.iter().filter_map(move |s| s.shown.as_ref().map(pick));
     let (top, bottom) = (ends(|e| e.high).fold(0.0, f64::max), ends(|e| e.low).fold(f64::INFINITY, f64::min));
@@ -135,7 +136,7 @@ fn column_end(i: usize) -> f64 {
 }
 
 fn heads(out: &mut String, unit: &str, columns: &[Column]) -> fmt::Result {
-    let unit_head = format!("{unit}, 90 %");
+    let unit_head = format!("{unit} [90 %]");
     writeln!(out, "<text class=\"dim small\" x=\"{}\" y=\"{SMALL}\">{unit_head}</text>", LABELS + BARS + 14.0)?;
     for (i, column) in columns.iter().enumerate() {
         writeln!(out, "<text class=\"dim small end\" x=\"{}\" y=\"{SMALL}\">{}</text>", column_end(i), column.name)?;
@@ -169,8 +170,6 @@ fn roofs(row: &Row, result: &CaseResult) -> Vec<Roof> {
             ("cache write", roofline.cache.write),
         ],
     };
-    // A quick run has measured none.
-    roofs.retain(|roof| roof.1 > 0.0);
     roofs.sort_by(|a, b| a.1.total_cmp(&b.1));
     roofs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -10,11 +10,11 @@ if (location.search === "?check") {
       if (box.x < -0.5 || box.y < -0.5 || box.x + box.width > view.width + 0.5 || box.y + box.height > view.height + 0.5)
         troubles.push(name + ": outside: " + (part.textContent || part.getAttribute("class")));
     }
-    const texts = [...svg.querySelectorAll("text")].map(text => [text.textContent, text.getBBox()]);
-    texts.forEach(([a, p], i) => texts.slice(i + 1).forEach(([b, q]) => {
+    const parts = [...svg.querySelectorAll("text, rect")].map(part => [part.textContent || "a bar", part.getBBox()]);
+    parts.forEach(([a, p], i) => parts.slice(i + 1).forEach(([b, q]) => {
       const across = Math.min(p.x + p.width, q.x + q.width) - Math.max(p.x, q.x);
       const down = Math.min(p.y + p.height, q.y + q.height) - Math.max(p.y, q.y);
-      if (across > 1 && down > 4) troubles.push(name + ": overlap: " + a + " | " + b);
+      if (across > 1 && down > 4) troubles.push(`${name}: overlap: ${a} | ${b}`);
     }));
     const drawn = svg.querySelectorAll("rect.bar").length, absent = svg.querySelectorAll("text.absent").length;
     if (drawn + absent !== Number(svg.dataset.contenders))

@@ -105,14 +105,17 @@ fn summary(out: &mut String, run: &Run) -> fmt::Result {
     if run.results.len() <= FEW {
         return Ok(());
     }
-    out.push_str("<nav><h3>Contents</h3>\n<table><tr><th>row</th><th>case</th><th>verdicts</th></tr>\n");
+    out.push_str("<nav><h3>Contents</h3>\n<table class=\"contents\">\n");
+    let mut before = "";
     for result in &run.results {
+        // A row's name stands once, with its first case.
+        let name = if result.row == before { String::new() } else { escape(result.row) };
+        before = result.row;
         let verdicts: Vec<_> = result.outcomes.iter().map(|outcome| mark(outcome.must_verdict)).collect();
         writeln!(
             out,
-            "<tr><td><a href=\"#{}\">{}</a></td><td>{}</td><td>{}</td></tr>",
+            "<tr><td>{name}</td><td><a href=\"#{}\">{}</a></td><td>{}</td></tr>",
             anchor(result),
-            escape(result.row),
             escape(result.case),
             verdicts.join(" "),
         )?;
@@ -155,7 +158,7 @@ fn section(out: &mut String, row: &Row, result: &CaseResult) -> fmt::Result {
 
 /// Rounds, and the rooflines in words.
 fn words(out: &mut String, row: &Row, result: &CaseResult) -> fmt::Result {
-    let mut words = vec![format!("{} rounds", result.pairs)];
+    let mut words = vec![format!("{} round{}", result.pairs, if result.pairs == 1 { "" } else { "s" })];
     if !result.quick && !matches!(row.unit, Unit::MicrosecondsPerMove | Unit::MegarowsPerSecondPerCore) {
         let memory = result.roofline.settings().into_iter().map(|(name, b)| {
             let [read, write, copy] = [b.read, b.write, b.copy].map(number);

@@ -239,14 +239,14 @@ impl Builder {
         let writer = Reservation::new(len, self.block)?;
         let reader = Reservation::new(len, self.block).inspect_err(|_| {
             // SAFETY: just made, and nobody has seen it.
-            unsafe { writer.unmap(self.block) }
+            unsafe { writer.unmap() }
         })?;
         let mut ranges = Ranges { of: [writer, reader], prepare: [Prepare::Open; 2] };
         let prepared = End::BOTH.into_iter().try_for_each(|end| self.prepare_range(context, &mut ranges, end));
         if prepared.is_err() {
             for range in &ranges.of {
                 // SAFETY: just made, and nobody has seen them.
-                unsafe { range.unmap(self.block) };
+                unsafe { range.unmap() };
             }
         }
         prepared.map(|()| ranges)
@@ -291,18 +291,14 @@ impl Builder {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         process::remember();
         let (context, engine) = probe::engage(trap, mover).map_err(OpenError::Unavailable)?;
-        let uffd = match engine {
-            Engine::Move(uffd) => Some(uffd),
-            _ => None,
-        };
         let no_memory =
             |error| OpenError::Resources(format!("no address space for a pool: {error}; raise `ulimit -v`"));
         let pool: Arc<Blocks> = match &self.pool {
-            Some(pool) if pool.0.serves(uffd) => pool.0.clone(),
+            Some(pool) if pool.0.serves(engine.uffd()) => pool.0.clone(),
             Some(_) => {
                 return Err(OpenError::Setting("the pool was made for another trap or mover, or before a fork".into()));
             }
-            None => pool::shared(self.block, uffd).map_err(no_memory)?,
+            None => pool::shared(self.block, engine).map_err(no_memory)?,
         };
         let (ranges, capacity) = match engine {
             Engine::Copy => (None, self.blocks(CAPACITY).0),
@@ -335,13 +331,22 @@ impl Pool {
     pub fn new(block: BlockSize, budget: u32, trap: Option<Trap>, mover: Option<Mover>) -> Result<Pool, OpenError> {
         let pair = probe::choose(trap, mover)?;
         let (_, engine) = probe::engage(pair.trap, pair.mover).map_err(OpenError::Unavailable)?;
-        let uffd = match engine {
-            Engine::Move(uffd) => Some(uffd),
-            _ => None,
-        };
-        let blocks = Blocks::new(block, budget, uffd)
+        let blocks = Blocks::new(block, budget, engine)
             .map_err(|error| OpenError::Resources(format!("no address space for a pool: {error}")))?;
         Ok(Pool(Arc::new(blocks)))
+    }
+
+    /// The pool that streams with blocks of `block` bytes, and rewired memory, share unless they are given their own.
+    /// It is kept for the life of the process: [`Pool::trim`] gives its idle memory back.
+    ///
+    /// # Errors
+    /// As [`Builder::open`].
+    pub fn shared(block: BlockSize) -> Result<Pool, OpenError> {
+        let pair = probe::choose(None, None)?;
+        let (_, engine) = probe::engage(pair.trap, pair.mover).map_err(OpenError::Unavailable)?;
+        let blocks = pool::shared(block, engine)
+            .map_err(|error| OpenError::Resources(format!("no address space for a pool: {error}")))?;
+        Ok(Pool(blocks))
     }
 }
 

@@ -34,6 +34,8 @@ struct Target {
     name: OsString,
     /// What is there now, and will be replaced.
     previous: Option<Metadata>,
+    /// The mode asked for, in place of the usual one.
+    mode: Option<u32>,
     /// The name of the file where it has to have one from the beginning.
     temporary: Option<OsString>,
 }
@@ -74,7 +76,7 @@ impl Output {
         let name = path.file_name().ok_or(Errno::NOENT)?.to_owned();
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let directory = open_directory(parent)?;
-        let mut target = Target { directory, name, previous, temporary: None };
+        let mut target = Target { directory, name, previous, mode: None, temporary: None };
         let file = target.open(without_name)?;
         Ok(Output { file, target: Some(target) })
     }
@@ -93,6 +95,26 @@ impl Output {
     /// Whether what is written arrives at once, at something that cannot be replaced.
     pub fn is_direct(&self) -> bool {
         self.target.is_none()
+    }
+
+    /// Whether nothing was at the target when writing began.
+    pub(crate) fn is_new(&self) -> bool {
+        self.target.as_ref().is_some_and(|target| target.previous.is_none())
+    }
+
+    /// The file gets this mode, and not that of the file it replaces.
+    pub(crate) fn set_mode(&mut self, mode: u32) {
+        if let Some(target) = &mut self.target {
+            target.mode = Some(mode);
+        }
+    }
+
+    /// The file gets the mode of another and, if permitted, its owner.
+    pub(crate) fn dress_as(&mut self, other: &Metadata) -> io::Result<()> {
+        if let Some(target) = &mut self.target {
+            target.mode = Some(take_owner(&self.file, other)?);
+        }
+        Ok(())
     }
 
     /// Whether there are `bytes` bytes left where the file is, as far as the system tells. Takes none of them: asked to set
@@ -172,18 +194,11 @@ impl Target {
 
     /// Gives the file the owner and mode it is to have.
     fn dress(&self, file: &File) -> io::Result<()> {
-        let mode = match (&self.previous, &self.temporary) {
-            (Some(previous), _) => {
-                let now = file.metadata()?;
-                let (user, group) = (previous.uid(), previous.gid());
-                let group_kept = group == now.gid() || fs::fchown(file, None, Some(Gid::from_raw(group))).is_ok();
-                let user_kept = user == now.uid() || fs::fchown(file, Some(Uid::from_raw(user)), None).is_ok();
-                // With another owner, bits that lend the owner's rights would lend the wrong ones.
-                let lent = if user_kept && group_kept { 0o7777 } else { 0o777 };
-                previous.mode() & lent
-            }
-            (None, Some(_)) => 0o666 & !umask(),
-            (None, None) => return Ok(()),
+        let mode = match (self.mode, &self.previous, &self.temporary) {
+            (Some(mode), ..) => mode,
+            (None, Some(previous), _) => take_owner(file, previous)?,
+            (None, None, Some(_)) => 0o666 & !umask(),
+            (None, None, None) => return Ok(()),
         };
         Ok(fs::fchmod(file, Mode::from_raw_mode(mode))?)
     }
@@ -204,6 +219,17 @@ impl Drop for Target {
             let _ = fs::unlinkat(&self.directory, temporary, AtFlags::empty());
         }
     }
+}
+
+/// Gives a file the owner of another, as far as that is permitted, and returns the mode it may have then.
+fn take_owner(file: &File, other: &Metadata) -> io::Result<u32> {
+    let now = file.metadata()?;
+    let (user, group) = (other.uid(), other.gid());
+    let group_kept = group == now.gid() || fs::fchown(file, None, Some(Gid::from_raw(group))).is_ok();
+    let user_kept = user == now.uid() || fs::fchown(file, Some(Uid::from_raw(user)), None).is_ok();
+    // With another owner, bits that lend the owner's rights would lend the wrong ones.
+    let lent = if user_kept && group_kept { 0o7777 } else { 0o777 };
+    Ok(other.mode() & lent)
 }
 
 /// Follows symbolic links to where a new file would be made. `None` if they lead through the `/proc` of a process: such
@@ -268,7 +294,7 @@ fn with_fresh_name<T>(make: impl Fn(&OsStr) -> rustix::io::Result<T>) -> io::Res
 
 /// The permission bits this process does not give to new files. All but the owner's where that cannot be known without
 /// changing it.
-fn umask() -> u32 {
+pub(crate) fn umask() -> u32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let digits = status.lines().find_map(|line| line.strip_prefix("Umask:"));
     digits.and_then(|digits| u32::from_str_radix(digits.trim(), 8).ok()).unwrap_or(0o077)

@@ -213,16 +213,13 @@ impl Default for Stats {
 }
 
 impl Stats {
-    /// Keys in the first column, values in the second, `;` between them; one thread; every line must be a row.
+    /// Keys in the first column, values in the second, `;` between them; every line must be a row. Uses as many threads
+    /// as the process may use processors.
     #[must_use]
     pub fn new() -> Stats {
-        Stats::at_level(Level::best())
-    }
-
-    fn at_level(level: Level) -> Stats {
         let layout = Layout { delimiter: b';', key: 0, value: 1, strict: true };
-        let known = Tally::new(layout, level);
-        Stats { layout, header: false, scanner: Scanner::new(NonZeroUsize::MIN), level, known }
+        let level = Level::chosen();
+        Stats { layout, header: false, scanner: Scanner::default(), level, known: Tally::new(layout, level) }
     }
 
     /// The byte between columns. A newline cannot be one: lines then have one column.
@@ -253,10 +250,10 @@ impl Stats {
         self
     }
 
-    /// How many threads look at an input.
+    /// How many threads look at an input at most.
     #[must_use]
     pub fn threads(mut self, threads: NonZeroUsize) -> Stats {
-        self.scanner = Scanner::new(threads);
+        self.scanner = self.scanner.threads_at_most(threads);
         self
     }
 

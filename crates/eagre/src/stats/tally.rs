@@ -143,10 +143,11 @@ impl Tally {
     /// Takes in lines until they make up `least` bytes, and returns how many they made up.
     fn one_by_one(&mut self, text: &[u8], least: usize, lines: &mut Lines) -> usize {
         let mut at = 0;
-        while at < least && !self.stopped(lines) {
+        while at < least.min(text.len()) && !self.stopped(lines) {
             let length = memchr(b'\n', &text[at..]).unwrap_or(text.len() - at);
             lines.note(self.line(&text[at..at + length]));
-            at += length + 1;
+            // A mapped file can change under us: the newline may be gone again, and is not counted on.
+            at = (at + length + 1).min(text.len());
         }
         at
     }

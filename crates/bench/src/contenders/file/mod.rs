@@ -85,7 +85,7 @@ trait How: Send {
 pub(crate) fn build(way: Way, job: Job, store: &Arc<Store>) -> Result<Box<dyn Contender>, Trouble> {
     let how: Box<dyn How> = match way {
         Way::Own(method) => Box::new(own::Own { method, job }),
-        Way::Program(program) => program::find(program, job)?,
+        Way::Program(program) => program::find(program, job, store)?,
         _ => return Err(super::mismatch(way)),
     };
     Ok(Box::new(Files { how, job, store: Arc::clone(store), look: Look::All }))

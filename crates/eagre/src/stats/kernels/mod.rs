@@ -12,6 +12,7 @@ mod avx512;
 use super::index::{self, Index};
 use super::rows::Rows;
 use super::table::Table;
+use crate::scan::kernels::{Kernels, Simd};
 
 /// The instructions to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,34 +25,19 @@ pub(super) enum Level {
 }
 
 impl Level {
-    /// The best there is, or what `EAGRE_SIMD` says (`portable`, `avx2`, `avx512`) if this machine has it.
-    pub(super) fn best() -> Level {
-        let name = std::env::var("EAGRE_SIMD").ok();
-        Level::all()
-            .into_iter()
-            .rfind(|level| name.as_ref().is_none_or(|name| level.name() == name))
-            .unwrap_or(Level::Portable)
+    /// What is chosen for all scans. (Where the choice is an error, the scan says so.)
+    pub(super) fn chosen() -> Level {
+        Kernels::chosen().map_or(Level::Portable, |kernels| Level::of(kernels.simd()))
     }
 
-    /// All that this machine has, the best one last.
-    pub(super) fn all() -> Vec<Level> {
-        #[allow(unused_mut, reason = "other processors add nothing")]
-        let mut all = vec![Level::Portable];
-        #[cfg(target_arch = "x86_64")]
-        {
-            all.extend(avx2::Avx2::new().map(Level::Avx2));
-            all.extend(avx512::Avx512::new().map(Level::Avx512));
-        }
-        all
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Level::Portable => "portable",
+    /// The most of these instructions that can be used here.
+    pub(super) fn of(simd: Simd) -> Level {
+        match simd {
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2(_) => "avx2",
+            Simd::Avx512 => avx512::Avx512::new().map_or_else(|| Level::of(Simd::Avx2), Level::Avx512),
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512(_) => "avx512",
+            Simd::Avx2 => avx2::Avx2::new().map_or(Level::Portable, Level::Avx2),
+            _ => Level::Portable,
         }
     }
 
