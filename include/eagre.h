@@ -360,6 +360,27 @@ enum EagreStatus eagre_count_file(const char *path, uint32_t what, uint32_t thre
 // Fails with the stream's failure, EAGRE_INVALID or EAGRE_WRONG_VERSION.
 enum EagreStatus eagre_count_stream(struct EagreReader *reader, uint32_t what, struct EagreCounts *counts, size_t size);
 
+// Opens a file as a stream, and gives out its reading end: large files come straight from the disk, past the page
+// cache, several requests at a time; files that are in the cache, pipes and the like as they are.
+//
+// options may be null. Of a stream for a file, rewrite + 1 blocks are on their way from the disk at a time, and length
+// is how many bytes to read: a file with fewer is an error. Without it, the file is read to its end.
+//
+// Fails with EAGRE_SYSTEM if the file cannot be opened, or as eagre_open. If it cannot be read later, the stream fails
+// with EAGRE_SYSTEM, and eagre_last_error names the file and the byte.
+enum EagreStatus eagre_open_file(const char *path, const struct EagreOptions *options, struct EagreReader **reader);
+
+// Makes a file from a stream, and gives out its writing end. eagre_writer_finish and eagre_writer_finish_at wait until
+// all of it is on the disk; then the file appears under its name, complete, in the place of the one that was there. A
+// writer that is closed before leaves nothing. Pipes and devices are written as they are.
+//
+// options may be null. Of a stream for a file, lookback + 1 blocks are on their way to the disk at a time, and length
+// is how long the file will be: a disk without room for it is an error at once.
+//
+// Fails with EAGRE_SYSTEM if the file cannot be made, or as eagre_open. If it cannot be written later, the stream fails
+// with EAGRE_SYSTEM, and eagre_last_error names the file and the byte.
+enum EagreStatus eagre_create_file(const char *path, const struct EagreOptions *options, struct EagreWriter **writer);
+
 // Makes a finder for count patterns, which are copied. Close it with eagre_finder_close.
 //
 // Occurrences are those of grep -F -o: from left to right, the longest pattern where several begin at one byte, none
@@ -557,7 +578,8 @@ enum EagreStatus eagre_writer_advance_to(struct EagreWriter *writer, uint64_t of
 enum EagreStatus eagre_writer_finish(struct EagreWriter *writer);
 
 // Ends the stream at length bytes, for a writer on a pointer. The rest of the last block reads as zero, at least one
-// byte of it. May wait for the reader; with a sink, waits until it has taken everything.
+// byte of it. May wait for the reader; with a sink, waits until it has taken everything; with a file, until all is on the
+// disk and the file has appeared.
 //
 // Fails with the stream's failure; with EAGRE_INVALID_LENGTH if the reader already has more, another length was
 // announced at open, or the stream is finished already; with EAGRE_BUSY if blocks taken are still out.

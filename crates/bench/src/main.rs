@@ -127,6 +127,16 @@ fn main() -> ExitCode {
 
 /// Runs the rows that were asked for; an error is one line: what, where, why; cure.
 fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
+    let store = Store::new(arguments.dir.clone(), arguments.keep).map_err(|e| format!("run: bench directory: {e}"))?;
+    let store = Arc::new(store);
+    store.remove_on_signals();
+    let result = run_with(arguments, &store);
+    // Not left to the last owner: on a signal that is a thread which ends with this one.
+    store.clear();
+    result
+}
+
+fn run_with(arguments: &RunArguments, store: &Arc<Store>) -> Result<ExitCode, String> {
     let rows = choose(&arguments.names, &arguments.contenders)?;
     let plan = Plan {
         pairs: if arguments.quick { 1 } else { arguments.pairs },
@@ -134,11 +144,8 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
         only: arguments.contenders.clone(),
         progress: io::stderr().is_terminal(),
     };
-    let store = Store::new(arguments.dir.clone(), arguments.keep).map_err(|e| format!("run: bench directory: {e}"))?;
-    let store = Arc::new(store);
-    store.remove_on_signals();
     let mut bench = Bench {
-        store,
+        store: Arc::clone(store),
         gauge: Gauge::new(plan.quick).map_err(|e| format!("run: roofline: {e}"))?,
         patience: Patience::new(if plan.quick { 0 } else { arguments.patience }),
     };

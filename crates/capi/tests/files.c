@@ -110,8 +110,68 @@ static void finds(void) {
     IS(eagre_finder_open(patterns, 1, 2, &finder), EAGRE_INVALID);
 }
 
+/* A file into another, by way of two streams: all forms of both ends. */
+static void copies(void) {
+    const uint64_t length = (uint64_t)ROWS * strlen(ROW);
+    char copy[sizeof path + 8];
+    snprintf(copy, sizeof copy, "%s.copy", path);
+    for (int announced = 0; announced < 2; announced++) {
+        EagreOptions options;
+        EagreReader *reader;
+        EagreWriter *writer;
+        IS(eagre_options_default(&options, sizeof options), EAGRE_OK);
+        if (announced) options.length = length;
+        IS(eagre_open_file(path, announced ? &options : NULL, &reader), EAGRE_OK);
+        IS(eagre_create_file(copy, announced ? &options : NULL, &writer), EAGRE_OK);
+        for (;;) {
+            size_t size;
+            const void *bytes = eagre_reader_fill(reader, 0, &size);
+            CHECK(bytes != NULL || size == 0);
+            if (size == 0) break;
+            IS(eagre_writer_copy_in(writer, bytes, size), EAGRE_OK);
+            IS(eagre_reader_consume(reader, size), EAGRE_OK);
+        }
+        IS(eagre_reader_check(reader), EAGRE_OK);
+        CHECK(access(copy, F_OK) != 0);
+        IS(eagre_writer_finish(writer), EAGRE_OK);
+        IS(eagre_writer_finish(writer), EAGRE_INVALID_LENGTH);
+        eagre_reader_close(reader);
+        eagre_writer_close(writer);
+        EagreCounts counts;
+        IS(eagre_count_file(copy, EAGRE_LINES, 0, &counts, sizeof counts), EAGRE_OK);
+        CHECK(counts.lines == ROWS && counts.bytes == length);
+        CHECK(unlink(copy) == 0);
+    }
+    /* Closed before it is finished, nothing appears. */
+    EagreWriter *writer;
+    EagreReader *reader;
+    IS(eagre_create_file(copy, NULL, &writer), EAGRE_OK);
+    IS(eagre_writer_copy_in(writer, ROW, strlen(ROW)), EAGRE_OK);
+    eagre_writer_close(writer);
+    CHECK(access(copy, F_OK) != 0);
+
+    IS(eagre_open_file("/nowhere/at all", NULL, &reader), EAGRE_SYSTEM);
+    CHECK(reader == NULL && strstr(eagre_last_error(), "/nowhere/at all") != NULL);
+    IS(eagre_create_file("/nowhere/at all", NULL, &writer), EAGRE_SYSTEM);
+    IS(eagre_open_file(NULL, NULL, &reader), EAGRE_INVALID);
+    IS(eagre_open_file(path, NULL, NULL), EAGRE_INVALID);
+    IS(eagre_create_file(path, NULL, NULL), EAGRE_INVALID);
+
+    EagreOptions options;
+    char byte[64];
+    size_t copied = 0;
+    IS(eagre_options_default(&options, sizeof options), EAGRE_OK);
+    options.length = length + 1;
+    IS(eagre_open_file(path, &options, &reader), EAGRE_OK);
+    EagreStatus status = EAGRE_OK;
+    for (copied = 1; status == EAGRE_OK && copied > 0;) status = eagre_reader_copy_out(reader, byte, sizeof byte, &copied);
+    CHECK(status == EAGRE_SYSTEM && strstr(eagre_last_error(), path) != NULL);
+    eagre_reader_close(reader);
+}
+
 int main(void) {
     make_file();
+    copies();
     counts();
     finds();
     unlink(path);

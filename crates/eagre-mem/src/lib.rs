@@ -20,6 +20,7 @@ pub(crate) mod memory;
 #[allow(unsafe_code)]
 pub(crate) mod mover;
 pub mod options;
+mod pools;
 #[allow(unsafe_code)]
 pub mod probe;
 #[allow(unsafe_code)]
@@ -35,7 +36,8 @@ mod units;
 pub use memory::mapping::{Mapping, Unseen};
 pub use memory::pool::{Pool, PoolStats};
 pub use memory::{
-    Block, Mappings, NotMapped, Region, Rejected, RewireError, RewireErrorKind, RewiredIntoIter, RewiredVec,
+    Block, GrowingBuffer, Mappings, NotMapped, Region, Rejected, RewireError, RewireErrorKind, RewiredIntoIter,
+    RewiredVec,
 };
 pub use mover::Mover;
 pub use trap::{End, Trap};

@@ -155,16 +155,6 @@ pub(crate) fn engage(trap: Trap, mover: Mover) -> Result<(Context, Engine), Stri
     }
 }
 
-/// The engine for addresses that no trap watches, which blocks of a pool with `engine` go to. With `move` they go through
-/// the descriptor of the signal trap, whoever's the pool is: a stray touch of what is empty is a signal there, where the
-/// pager, who knows nobody to ask, would leave the thread to try again for ever.
-pub(crate) fn engage_unwatched(engine: Engine) -> Result<Engine, String> {
-    match engine {
-        Engine::Move(_) => engage(Trap::Signal, Mover::Move).map(|(_, engine)| engine),
-        other => Ok(other),
-    }
-}
-
 #[cfg(all(target_os = "linux", not(miri)))]
 fn pager_context() -> Result<Context, String> {
     if !crate::sys::facts::kernel_at_least(6, 14) {

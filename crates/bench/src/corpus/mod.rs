@@ -209,7 +209,7 @@ impl Store {
     }
 
     /// Removes what this process made and was not told to keep.
-    fn clear(&self) {
+    pub(crate) fn clear(&self) {
         for place in [Place::Disk, Place::Memory] {
             let _ = fs::remove_dir_all(self.root(place).join(format!("run-{}", std::process::id())));
             // Stays if something else is in it.

@@ -43,7 +43,7 @@ pub(super) fn chart(out: &mut String, row: &Row, result: &CaseResult) -> fmt::Re
 
     writeln!(
         out,
-        "<div class=\"scroll\"><svg viewBox=\"0 0 {width} {height}\" role=\"img\" data-contenders=\"{}\" \
+        "<div class=\"scroll\"><svg viewBox=\"0 0 {width} {height}\" style=\"max-width:{width}px\" role=\"img\" data-contenders=\"{}\" \
          aria-label=\"{}, {}\">",
         result.standings.len(),
         escape(result.row),
@@ -229,8 +229,11 @@ impl Scale {
     /// Round numbers on the axis.
     fn ticks(&self) -> Vec<f64> {
         if self.logarithmic {
-            let decades = self.bottom.log10().ceil() as i32..=self.top.log10().floor() as i32;
-            return decades.map(|decade| 10f64.powi(decade)).collect();
+            let decades = self.bottom.log10().floor() as i32..=self.top.log10().floor() as i32;
+            let few = decades.clone().count() < 3;
+            let within: &[f64] = if few { &[1.0, 2.0, 5.0] } else { &[1.0] };
+            let ticks = decades.flat_map(|decade| within.iter().map(move |n| n * 10f64.powi(decade)));
+            return ticks.filter(|tick| (self.bottom..=self.top).contains(tick)).collect();
         }
         let rough = self.top / 5.0;
         let unit = 10f64.powf(rough.log10().floor());
@@ -254,6 +257,7 @@ mod tests {
         assert!((log.at(10.0) - LABELS - BARS / 2.0).abs() < 1e-9);
         assert_eq!(log.at(100.0), LABELS + BARS);
         assert_eq!(log.ticks(), [1.0, 10.0, 100.0]);
+        assert_eq!(Scale::new(6.0, 60.0, true).ticks(), [5.0, 10.0, 20.0, 50.0]);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! What can go wrong with rewired memory, each with its cure.
 
 use super::block::Block;
-use crate::stream::OpenError;
 use crate::sys::Errno;
 use std::fmt;
 
@@ -11,6 +10,8 @@ use std::fmt;
 pub enum RewireErrorKind {
     /// There is no pool to take blocks from.
     NoPool,
+    /// Nothing notices the touch of a pointer: the pool was made for the trap `off`.
+    NoTrap,
     /// The reservation has no place left: the limit it was made with is reached.
     Full,
     /// The pool's budget is used up.
@@ -38,6 +39,7 @@ impl RewireErrorKind {
         use RewireErrorKind::*;
         match self {
             NoPool => ("no pool to take blocks from", "`eagre doctor` tells the cure"),
+            NoTrap => ("nothing notices a touch here", "use a RewiredVec, or a pool for another trap and mover"),
             Full => ("the reservation is full", "make it with a higher limit"),
             OutOfBlocks => ("the pool's budget is used up", "raise EAGRE_POOL, or make the pool with a larger budget"),
             OutOfMemory => ("no memory left", "use less, or raise the control group's limit"),
@@ -91,12 +93,6 @@ impl fmt::Display for RewireError {
 
 impl std::error::Error for RewireError {}
 
-impl From<OpenError> for RewireError {
-    fn from(error: OpenError) -> RewireError {
-        RewireError::new(RewireErrorKind::NoPool, error.reason())
-    }
-}
-
 impl From<RewireError> for std::io::Error {
     fn from(error: RewireError) -> Self {
         use RewireErrorKind::*;
@@ -104,7 +100,7 @@ impl From<RewireError> for std::io::Error {
         let kind = match error.kind {
             OutOfBlocks | OutOfMemory | OutOfAddresses | OutOfMappings => Io::OutOfMemory,
             Full => Io::FileTooLarge,
-            NoPool => Io::Unsupported,
+            NoPool | NoTrap => Io::Unsupported,
             Occupied | OtherPool => Io::InvalidInput,
             Pinned => Io::ResourceBusy,
             Forked | System => Io::Other,

@@ -33,11 +33,15 @@ impl Mappings {
 
 /// Sets `count` mappings aside.
 pub(crate) fn claim(count: u64) -> Result<(), RewireError> {
-    let budget = Mappings::now().budget;
+    let Mappings { used, budget } = Mappings::now();
+    let detail = || RewireError::new(RewireErrorKind::OutOfMappings, format_args!("{used} of {budget} are in use"));
+    if try_claim(count, budget) { Ok(()) } else { Err(detail()) }
+}
+
+/// The same with the budget known, for handlers.
+pub(crate) fn try_claim(count: u64, budget: u64) -> bool {
     let within = |used: u64| used.checked_add(count).filter(|&sum| sum <= budget);
-    USED.fetch_update(Relaxed, Relaxed, within)
-        .map(drop)
-        .map_err(|used| RewireError::new(RewireErrorKind::OutOfMappings, format_args!("{used} of {budget} are in use")))
+    USED.fetch_update(Relaxed, Relaxed, within).is_ok()
 }
 
 /// Gives `count` mappings back.

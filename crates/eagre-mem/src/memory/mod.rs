@@ -4,7 +4,8 @@
 //! To *rewire* is to make a physical block appear at another address without copying it. A [`Block`] is a block that
 //! somebody owns, at home in its pool. A [`Region`] is a reservation cut into places, each empty or holding a block;
 //! it maps, unmaps, swaps and shuffles them. A [`RewiredVec`] is a vector on such places that grows by another block
-//! and never copies.
+//! and never copies. A [`GrowingBuffer`] is bytes whose blocks
+//! come by themselves when a plain pointer touches them.
 //!
 //! ```text
 //!   pool          region
@@ -23,6 +24,7 @@
 
 pub(crate) mod block;
 pub(crate) mod error;
+pub(crate) mod growing;
 pub(crate) mod mapping;
 pub(crate) mod mapping_budget;
 pub(crate) mod places;
@@ -33,6 +35,7 @@ pub(crate) mod vector;
 
 pub use block::Block;
 pub use error::{NotMapped, RewireError, RewireErrorKind};
+pub use growing::GrowingBuffer;
 pub use mapping_budget::Mappings;
 pub use region::Region;
 pub use vector::{Rejected, RewiredIntoIter, RewiredVec};

@@ -13,8 +13,8 @@ use super::mapping_budget;
 use super::pool::{BlockId, Blocks, Pool};
 use super::reservation::{self, Reservation};
 use crate::mover::{Engine, Prepare};
-use crate::probe;
 use crate::sys::{Errno, map, process};
+use crate::trap;
 use crate::units::Bytes;
 use std::sync::Arc;
 
@@ -46,8 +46,7 @@ impl Places {
         let no_addresses = |why: String| RewireError::new(RewireErrorKind::OutOfAddresses, why);
         let len = bytes.max(1).checked_next_multiple_of(block).filter(|&len| len <= MOST_BYTES);
         let len = len.ok_or_else(|| no_addresses(format!("{bytes} bytes are more than {}", Bytes(MOST_BYTES))))?;
-        let engine =
-            probe::engage_unwatched(pool.engine()).map_err(|why| RewireError::new(RewireErrorKind::NoPool, why))?;
+        let engine = Self::engine(&pool)?;
         mapping_budget::claim(1)?;
         let reserved = Reservation::aligned(len as usize, align.max(pool.block.bytes()));
         let prepared = reserved.and_then(|range| match Self::prepare(&range, &pool, engine) {
@@ -65,6 +64,14 @@ impl Places {
                 Err(no_addresses(format!("{} are not to be had: {error}", Bytes(len))))
             }
         }
+    }
+
+    /// The engine that brings blocks of a pool to addresses without a trap.
+    fn engine(pool: &Blocks) -> Result<Engine, RewireError> {
+        let Engine::Move(_) = pool.engine() else { return Ok(pool.engine()) };
+        let no_descriptor = || RewireError::new(RewireErrorKind::NoPool, "no userfaultfd that moves pages");
+        let uffd = trap::unwatched().map_err(|errno| RewireError::new(RewireErrorKind::System, errno))?;
+        uffd.map(Engine::Move).ok_or_else(no_descriptor)
     }
 
     /// Registers and opens a range. False if it must be opened piece by piece (overcommit 2).

@@ -132,6 +132,43 @@ impl Engine {
     }
 }
 
+/// Throw-away pages: for pointers whose owner has failed, and whose code is to run to its end.
+impl Engine {
+    /// Puts throw-away zeros behind a range.
+    ///
+    /// # Safety
+    /// The range belongs to the caller, and no block is in it.
+    pub(crate) unsafe fn put_zeros(self, start: usize, len: usize, prepare: Prepare) -> Result<(), Errno> {
+        // SAFETY: the caller's contract.
+        unsafe {
+            match self {
+                Engine::Move(uffd) => {
+                    if prepare == Prepare::Open {
+                        map::open(start, len)?;
+                    }
+                    uffd.zero(start, len)
+                }
+                Engine::Remap => map::open_fresh(start, len),
+                Engine::Copy => Err(Errno::NOSYS),
+            }
+        }
+    }
+
+    /// Takes them away again: a touch is a fault as before.
+    ///
+    /// # Safety
+    /// The range belongs to the caller, and holds throw-away pages or nothing.
+    pub(crate) unsafe fn drop_zeros(self, start: usize, len: usize) -> Result<(), Errno> {
+        // SAFETY: the caller's contract.
+        unsafe {
+            match self {
+                Engine::Remap => map::close(start, len),
+                _ => map::discard(start, len),
+            }
+        }
+    }
+}
+
 /// Moves a block by copying it: new memory at `to`, none at `from` afterwards.
 ///
 /// # Safety

@@ -22,13 +22,14 @@
 
 use super::error::{ErrorKind, Failure, Status};
 use super::flow::SharedFlow;
-use super::gate::{Claim, Gate};
+use super::gate::Gate;
 use super::protocol::{Touch, Windows};
 use super::stats::Counters;
 use crate::memory::pool::Blocks;
 use crate::memory::reservation::Reservation;
 use crate::mover::{Engine, Prepare};
 use crate::sys::{Errno, map, process};
+use crate::trap::claim::Claim;
 use crate::trap::registry::{Place, Target};
 use crate::trap::{Context, End};
 use crate::units::BlockSize;

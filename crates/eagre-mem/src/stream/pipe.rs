@@ -322,34 +322,6 @@ impl Builder {
     }
 }
 
-impl Pool {
-    /// A pool of its own for some streams: at most `budget` blocks of `block` bytes, for streams opened with the same
-    /// trap and mover (`None`: what they would get by default).
-    ///
-    /// # Errors
-    /// As [`Builder::open`].
-    pub fn new(block: BlockSize, budget: u32, trap: Option<Trap>, mover: Option<Mover>) -> Result<Pool, OpenError> {
-        let pair = probe::choose(trap, mover)?;
-        let (_, engine) = probe::engage(pair.trap, pair.mover).map_err(OpenError::Unavailable)?;
-        let blocks = Blocks::new(block, budget, engine)
-            .map_err(|error| OpenError::Resources(format!("no address space for a pool: {error}")))?;
-        Ok(Pool(Arc::new(blocks)))
-    }
-
-    /// The pool that streams with blocks of `block` bytes, and rewired memory, share unless they are given their own.
-    /// It is kept for the life of the process: [`Pool::trim`] gives its idle memory back.
-    ///
-    /// # Errors
-    /// As [`Builder::open`].
-    pub fn shared(block: BlockSize) -> Result<Pool, OpenError> {
-        let pair = probe::choose(None, None)?;
-        let (_, engine) = probe::engage(pair.trap, pair.mover).map_err(OpenError::Unavailable)?;
-        let blocks = pool::shared(block, engine)
-            .map_err(|error| OpenError::Resources(format!("no address space for a pool: {error}")))?;
-        Ok(Pool(blocks))
-    }
-}
-
 /// A stream whose two ends are still together.
 ///
 /// While they are, one thread uses both, and a wait of one end for the other could never end: it fails the stream with

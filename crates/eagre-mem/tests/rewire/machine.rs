@@ -5,7 +5,7 @@ use crate::common::process::Footprint;
 use crate::common::*;
 use crate::region::pool;
 use eagre_mem::probe::{PAIRS, Pair};
-use eagre_mem::{BlockSize, Mover, Pool, Region, RewireErrorKind, RewiredVec};
+use eagre_mem::{BlockSize, GrowingBuffer, Mover, Pool, Region, RewireErrorKind, RewiredVec, Trap};
 
 /// The lines of `/proc/self/smaps` for each mapping within a range: its addresses, then its numbers.
 pub(crate) fn mappings_within(start: usize, len: usize) -> Vec<String> {
@@ -51,6 +51,8 @@ pub(crate) const CASES: &[Case] = &[
     ("forks", forks),
     ("no_huge_pages", no_huge_pages),
     ("pages_stay_whole", pages_stay_whole),
+    ("locked_memory", locked_memory),
+    ("few_addresses", few_addresses),
     ("mapping_budget", mapping_budget),
 ];
 
@@ -72,6 +74,12 @@ each_pair! {
     }
     fn without_huge_pages(pair) {
         run("no_huge_pages", pair);
+    }
+    fn with_all_memory_locked(pair) {
+        run("locked_memory", pair);
+    }
+    fn with_few_addresses(pair) {
+        run("few_addresses", pair);
     }
     fn huge_pages_stay_whole(pair) {
         run("pages_stay_whole", pair);
@@ -133,6 +141,7 @@ fn forks(pair: Pair) {
     let spare = pool.take().unwrap();
     let mut texts = RewiredVec::in_pool(&pool).unwrap();
     texts.extend((0..1000).map(|n| n.to_string()));
+    let mut buffer = (pair.trap != Trap::Off).then(|| GrowingBuffer::new(&pool, SMALL as u64).unwrap());
     // SAFETY: the child makes no call that needs a lock another thread may have held, and ends with `_exit`.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
@@ -142,8 +151,9 @@ fn forks(pair: Pair) {
         good &= forked(region.unmap(0).unwrap_err().kind());
         good &= forked(region.map(1, spare).unwrap_err().error.kind());
         good &= forked(texts.try_reserve(10_000).unwrap_err().kind());
+        good &= buffer.as_mut().is_none_or(|buffer| forked(buffer.scope(|_| ()).unwrap_err().kind()));
         texts.shrink_to_fit();
-        drop((region, texts, pool));
+        drop((region, texts, buffer, pool));
         let own = Pool::new(BlockSize::MIN, 4, Some(pair.trap), Some(pair.mover)).unwrap();
         let mut fresh = RewiredVec::in_pool(&own).unwrap();
         fresh.extend(0..20_000u64);
@@ -160,7 +170,12 @@ fn forks(pair: Pair) {
     check(9, region.get(1..2).unwrap());
     texts.extend((1000..5000).map(|n| n.to_string()));
     assert!(texts.iter().enumerate().all(|(n, text)| *text == n.to_string()));
-    drop((region, texts, spare));
+    if let Some(buffer) = &mut buffer {
+        // SAFETY: within the limit.
+        buffer.scope(|to| unsafe { to.write(5) }).unwrap();
+        assert_eq!(buffer.bytes(1).unwrap(), [5]);
+    }
+    drop((region, texts, spare, buffer));
     assert_eq!((pool.stats().taken, pool.stats().committed), (0, 0));
     report("done");
 }
@@ -169,16 +184,59 @@ fn forks(pair: Pair) {
 fn no_huge_pages(pair: Pair) {
     // SAFETY: a flag of this process.
     assert_eq!(unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) }, 0);
-    let pool = pool(pair, BlockSize::DEFAULT, 6);
+    let pool = pool(pair, BlockSize::DEFAULT, 12);
     let mut words = RewiredVec::in_pool(&pool).unwrap();
-    words.extend(0..600_000u64);
+    words.resize(600_000, 1u64);
     assert_eq!(kib(words.as_ptr() as usize, 600_000 * 8, "AnonHugePages:"), 0);
-    assert!(words.iter().copied().eq(0..600_000));
-    let mut region = Region::new(&pool, 3).unwrap();
+    drop(words);
+    all_of_it(pair, &pool);
+    report("done");
+}
+
+/// Everything together, on a pool of blocks of 2 MiB.
+fn all_of_it(pair: Pair, pool: &Pool) {
+    let mut words = RewiredVec::in_pool(pool).unwrap();
+    words.extend(0..600_000u64);
+    let mut region = Region::new(pool, 3).unwrap();
     region.map(2, pool.take().unwrap()).unwrap();
     put(1, region.get_mut(2..3).unwrap());
     region.shuffle(&[1, 2, 0]).unwrap();
     check(1, region.get(1..2).unwrap());
+    if pair.trap != Trap::Off {
+        let mut buffer = GrowingBuffer::in_pool(pool).unwrap();
+        // SAFETY: within the limit.
+        buffer.scope(|to| unsafe { libc::memset(to.cast(), 1, 3 << 20) }).unwrap();
+        assert!(buffer.bytes(3 << 20).unwrap().iter().all(|&byte| byte == 1));
+    }
+    assert!(words.iter().copied().eq(0..600_000));
+    words.truncate(1000);
+    words.shrink_to_fit();
+    drop((words, region));
+    assert_eq!((pool.stats().taken, pool.stats().committed), (0, 0));
+}
+
+/// Where every new mapping is locked and filled at once (`mlockall`), reservations are neither.
+fn locked_memory(pair: Pair) {
+    // SAFETY: a flag of this process.
+    if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0 {
+        say(&format!("skipped: mlockall: {}", std::io::Error::last_os_error()));
+        return report("done");
+    }
+    all_of_it(pair, &pool(pair, BlockSize::DEFAULT, 12));
+    report("done");
+}
+
+/// `ulimit -v`: errors, and room for what fits.
+fn few_addresses(pair: Pair) {
+    let limit = libc::rlimit { rlim_cur: 1 << 30, rlim_max: 1 << 30 };
+    // SAFETY: a limit of this process.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
+    let pool = pool(pair, BlockSize::DEFAULT, 12);
+    let error = Region::new(&pool, 1024).unwrap_err();
+    assert_eq!(error.kind(), RewireErrorKind::OutOfAddresses);
+    assert!(error.to_string().contains("ulimit -v"), "{error}");
+    assert_eq!(RewiredVec::<u64>::with_limit(&pool, 1 << 30).unwrap_err().kind(), RewireErrorKind::OutOfAddresses);
+    all_of_it(pair, &pool);
     report("done");
 }
 
@@ -201,6 +259,13 @@ fn pages_stay_whole(pair: Pair) {
             vector.clear();
             vector.shrink_to_fit();
             (0..BLOCKS).for_each(|place| drop(region.unmap(place).unwrap()));
+        }
+        if pair.trap != Trap::Off {
+            let mut buffer = GrowingBuffer::new(&pool, (BLOCKS * size) as u64).unwrap();
+            // SAFETY: within the limit.
+            buffer.scope(|to| unsafe { libc::memset(to.cast(), 1, BLOCKS * size) }).unwrap();
+            let start = buffer.as_ptr().as_ptr() as usize;
+            assert_eq!(kib(start, BLOCKS * size, "AnonHugePages:"), (BLOCKS * size) >> 10);
         }
     }
     report("done");

@@ -4,6 +4,7 @@
 #[macro_use]
 mod common;
 
+mod growing;
 mod machine;
 mod region;
 mod vector;

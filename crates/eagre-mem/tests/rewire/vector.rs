@@ -180,6 +180,38 @@ each_pair! {
         assert!(pool.take().unwrap().iter().all(|&byte| byte == 0));
     }
 
+    /// A vector that is consumed gives its blocks to the two that are filled from it: three blocks more are enough.
+    fn vanishing_while_others_grow(pair) {
+        let pool = pool(pair, BlockSize::MIN, 10 + 3);
+        let count = 10 * SMALL / size_of::<Odd>();
+        let mut from = RewiredVec::in_pool(&pool).unwrap();
+        from.extend((0..count as u64).map(|n| Odd(n, [1; 5])));
+        assert_eq!(pool.stats().taken, 10);
+        let (mut even, mut odd) = (RewiredVec::in_pool(&pool).unwrap(), RewiredVec::in_pool(&pool).unwrap());
+        for (n, value) in from.into_iter().enumerate() {
+            if n % 2 == 0 { even.push(value) } else { odd.push(value) }
+        }
+        assert!(even.iter().map(|value| value.0).eq((0..count as u64).step_by(2)));
+        assert!(odd.iter().map(|value| value.0).eq((1..count as u64).step_by(2)));
+        assert_eq!(pool.stats().taken, 10);
+    }
+
+    fn vanishing_block_by_block(pair) {
+        let pool = pool(pair, BlockSize::MIN, 5);
+        let mut words = RewiredVec::in_pool(&pool).unwrap();
+        let per_block = SMALL / 8;
+        words.extend(0..5 * per_block as u64);
+        let mut left = words.into_iter();
+        for block in 0..5 {
+            assert!(left.by_ref().take(per_block).eq((block * per_block) as u64..((block + 1) * per_block) as u64));
+            assert_eq!(pool.stats().taken, 5 - block as u32);
+            assert!(left.as_slice().first().is_none_or(|&word| word == ((block + 1) * per_block) as u64));
+        }
+        assert_eq!(left.next(), None);
+        drop(left);
+        assert_eq!((pool.stats().taken, pool.stats().committed), (0, 0));
+    }
+
     fn as_a_writer(pair) {
         let mut text = RewiredVec::with_limit(&pool(pair, BlockSize::MIN, 2), 2 * SMALL).unwrap();
         let mut expected = String::new();

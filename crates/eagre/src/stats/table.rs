@@ -190,3 +190,66 @@ impl Table {
 fn place(hash: u32, places: usize) -> usize {
     ((u64::from(hash) * places as u64) >> 32) as usize
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_a_hundred_thousand_keys_and_refuses_hardly_any() {
+        let mut table = Table::new();
+        let mut refused = 0;
+        for round in 1..=2 {
+            for number in 0..100_000 {
+                match table.entry(&[number, 0, number * number, 7], 32) {
+                    Some(entry) => {
+                        entry.add(round);
+                        assert!(entry.count as i32 <= round && entry.key[0] == number);
+                    }
+                    None => refused += 1,
+                }
+            }
+        }
+        let entries: u64 = table.entries().map(|entry| u64::from(entry.count)).sum();
+        assert_eq!(entries + refused, 200_000);
+        assert!(refused < 100, "{refused} refused");
+    }
+
+    #[test]
+    fn keys_of_equal_hash_are_refused_and_do_not_make_it_slow() {
+        let mut table = Table::new();
+        // Without a secret, a half that is zero makes every product zero.
+        table.secret = [0; 4];
+        let mut taken = 0;
+        for number in 0..100_000_u64 {
+            taken += u64::from(table.entry(&[number << 32, 0, 0, 0], 8).map(|entry| entry.add(1)).is_some());
+        }
+        assert_eq!((taken, table.len()), (REACH as u64, REACH));
+        // The others still find their way, and growing loses nobody.
+        for number in 0..10_000_u64 {
+            table.entry(&[number << 32 | 1, number, 0, 0], 16).map(|entry| entry.add(1));
+        }
+        let collided = table.entries().filter(|entry| entry.length == 8).count();
+        assert_eq!(collided, REACH);
+    }
+
+    #[test]
+    fn growing_loses_nobody() {
+        let mut table = Table::new();
+        // More keys for one place than find room near it: searching does not let that happen.
+        for number in 0..100 {
+            table.places[number] = Entry::new([number as u64, 0, 0, 0], 8, 0);
+        }
+        table.grow();
+        assert_eq!((table.entries().count(), table.strays.len()), (100, 100 - REACH));
+    }
+
+    #[test]
+    fn length_tells_keys_apart_that_end_in_zeros() {
+        let mut table = Table::new();
+        for length in 0..=LONGEST as u32 {
+            table.entry(&[0; 4], length).unwrap().add(1);
+        }
+        assert_eq!(table.len(), LONGEST + 1);
+    }
+}

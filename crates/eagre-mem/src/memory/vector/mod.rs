@@ -95,19 +95,10 @@ impl<T> fmt::Display for Rejected<T> {
 impl<T> std::error::Error for Rejected<T> {}
 
 impl<T> RewiredVec<T> {
-    /// An empty vector on the pool shared by all streams and vectors of this process. It can grow until that is empty.
-    ///
-    /// # Errors
-    /// [`NoPool`](RewireErrorKind::NoPool), [`OutOfAddresses`](RewireErrorKind::OutOfAddresses),
-    /// [`OutOfMappings`](RewireErrorKind::OutOfMappings).
-    pub fn new() -> Result<RewiredVec<T>, RewireError> {
-        RewiredVec::in_pool(&Pool::shared(BlockSize::DEFAULT)?)
-    }
-
     /// An empty vector that takes its memory from `pool`, and can grow until that is empty.
     ///
     /// # Errors
-    /// As [`RewiredVec::new`], and [`Forked`](RewireErrorKind::Forked).
+    /// As [`RewiredVec::new`], and [`Forked`](crate::RewireErrorKind::Forked).
     pub fn in_pool(pool: &Pool) -> Result<RewiredVec<T>, RewireError> {
         RewiredVec::reserve_bytes(pool, Places::default_bytes(pool))
     }
@@ -152,9 +143,9 @@ impl<T> RewiredVec<T> {
     /// Sees to it that there is memory for `additional` more elements: no more blocks than that takes.
     ///
     /// # Errors
-    /// [`Full`](RewireErrorKind::Full) beyond the limit, [`OutOfBlocks`](RewireErrorKind::OutOfBlocks),
-    /// [`OutOfMemory`](RewireErrorKind::OutOfMemory), [`OutOfMappings`](RewireErrorKind::OutOfMappings),
-    /// [`Forked`](RewireErrorKind::Forked). The blocks it got until then stay.
+    /// [`Full`](crate::RewireErrorKind::Full) beyond the limit, [`OutOfBlocks`](crate::RewireErrorKind::OutOfBlocks),
+    /// [`OutOfMemory`](crate::RewireErrorKind::OutOfMemory), [`OutOfMappings`](crate::RewireErrorKind::OutOfMappings),
+    /// [`Forked`](crate::RewireErrorKind::Forked). The blocks it got until then stay.
     pub fn try_reserve(&mut self, additional: usize) -> Result<(), RewireError> {
         if additional <= self.capacity - self.len {
             return Ok(());
@@ -192,6 +183,14 @@ impl<T> RewiredVec<T> {
     /// How many blocks so many elements take. An element may be larger than a block, or lie in two of them.
     fn blocks(elements: usize, block: usize) -> usize {
         (elements * size_of::<T>()).div_ceil(block)
+    }
+
+    /// The first element that has no byte in the first `blocks` blocks.
+    fn first_beyond(&self, blocks: usize) -> usize {
+        match size_of::<T>() {
+            0 => usize::MAX,
+            size => (blocks * self.places.block()).div_ceil(size),
+        }
     }
 
     /// Gives back every block that `len` elements and room for up to `least` in all do not need.

@@ -116,18 +116,25 @@ impl<T> IntoIterator for RewiredVec<T> {
     type IntoIter = RewiredIntoIter<T>;
     fn into_iter(mut self) -> RewiredIntoIter<T> {
         let left = self.len;
-        // The elements are the iterator's to drop now; the memory goes with the vector.
+        // The elements are the iterator's to drop now; the memory is still the vector's.
         self.len = 0;
-        RewiredIntoIter { memory: ManuallyDrop::new(self), next: 0, end: left }
+        let border = self.first_beyond(1);
+        RewiredIntoIter { memory: ManuallyDrop::new(self), next: 0, end: left, border, passed: 0 }
     }
 }
 
-/// The elements of a [`RewiredVec`], one by one. Its memory goes back to the pool with the iterator.
+/// The elements of a [`RewiredVec`], one by one, while the vector vanishes: each block goes back to the pool as soon as
+/// its last element has been taken from the front and the one after it is asked for. To fill `n` other vectors from this
+/// one takes `n + 1` blocks more, not twice the memory. The rest goes with the iterator.
 pub struct RewiredIntoIter<T> {
     /// A vector of length 0 on the memory of elements `next..end`.
     memory: ManuallyDrop<RewiredVec<T>>,
     next: usize,
     end: usize,
+    /// The first element of which no byte is in the blocks up to and with number `passed`.
+    border: usize,
+    /// Blocks that have gone back.
+    passed: usize,
 }
 
 impl<T> RewiredIntoIter<T> {
@@ -135,6 +142,18 @@ impl<T> RewiredIntoIter<T> {
     pub fn as_slice(&self) -> &[T] {
         // SAFETY: elements that were not given out.
         unsafe { slice::from_raw_parts(self.memory.start.as_ptr().add(self.next), self.end - self.next) }
+    }
+
+    /// Gives the blocks back that the elements left have no byte in.
+    #[cold]
+    #[inline(never)]
+    fn pass_border(&mut self) {
+        while self.next >= self.border && self.memory.is_here() {
+            // SAFETY: nothing is left in it: every element with a byte there has been given out.
+            unsafe { self.memory.places.give_back(self.passed) };
+            self.passed += 1;
+            self.border = self.memory.first_beyond(self.passed + 1);
+        }
     }
 }
 
@@ -145,6 +164,9 @@ impl<T> Iterator for RewiredIntoIter<T> {
     fn next(&mut self) -> Option<T> {
         if self.next == self.end {
             return None;
+        }
+        if self.next >= self.border {
+            self.pass_border();
         }
         self.next += 1;
         // SAFETY: an element until now, and nobody's but the caller's from now on.

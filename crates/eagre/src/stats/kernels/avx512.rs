@@ -1,18 +1,23 @@
 //! AVX-512, as Ice Lake and Zen 4 have it.
 //!
-//! *Index*: two comparisons of 64 bytes give masks of delimiters and newlines, and one compression turns them into positions. On
-//! the way the masks tell whether all lines have the same number of fields: with the ends of fields in a row, one bit
-//! each, every so many-th must be a newline.
+//! *Index*: two comparisons of 64 bytes give masks of delimiters and newlines, and one compression turns them into
+//! positions. On the way the masks tell whether all lines have the same number of fields: with the ends of fields in a
+//! row, one bit each, every so many-th must be a newline.
 //!
 //! *Rows*, sixteen at a time: their numbers are read together, eight to a register, without a branch; then each key is
-//! loaded with a mask that zeroes what is behind it, hashed, and compared with the entry in its place.
+//! loaded with a mask that zeroes what is behind it, hashed, and compared with the entry in its place. What was written
+//! down by the first pass is all that loads are bounded by; the text may change meanwhile, as that of a mapped file can.
+//!
+//! On Zen 5 a row of the one-billion-row challenge takes 72 instructions and 21 to 23 cycles in all. It took 186 and 46
+//! when numbers were read one at a time, 103 and 32 when the shape of rows was looked up for each of them and the table
+//! had slots and entries apart.
 
 use std::arch::x86_64::*;
 
 use super::avx2::Avx2;
 use super::{Index, Rows, Table};
 use crate::stats::fixed::Fixed;
-use crate::stats::index::ROOM;
+use crate::stats::index::{BLOCK, ROOM};
 use crate::stats::rows::Shape;
 use crate::stats::table::{LONGEST, SPREAD};
 
@@ -102,11 +107,15 @@ fn add(rows: Rows<'_>, from: usize, table: &mut Table) -> usize {
     if !rows.regular || rows.base < 8 {
         return rows.add(from, table);
     }
+    // Ends ascend, so all of them are in the text.
+    let last = rows.base + usize::from(rows.ends[rows.ends.len() - 1]);
+    assert!(rows.count() == 0 || last < rows.text.len());
     let mut row = from;
     while row < rows.count() {
         let size = GROUP.min(rows.count() - row);
         let group =
             if rows.shape == Shape::PAIR { read::<true>(&rows, row, size) } else { read::<false>(&rows, row, size) };
+        prefetch(&rows, row);
         let done = add_group(&rows, &group, table);
         row += done;
         if done < size {
@@ -114,6 +123,19 @@ fn add(rows: Rows<'_>, from: usize, table: &mut Table) -> usize {
         }
     }
     row
+}
+
+/// Asks for the text two blocks ahead, about as much as a group of short rows takes up. A mapped file comes from memory,
+/// and the processor's own prefetching ends at pages: without this, rows of a mapped file take a third longer.
+#[inline]
+#[allow(unused_unsafe, reason = "from Rust 1.97 on a prefetch is safe")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn prefetch(rows: &Rows<'_>, row: usize) {
+    let ahead = rows.text.as_ptr().wrapping_add(rows.start(row) + 2 * BLOCK);
+    for line in 0..4 {
+        // SAFETY: a prefetch may be given any address, and does nothing where there is no memory.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(ahead.wrapping_add(64 * line).cast()) };
+    }
 }
 
 /// What is known of the rows of a group.
@@ -227,7 +249,7 @@ fn fields<const PAIR: bool>(
 }
 
 /// The lengths of fields at the ends of their lines, without the carriage return that may be there.
-#[cold]
+#[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn without_return(rows: &Rows<'_>, start: __m256i, length: __m256i, wanted: u8) -> __m256i {
     let block = rows.text[rows.base - 4..].as_ptr();
