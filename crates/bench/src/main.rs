@@ -147,6 +147,7 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
         version: env!("CARGO_PKG_VERSION"),
         command: command_line(),
         machine: machine::Machine::here(),
+        places: Vec::new(),
         results: Vec::new(),
     };
     if !arguments.json {
@@ -159,6 +160,7 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
         }
         run.results.extend(results);
     }
+    run.places = bench.store.places();
     if arguments.json {
         let json = serde_json::to_string_pretty(&run).map_err(|e| format!("run: json: {e}"))?;
         print(&(json + "\n"))?;

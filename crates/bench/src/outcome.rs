@@ -110,6 +110,8 @@ pub(crate) struct Run {
     pub command: String,
     /// Where.
     pub machine: Machine,
+    /// Where files were made, and on what kind of file system; empty if none were.
+    pub places: Vec<String>,
     /// What came of it.
     pub results: Vec<CaseResult>,
 }

@@ -5,13 +5,18 @@
 //! and the same with two threads and with a thread on every core. The best of several passes counts, and a later
 //! measurement only ever raises it.
 
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use serde::Serialize;
 
 use crate::kernels::{fill, sum};
-use crate::memory::{Pages, Region};
+use crate::memory::{Pages, Region, bytes_of_mut};
 
 const PASSES: usize = 3;
 
@@ -45,6 +50,8 @@ pub(crate) struct Roofline {
     pub two_cores: Bandwidth,
     /// All cores, memory; the sum.
     pub all_cores: Bandwidth,
+    /// Reading the case's file past the page cache, where that is what a case is about.
+    pub device: Option<f64>,
 }
 
 impl Roofline {
@@ -101,6 +108,43 @@ impl Gauge {
         }
         self.best
     }
+}
+
+/// Threads that read from a device at once: enough requests to keep it busy.
+const REQUESTS: u64 = 4;
+
+/// Bytes each of them reads at a time.
+const PIECE: u64 = 2 << 20;
+
+/// What the device gives of the file at `path` to several threads that read past the page cache, in gigabytes per
+/// second; the best of several passes over at most a gigabyte.
+pub(crate) fn device_reads(path: &Path) -> std::io::Result<f64> {
+    let file = File::options().read(true).custom_flags(libc::O_DIRECT).open(path)?;
+    let pieces = file.metadata()?.len().min(1 << 30) / PIECE;
+    let next = AtomicU64::new(0);
+    let read = || -> std::io::Result<()> {
+        let mut buffer = Region::touched(PIECE as usize, Pages::Huge)?;
+        loop {
+            let piece = next.fetch_add(1, Ordering::Relaxed);
+            if piece >= pieces {
+                return Ok(());
+            }
+            let bytes = bytes_of_mut(&mut buffer.words_mut()[..PIECE as usize / 8]);
+            file.read_exact_at(bytes, piece * PIECE)?;
+        }
+    };
+    let mut best = 0f64;
+    for _ in 0..PASSES {
+        next.store(0, Ordering::Relaxed);
+        let start = Instant::now();
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..REQUESTS).map(|_| scope.spawn(read)).collect();
+            let ended = threads.into_iter().map(|thread| thread.join().unwrap_or(Err(ErrorKind::Other.into())));
+            ended.collect::<std::io::Result<()>>()
+        })?;
+        best = best.max((pieces * PIECE) as f64 / start.elapsed().as_secs_f64() / 1e9);
+    }
+    Ok(best)
 }
 
 /// Each loop over all regions at once, a thread each; the sum.

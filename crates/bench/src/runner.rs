@@ -60,6 +60,7 @@ struct Runner {
 struct Ran<'a> {
     case: &'a Case,
     foreign: f64,
+    device: Option<f64>,
     runners: Vec<Runner>,
 }
 
@@ -86,7 +87,8 @@ pub(crate) fn run(row: &Row, plan: &Plan, bench: &mut Bench) -> Result<Vec<CaseR
         }
         let foreign =
             rounds(row, case, plan, &mut bench.patience, &mut runners).map_err(|(name, why)| place(name, &why))?;
-        ran.push(Ran { case, foreign, runners });
+        let device = if plan.quick { None } else { contenders::file::device(case, &bench.store) };
+        ran.push(Ran { case, foreign, device, runners });
     }
     let after = if plan.quick {
         before
@@ -232,7 +234,8 @@ impl Unit {
 
 /// What the rounds of a case say.
 fn conclude(row: &Row, ran: Ran, plan: &Plan, roofline: Roofline) -> CaseResult {
-    let Ran { case, foreign, runners } = ran;
+    let Ran { case, foreign, device, runners } = ran;
+    let roofline = Roofline { device, ..roofline };
     let standings: Vec<Standing> = runners
         .into_iter()
         .map(|runner| {
@@ -371,7 +374,8 @@ mod tests {
         let fast = slow.iter().map(|s| s / 3.0).collect();
         let mut runners = vec![runner("slow", slow, false), runner("fast", fast, false)];
         rounds(&ROW, &CASE, &plan(false), &mut Patience::new(0), &mut runners).unwrap();
-        let result = conclude(&ROW, Ran { case: &CASE, foreign: 0.0, runners }, &plan(false), Roofline::default());
+        let result =
+            conclude(&ROW, Ran { case: &CASE, foreign: 0.0, device: None, runners }, &plan(false), Roofline::default());
         let outcome = &result.outcomes[0];
         let ratio = outcome.value.unwrap();
         assert!((ratio.low - 3.0).abs() < 1e-6 && (ratio.high - 3.0).abs() < 1e-6);
@@ -396,7 +400,8 @@ mod tests {
         let mut runners = vec![runner("slow", vec![1.0; 16], false)];
         runners.push(Runner { contender: Err("no kernel".into()), ..runner("fast", vec![], false) });
         rounds(&ROW, &CASE, &plan(false), &mut Patience::new(0), &mut runners).unwrap();
-        let result = conclude(&ROW, Ran { case: &CASE, foreign: 0.0, runners }, &plan(false), Roofline::default());
+        let result =
+            conclude(&ROW, Ran { case: &CASE, foreign: 0.0, device: None, runners }, &plan(false), Roofline::default());
         assert_eq!(result.outcomes[0].must_verdict, Some(Verdict::CannotTell));
         assert_eq!(result.standings[1].unavailable.as_deref(), Some("no kernel"));
     }

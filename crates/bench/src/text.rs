@@ -78,6 +78,9 @@ fn write_table(out: &mut String, result: &CaseResult) -> fmt::Result {
             let (read, write, copy) = (number(b.read), number(b.write), number(b.copy));
             writeln!(out, "  roofline, {name}: read {read}, write {write}, copy {copy} GB/s")?;
         }
+        if let Some(device) = result.roofline.device {
+            writeln!(out, "  roofline, device: read {} GB/s", number(device))?;
+        }
     }
     for outcome in &result.outcomes {
         writeln!(out, "  {}", sentence(outcome))?;

@@ -210,7 +210,7 @@ fn examples_at_full_size() {
 
 #[test]
 fn the_whole_interface() {
-    let sources = ["misuse.c", "ends.c", "callbacks.c", "raii.cpp"].map(test);
+    let sources = ["misuse.c", "ends.c", "callbacks.c", "files.c", "raii.cpp"].map(test);
     if can_compile(&sources) {
         let installed = Installed::new();
         sources.iter().for_each(|source| run_everywhere(&installed, source, &[], true));

@@ -9,23 +9,21 @@
 //!                                              at least 7 if something is no regular file
 //! ```
 
-use std::fs::Metadata;
 use std::io;
 use std::num::NonZeroUsize;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::ValueEnum;
 use eagre::count::{CountError, Counted, Counter, Counts};
-use eagre::scan::Choice;
 use serde::Serialize;
 
 use crate::cli::{Exit, Run};
 use crate::console::Console;
+use crate::explain::{Explainer, Explanation};
 use crate::inputs::{self, Input, Sources};
 use crate::message::{self, Message};
 use crate::name;
 use crate::progress::Progress;
-use crate::units;
 
 const LONG: &str = "\
 Count the lines, words and bytes of files, or of standard input, and measure their longest lines.
@@ -34,7 +32,10 @@ Prints what 'wc' prints, column for column, in the order lines, words, bytes, lo
 and a total if there is more than one FILE. Without options, lines and bytes. A line is a newline, \
 so text behind the last newline is no line of its own. Words and widths are those of the C locale: \
 words are parted by white space and hold at least one visible character of ASCII. -c alone asks the \
-file system and does not read regular files. With no FILE, or when FILE is -, standard input is read.";
+file system and does not read regular files. With no FILE, or when FILE is -, standard input is read.
+
+Compressed files (.gz, .zst, .lz4) are counted as what is in them, if their first bytes say that they \
+are what their name says; --decompress=never counts them as they are.";
 
 const AFTER: &str = "\
 Examples:
@@ -43,7 +44,9 @@ Examples:
   eagre count -lwc README.md          what 'LC_ALL=C wc README.md' prints
   eagre count --total=only -c *.iso   one number: the bytes of all files
   zcat big.gz | eagre count           what comes through a pipe
+  eagre count -l log.gz log.zst       lines of what is in compressed files
   eagre count --json a b | jq .total.lines
+  eagre count --explain -l huge.log   and how close that came to the speed of memory or of the disk
 
 Exit status: 0, or 2 if a file could not be read; the others are counted all the same.";
 
@@ -71,7 +74,7 @@ pub(crate) struct Args {
     #[arg(short = 'j', long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 
-    /// Say on standard error how each file was read, why so, and how fast for this machine
+    /// Say how each file was read, why so, and how fast for this machine: on standard error, or in the JSON
     #[arg(long)]
     explain: bool,
 
@@ -107,12 +110,13 @@ enum Total {
 impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
         let inputs = self.sources.list("count")?;
-        let metadata: Vec<_> = inputs.iter().map(Input::metadata).collect();
+        let sizes: Vec<_> = inputs.iter().map(Input::size).collect();
         if !self.no_progress && !inputs.iter().any(Input::is_typed) {
-            console.watch(Progress::new("count", inputs::total_size(&metadata)));
+            console.watch(Progress::new("count", inputs::total_size(&sizes)));
         }
-        let columns = self.columns(&inputs, &metadata);
+        let columns = self.columns(&inputs, &sizes);
         let mut report = Report::default();
+        let mut explainer = Explainer::default();
         let mut counter = Counter::new().lines(columns.lines).words(columns.words).longest(columns.longest);
         if let Some(threads) = self.threads {
             counter = counter.threads(threads);
@@ -123,8 +127,15 @@ impl Args {
         for input in &inputs {
             let started = Instant::now();
             let (counted, error) = count(input, &mut counter, total.bytes, console);
-            if let Some(counted) = counted.filter(|_| self.explain) {
-                console.remark(&explanation(input, &counted, started.elapsed()));
+            let time = started.elapsed();
+            let explanation = match (&counted, &error) {
+                (Some(Counted { counts, choice }), None) if self.explain => {
+                    Some(explainer.explain(input, *choice, counts.bytes, time))
+                }
+                _ => None,
+            };
+            if let Some(explanation) = explanation.as_ref().filter(|_| !self.json) {
+                console.remark(&explanation.to_string());
             }
             let counts = counted.map(|counted| counted.counts);
             if let Some(error) = &error {
@@ -140,7 +151,7 @@ impl Args {
                 }
             }
             if self.json && self.total != Total::Only {
-                report.files.push(columns.entry(input, counts, error.as_ref()));
+                report.files.push(Entry { explain: explanation, ..columns.entry(input, counts, error.as_ref()) });
             }
         }
 
@@ -167,7 +178,7 @@ impl Args {
         }
     }
 
-    fn columns(&self, inputs: &[Input], metadata: &[io::Result<Metadata>]) -> Columns {
+    fn columns(&self, inputs: &[Input], sizes: &[io::Result<Option<u64>>]) -> Columns {
         let mut columns = Columns {
             lines: self.lines,
             words: self.words,
@@ -184,7 +195,7 @@ impl Args {
         };
         let one_number = inputs.len() == 1 && numbers == 1;
         if !one_number && self.total != Total::Only {
-            columns.width = width(metadata);
+            columns.width = width(sizes);
         }
         columns
     }
@@ -197,7 +208,7 @@ fn count(
     before: u64,
     console: &mut Console,
 ) -> (Option<Counted>, Option<io::Error>) {
-    let file = match input.open() {
+    let file = match input.open_scan() {
         Ok(file) => file,
         Err(error) => return (None, Some(error)),
     };
@@ -207,30 +218,12 @@ fn count(
     }
 }
 
-/// How an input was read, why so, and how fast.
-fn explanation(input: &Input, counted: &Counted, time: Duration) -> String {
-    let place = input.place();
-    let Some(Choice { plan, threads, why, .. }) = counted.choice else {
-        return format!("eagre: count: {place}: not read; the file system knows its size");
-    };
-    let rate = counted.counts.bytes as f64 / time.as_secs_f64();
-    let of_threads = if threads.get() == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
-    format!("eagre: count: {place}: plan {plan}, {of_threads}, {}/s; {why}", units::bytes(rate as u64))
-}
-
 /// The width of a column, as `wc` chooses it.
-fn width(metadata: &[io::Result<Metadata>]) -> usize {
-    let mut least = 1;
-    let mut size: u64 = 0;
-    for metadata in metadata.iter().flatten() {
-        if metadata.is_file() {
-            size = size.saturating_add(metadata.len());
-        } else {
-            // Nobody knows how much will come out of a pipe.
-            least = 7;
-        }
-    }
-    size.to_string().len().max(least)
+fn width(sizes: &[io::Result<Option<u64>>]) -> usize {
+    let known = sizes.iter().flatten().flatten().fold(0, |sum: u64, size| sum.saturating_add(*size));
+    // Nobody knows how much will come out of a pipe, or of a compressed file.
+    let least = if sizes.iter().flatten().any(Option::is_none) { 7 } else { 1 };
+    known.to_string().len().max(least)
 }
 
 /// Which numbers are shown, and how wide.
@@ -270,6 +263,7 @@ impl Columns {
             name: name::Json::new(input.name()),
             numbers: counts.map(|counts| self.numbers(counts)),
             error: error.map(message::reason),
+            explain: None,
         }
     }
 }
@@ -290,6 +284,8 @@ struct Entry {
     numbers: Option<Numbers>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain: Option<Explanation>,
 }
 
 /// The numbers that were asked for.

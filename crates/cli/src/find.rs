@@ -99,8 +99,8 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// How many threads to use [default: as many as this process may run on]
-    #[arg(long, value_name = "N")]
+    /// Use at most so many threads [default: as many as there are processors to use]
+    #[arg(short = 'j', long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 
     /// Show no progress (it is shown only on a terminal, and only if searching takes long)
@@ -122,14 +122,13 @@ impl Args {
         }
         let finder = self.patterns.finder(self.ignore_case)?;
         let inputs = self.sources.list("find")?;
-        let metadata: Vec<_> = inputs.iter().map(Input::metadata).collect();
+        let sizes: Vec<_> = inputs.iter().map(Input::size).collect();
         if !self.no_progress && !inputs.iter().any(Input::is_typed) {
-            console.watch(Progress::new("find", inputs::total_size(&metadata)));
+            console.watch(Progress::new("find", inputs::total_size(&sizes)));
         }
-        let threads = self.threads.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
         let mut hunt = Hunt {
             finder: &finder,
-            scanner: Scanner::new(threads),
+            scanner: self.threads.map_or_else(Scanner::default, Scanner::new),
             names_only: self.quiet || self.files_with_matches,
             counting: self.count,
             limit: self.max_count.unwrap_or(u64::MAX),
@@ -139,8 +138,8 @@ impl Args {
         let prints_matches = !(hunt.counting || hunt.names_only);
         let shows_names = (inputs.len() > 1 || self.with_filename) && !self.no_filename;
         let mut exit = Exit::No;
-        for (input, metadata) in inputs.iter().zip(metadata) {
-            if prints_matches && metadata.is_ok_and(|metadata| is_standard_output(&metadata)) {
+        for input in &inputs {
+            if prints_matches && input.metadata().is_ok_and(|metadata| is_standard_output(&metadata)) {
                 let message = Message::new("find", input.place(), "the results are written to it");
                 hunt.console.complain(&message.cure(Some("write them elsewhere")).to_string());
                 continue;

@@ -136,8 +136,8 @@ impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
         let inputs = self.sources.list("stats")?;
         if !self.no_progress && !inputs.iter().any(Input::is_typed) {
-            let metadata: Vec<_> = inputs.iter().map(Input::metadata).collect();
-            console.watch(Progress::new("stats", inputs::total_size(&metadata)));
+            let sizes: Vec<_> = inputs.iter().map(Input::size).collect();
+            console.watch(Progress::new("stats", inputs::total_size(&sizes)));
         }
         let mut stats = Stats::new().delimiter(self.delimiter).columns(self.key, self.value).header(self.header);
         stats = stats.skip_bad(self.skip_bad);

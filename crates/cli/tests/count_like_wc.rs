@@ -85,7 +85,8 @@ fn compare(
         }
     }
     // Words and widths are those of the C locale, but there `wc` quotes names that are no ASCII in another way.
-    let locale = if flags.concat().contains(['w', 'L', 'm']) { "C" } else { "C.UTF-8" };
+    let measures = |flag: &&str| !flag.starts_with("--files0") && flag.contains(['w', 'L', 'm']);
+    let locale = if flags.iter().any(measures) { "C" } else { "C.UTF-8" };
     let ours = output(ours, folder, locale, stdin, bytes);
     let theirs = output(theirs, folder, locale, stdin, bytes);
 

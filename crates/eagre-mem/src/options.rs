@@ -1,6 +1,7 @@
 //! What the environment may say: one table.
 
 use crate::mover::Mover;
+use crate::transfer::Engine;
 use crate::trap::Trap;
 use std::time::Duration;
 
@@ -36,6 +37,12 @@ pub const SETTINGS: &[Setting] = &[
         values: "a number of bytes; K, M, G or T may follow",
         default: "half of the memory this process may use",
         doc: "the most memory that streams hold together",
+    },
+    Setting {
+        name: "EAGRE_IO",
+        values: "uring, blocking",
+        default: "reading: uring where it works; writing: blocking",
+        doc: "how files are read and written past the page cache: many requests at a time, or one after the other",
     },
     Setting {
         name: "EAGRE_WAIT_REPORT",
@@ -87,6 +94,18 @@ pub(crate) fn wait_report() -> Option<Duration> {
     read("EAGRE_WAIT_REPORT", |text| text.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok())).ok().flatten()
 }
 
+/// How files are read and written past the page cache, if the environment says so.
+///
+/// # Errors
+/// The environment holds a value that cannot be read.
+pub fn io() -> Result<Option<Engine>, String> {
+    read("EAGRE_IO", |text| match text {
+        "uring" => Some(Engine::Uring),
+        "blocking" => Some(Engine::Blocking),
+        _ => None,
+    })
+}
+
 /// How the environment wants regular files scanned, read by `parse`.
 ///
 /// # Errors
@@ -107,6 +126,7 @@ pub fn simd<T>(parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, String> {
 pub(crate) fn check() -> Result<(), String> {
     trap()?;
     mover()?;
+    io()?;
     read("EAGRE_POOL", parse_bytes)?;
     read("EAGRE_WAIT_REPORT", |text| text.parse::<f64>().ok().filter(|s| *s >= 0.0))?;
     Ok(())

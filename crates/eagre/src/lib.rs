@@ -11,6 +11,8 @@
 //! stream pointers.
 #![deny(unsafe_code)]
 
+pub mod compressed;
+pub mod copy;
 pub mod count;
 pub mod doctor;
 pub mod file;
@@ -22,4 +24,7 @@ pub use eagre_mem::stream::{
     Builder, Control, EndStats, ErrorKind, OnFailure, OpenError, Pipe, ReadBlock, Reader, Sink, SinkWriter, Source,
     Stats, StreamError, Wait, WriteBlock, Writer, wait_report,
 };
-pub use eagre_mem::{BlockSize, End, Mover, Pool, PoolStats, Trap, options, probe};
+pub use eagre_mem::{
+    Block, BlockSize, End, GrowingBuffer, Mappings, Mover, NotMapped, Pool, PoolStats, Region, Rejected, RewireError,
+    RewireErrorKind, RewiredIntoIter, RewiredVec, Trap, options, probe,
+};

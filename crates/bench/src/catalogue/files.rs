@@ -163,10 +163,15 @@ pub(super) const ROWS: &[Row] = &[
         contenders: &[
             own("eagre", Method::Eagre, "Eagre: the library"),
             program(EAGRE_COMMAND, Program::Eagre, "eagre stats"),
+            program("onebrc", Program::Onebrc, "a C program for this file and no other"),
             program("polars", Program::Polars, "polars, streaming group_by, import not counted"),
             program("duckdb", Program::Duckdb, "duckdb, read_csv with the columns named, import not counted"),
         ],
-        targets: &[Target::rate("eagre", 60.0), Target::must("eagre", 7.0, "polars")],
+        targets: &[
+            Target::rate("eagre", 60.0),
+            Target::must("eagre", 7.0, "polars"),
+            Target::aim("eagre", 1.0, "onebrc"),
+        ],
     },
     Row {
         name: "copy",
@@ -186,6 +191,8 @@ pub(super) const ROWS: &[Row] = &[
             program("dd-direct", Program::Dd { direct: true }, "dd bs=2M iflag=direct oflag=direct conv=fsync"),
         ],
         targets: &[
+            Target::must_best("eagre", 1.0, &["cp-sync", "dd", "dd-direct"]).at("4 GB, ext4 to ext4"),
+            Target::must_best("eagre", 1.0, &["cp", "dd", "dd-direct"]).at("4 GB, tmpfs to tmpfs"),
             Target::must_best(EAGRE_COMMAND, 1.0, &["cp-sync", "dd", "dd-direct"]).at("4 GB, ext4 to ext4"),
             Target::must_best(EAGRE_COMMAND, 1.0, &["cp", "dd", "dd-direct"]).at("4 GB, tmpfs to tmpfs"),
         ],

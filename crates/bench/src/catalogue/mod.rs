@@ -1,9 +1,10 @@
 //! Every benchmark, as data: work, sizes, contenders, target ratios and where they come from.
 //!
 //! Nothing else in this crate names a row, a size or a target. [`streams`] has the rows about blocks and pipes,
-//! [`files`] those about files; [`target`] says what can be asked of a contender.
+//! [`memory`] those about memory that grows, [`files`] those about files; [`target`] says what can be asked of a contender.
 
 mod files;
+mod memory;
 mod streams;
 mod target;
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use target::{Against, Bound, Figure, Target};
 
+use crate::contenders::grow::Growth;
 use crate::memory::Pages;
 
 const KIB: u64 = 1 << 10;
@@ -93,6 +95,8 @@ pub(crate) enum Work {
     Move { block: u64, pages: Pages, peer_runs: bool },
     /// Read a file with one system call.
     Read,
+    /// Append words to an empty vector.
+    Fill,
     /// Something a user does with a large file.
     File(Job),
 }
@@ -206,6 +210,8 @@ pub(crate) enum Way {
     BlockRead,
     /// `read(2)` into an Eagre stream pointer.
     StreamRead(Setting),
+    /// A vector that grows.
+    Grow(Growth),
     /// A file job by code of this program, in a process of its own.
     Own(Method),
     /// A file job by another program.
@@ -250,6 +256,22 @@ pub(crate) enum Program {
     Polars,
     /// The duckdb library from Python, clock started after the import.
     Duckdb,
+    /// A specialised C program, `peers/onebrc.c`, built when it is asked for.
+    Onebrc,
+}
+
+impl Way {
+    /// Whether it is Eagre's.
+    pub(crate) const fn is_ours(self) -> bool {
+        matches!(
+            self,
+            Way::Stream(_)
+                | Way::StreamRead(_)
+                | Way::Grow(Growth::Rewired | Growth::RewiredExtend | Growth::RewiredFresh)
+                | Way::Own(Method::Eagre | Method::EagrePointer)
+                | Way::Program(Program::Eagre)
+        )
+    }
 }
 
 /// Which trap and mover an Eagre stream is opened with.
@@ -282,7 +304,7 @@ impl Entry {
 
 /// Every row.
 pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
-    streams::ROWS.iter().chain(files::ROWS)
+    streams::ROWS.iter().chain(memory::ROWS).chain(files::ROWS)
 }
 
 /// The row called `name`.
@@ -340,7 +362,9 @@ mod tests {
                         assert!(case.quick <= 32 * MIB && case.size % 8 == 0);
                         assert_eq!(case.quick % 8, 0);
                     }
-                    Work::File(_) => assert!(case.quick <= 32 * MIB && (case.size % 8, case.quick % 8) == (0, 0)),
+                    Work::File(_) | Work::Fill => {
+                        assert!(case.quick <= 32 * MIB && (case.size % 8, case.quick % 8) == (0, 0))
+                    }
                     Work::Read => assert!(case.size < 2 * GIB, "one read(2) gives no more"),
                 }
             }

@@ -6,6 +6,8 @@ mod fault;
 #[allow(unsafe_code, reason = "maps files")]
 pub(crate) mod file;
 mod first_touch;
+#[allow(unsafe_code, reason = "vectors on mappings of their own")]
+pub(crate) mod grow;
 mod iterator;
 mod os_pipe;
 #[allow(unsafe_code, reason = "system calls that move pages")]
@@ -16,7 +18,7 @@ mod read;
 mod ring;
 mod several;
 #[allow(unsafe_code, reason = "stream pointers")]
-mod stream;
+pub(crate) mod stream;
 #[allow(unsafe_code, reason = "fills a batch before its length is set")]
 mod timely;
 
@@ -141,6 +143,10 @@ pub(crate) fn build(entry: &Entry, work: Work, store: &Arc<Store>) -> Result<Box
                 _ => Err(mismatch(entry.way)),
             }
         }
+        Work::Fill => match entry.way {
+            Way::Grow(growth) => Ok(Box::new(grow::Grow(growth))),
+            _ => Err(mismatch(entry.way)),
+        },
         Work::Read => match entry.way {
             Way::BlockRead => Ok(Box::new(read::Blocks::new()?)),
             Way::PlainRead => Ok(Box::new(read::Plain::new())),

@@ -143,6 +143,11 @@ impl Store {
         Ok(room)
     }
 
+    /// A place for a program that is built for this run.
+    pub(crate) fn tool(&self, name: &str) -> Result<PathBuf, Trouble> {
+        Ok(self.room(Place::Disk)?.join(name))
+    }
+
     /// A name for what a contender writes; nothing is there under it.
     pub(crate) fn output(&self, place: Place) -> Result<PathBuf, Trouble> {
         let path = self.room(place)?.join("output");
@@ -193,6 +198,12 @@ impl Store {
         Ok(made)
     }
 
+    /// The directories that were used, each with its kind of file system.
+    pub(crate) fn places(&self) -> Vec<String> {
+        let used = [Place::Disk, Place::Memory].map(|place| self.root(place)).into_iter().filter(|root| root.exists());
+        used.map(|root| format!("{} ({})", root.display(), file_system(root))).collect()
+    }
+
     fn current(&self) -> MutexGuard<'_, Option<(Key, Arc<Made>)>> {
         self.current.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -233,6 +244,19 @@ fn write_note(made: &Made) -> io::Result<()> {
 
 fn read_note(path: &Path) -> Option<Expected> {
     serde_json::from_slice(&fs::read(note(path)).ok()?).ok()
+}
+
+/// The kind of file system `path` is on, as far as its number is known to us.
+fn file_system(path: &Path) -> String {
+    match rustix::fs::statfs(path).map(|stat| stat.f_type as u64 & 0xffff_ffff) {
+        Ok(0xef53) => "ext4".into(),
+        Ok(0x5846_5342) => "xfs".into(),
+        Ok(0x9123_683e) => "btrfs".into(),
+        Ok(0x0102_1994) => "tmpfs".into(),
+        Ok(0x794c_7630) => "overlayfs".into(),
+        Ok(other) => format!("file system {other:#x}"),
+        Err(e) => e.to_string(),
+    }
 }
 
 /// Removes the directories of processes that are no more.

@@ -127,15 +127,20 @@ impl Mapping {
         }
     }
 
-    /// Maps the pages of a range now, and reads those that are not in memory: cheaper than a fault for each few.
+    /// Maps the pages of a range now, and reads those that are not in memory: cheaper than waiting for the touches.
     /// Pages that are missing are found by the look that follows.
-    pub fn populate(&self, range: Range<usize>) {
-        let start = self.guard.start + range.start / PAGE * PAGE;
-        let end = self.guard.start + range.end.min(self.guard.length);
-        if start < end && self.process == process::id() {
-            // SAFETY: inside our mapping; contents do not change.
-            unsafe { map::populate_read(start, end - start) };
+    ///
+    /// Returns how many page faults that took. Few of them mean that the kernel keeps the file in large pieces.
+    pub fn populate(&self, range: Range<usize>) -> u64 {
+        let start = range.start / PAGE * PAGE;
+        let end = range.end.min(self.guard.length);
+        if start >= end || self.process != process::id() {
+            return 0;
         }
+        let before = process::faults();
+        // SAFETY: inside our mapping; contents do not change.
+        unsafe { map::populate_read(self.guard.start + start, end - start) };
+        process::faults() - before
     }
 }
 

@@ -34,6 +34,8 @@ struct Target {
     name: OsString,
     /// What is there now, and will be replaced.
     previous: Option<Metadata>,
+    /// The mode asked for, in place of the usual one.
+    mode: Option<u32>,
     /// The name of the file where it has to have one from the beginning.
     temporary: Option<OsString>,
 }
@@ -74,7 +76,7 @@ impl Output {
         let name = path.file_name().ok_or(Errno::NOENT)?.to_owned();
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let directory = open_directory(parent)?;
-        let mut target = Target { directory, name, previous, temporary: None };
+        let mut target = Target { directory, name, previous, mode: None, temporary: None };
         let file = target.open(without_name)?;
         Ok(Output { file, target: Some(target) })
     }
@@ -95,17 +97,39 @@ impl Output {
         self.target.is_none()
     }
 
-    /// Sets `bytes` bytes of the disk aside and makes the file that long. No error where the file system cannot.
+    /// Whether nothing was at the target when writing began.
+    pub(crate) fn is_new(&self) -> bool {
+        self.target.as_ref().is_some_and(|target| target.previous.is_none())
+    }
+
+    /// The file gets this mode, and not that of the file it replaces.
+    pub(crate) fn set_mode(&mut self, mode: u32) {
+        if let Some(target) = &mut self.target {
+            target.mode = Some(mode);
+        }
+    }
+
+    /// The file gets the mode of another and, if permitted, its owner.
+    pub(crate) fn dress_as(&mut self, other: &Metadata) -> io::Result<()> {
+        if let Some(target) = &mut self.target {
+            target.mode = Some(take_owner(&self.file, other)?);
+        }
+        Ok(())
+    }
+
+    /// Whether there are `bytes` bytes left where the file is, as far as the system tells. Takes none of them: asked to set
+    /// aside more than there is, a file system fills itself up before it refuses.
     ///
     /// # Errors
-    /// The disk is too full, the quota too small, or the file system does not take files so large.
-    pub fn reserve(&self, bytes: u64) -> io::Result<()> {
-        if self.is_direct() || bytes == 0 {
-            return Ok(());
-        }
-        match rustix::io::retry_on_intr(|| fs::fallocate(&self.file, fs::FallocateFlags::empty(), 0, bytes)) {
-            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
-            Err(error) => Err(error.into()),
+    /// `ENOSPC` if there are not.
+    pub fn check_room(&self, bytes: u64) -> io::Result<()> {
+        match fs::fstatvfs(&self.file) {
+            // Some file systems do not count, and say that they have none at all.
+            Ok(room) if !self.is_direct() && room.f_blocks > 0 => {
+                let left = room.f_bavail.saturating_mul(room.f_frsize);
+                if left < bytes { Err(Errno::NOSPC.into()) } else { Ok(()) }
+            }
+            _ => Ok(()),
         }
     }
 
@@ -170,18 +194,11 @@ impl Target {
 
     /// Gives the file the owner and mode it is to have.
     fn dress(&self, file: &File) -> io::Result<()> {
-        let mode = match (&self.previous, &self.temporary) {
-            (Some(previous), _) => {
-                let now = file.metadata()?;
-                let (user, group) = (previous.uid(), previous.gid());
-                let group_kept = group == now.gid() || fs::fchown(file, None, Some(Gid::from_raw(group))).is_ok();
-                let user_kept = user == now.uid() || fs::fchown(file, Some(Uid::from_raw(user)), None).is_ok();
-                // With another owner, bits that lend the owner's rights would lend the wrong ones.
-                let lent = if user_kept && group_kept { 0o7777 } else { 0o777 };
-                previous.mode() & lent
-            }
-            (None, Some(_)) => 0o666 & !umask(),
-            (None, None) => return Ok(()),
+        let mode = match (self.mode, &self.previous, &self.temporary) {
+            (Some(mode), ..) => mode,
+            (None, Some(previous), _) => take_owner(file, previous)?,
+            (None, None, Some(_)) => 0o666 & !umask(),
+            (None, None, None) => return Ok(()),
         };
         Ok(fs::fchmod(file, Mode::from_raw_mode(mode))?)
     }
@@ -204,11 +221,22 @@ impl Drop for Target {
     }
 }
 
+/// Gives a file the owner of another, as far as that is permitted, and returns the mode it may have then.
+fn take_owner(file: &File, other: &Metadata) -> io::Result<u32> {
+    let now = file.metadata()?;
+    let (user, group) = (other.uid(), other.gid());
+    let group_kept = group == now.gid() || fs::fchown(file, None, Some(Gid::from_raw(group))).is_ok();
+    let user_kept = user == now.uid() || fs::fchown(file, Some(Uid::from_raw(user)), None).is_ok();
+    // With another owner, bits that lend the owner's rights would lend the wrong ones.
+    let lent = if user_kept && group_kept { 0o7777 } else { 0o777 };
+    Ok(other.mode() & lent)
+}
+
 /// Follows symbolic links to where a new file would be made. `None` if they lead through the `/proc` of a process: such
 /// a link stands for an open file, not for a name.
 fn real(path: &Path) -> io::Result<Option<PathBuf>> {
     const MOST_LINKS: u32 = 40;
-    const PROC: i64 = 0x9fa0;
+    const PROC: fs::FsWord = 0x9fa0;
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
         let to = match std::fs::read_link(&path) {
@@ -220,7 +248,7 @@ fn real(path: &Path) -> io::Result<Option<PathBuf>> {
         };
         path.pop();
         let here = if path.as_os_str().is_empty() { Path::new(".") } else { &path };
-        if fs::statfs(here)?.f_type as i64 == PROC {
+        if fs::statfs(here)?.f_type == PROC {
             return Ok(None);
         }
         path.push(to);
@@ -266,7 +294,7 @@ fn with_fresh_name<T>(make: impl Fn(&OsStr) -> rustix::io::Result<T>) -> io::Res
 
 /// The permission bits this process does not give to new files. All but the owner's where that cannot be known without
 /// changing it.
-fn umask() -> u32 {
+pub(crate) fn umask() -> u32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let digits = status.lines().find_map(|line| line.strip_prefix("Umask:"));
     digits.and_then(|digits| u32::from_str_radix(digits.trim(), 8).ok()).unwrap_or(0o077)

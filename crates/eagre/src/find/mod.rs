@@ -76,6 +76,5 @@ use crate::scan::{Input, Scanner};
 /// ```
 pub fn count(path: impl AsRef<Path>, pattern: impl AsRef<[u8]>) -> io::Result<u64> {
     let finder = Finder::new(pattern).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-    let threads = std::thread::available_parallelism().unwrap_or(std::num::NonZeroUsize::MIN);
-    Ok(finder.count(&mut Scanner::new(threads), Input::open(path)?)?)
+    Ok(finder.count(&mut Scanner::default(), Input::open(path)?)?)
 }

@@ -10,13 +10,18 @@ use super::crew::{self, Done};
 use super::kernels::Kernels;
 use super::plan::{self, Choice, Extent, Plan, Why};
 use super::source::{Copied, Mapped, READ};
+use super::unbuffered::{self, Unbuffered};
 use super::{Input, Scan};
 use crate::Reader;
 
 /// Scans inputs one after another with the same settings and the same buffer.
-#[derive(Debug)]
+///
+/// By default with as many threads as this process may use processors: what the machine has, the affinity mask and the
+/// control group's quota allow.
+#[derive(Debug, Default)]
 pub struct Scanner {
-    threads: NonZeroUsize,
+    /// `None` until the first input that is large enough for several: asking takes longer than a small file.
+    threads: Option<NonZeroUsize>,
     plan: Option<Plan>,
     buffer: Vec<u8>,
 }
@@ -61,25 +66,17 @@ impl From<ScanError> for io::Error {
     }
 }
 
-impl Default for Scanner {
-    /// A scanner of as many threads as this process may use processors: what the machine has, the affinity mask and the
-    /// control group's quota allow.
-    fn default() -> Scanner {
-        Scanner::new(std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
-    }
-}
-
 impl Scanner {
     /// A scanner of so many threads, the caller's included.
     #[must_use]
     pub fn new(threads: NonZeroUsize) -> Scanner {
-        Scanner { threads, plan: None, buffer: Vec::new() }
+        Scanner { threads: Some(threads), ..Scanner::default() }
     }
 
     /// The same with so many threads.
     #[must_use]
     pub fn threads_at_most(mut self, threads: NonZeroUsize) -> Scanner {
-        self.threads = threads;
+        self.threads = Some(threads);
         self
     }
 
@@ -93,8 +90,8 @@ impl Scanner {
 
     /// How many threads it uses at most.
     #[must_use]
-    pub fn threads(&self) -> NonZeroUsize {
-        self.threads
+    pub fn threads(&mut self) -> NonZeroUsize {
+        *self.threads.get_or_insert_with(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
     }
 
     /// Scans `input` from its present position to its end. `deliver` gets the parts in order, each with the number of
@@ -122,7 +119,7 @@ impl Scanner {
             Input::Stream(reader) => (stream(reader, scan, &mut deliver), alone(Plan::Stream, Why::Stream)),
             Input::File(file) => match plan::extent(&file) {
                 Ok(extent) => {
-                    let choice = plan::choose(&file, &extent, self.threads, forced);
+                    let choice = plan::choose(&file, &extent, self.threads(), forced);
                     self.pieces(&file, extent, choice, scan, &mut deliver)
                 }
                 Err(why @ Why::Small { .. }) => (read(&file, &mut self.buffer, scan, deliver), alone(Plan::Read, why)),
@@ -147,18 +144,24 @@ impl Scanner {
         if choice.plan == Plan::Stream {
             return (read(file, &mut self.buffer, scan, deliver), choice);
         }
-        let mapped = if choice.plan == Plan::Map { Mapped::new(file, extent).ok() } else { None };
-        let done = match mapped {
-            Some(source) => crew::run(&source, scan, choice.threads, deliver),
-            None => {
-                if choice.plan == Plan::Map {
-                    choice = Choice { plan: Plan::Read, why: Why::NotMappable, ..choice };
-                }
-                // Only advice: odd file systems may refuse it.
-                let _ = rustix::fs::fadvise(file, extent.start, None, rustix::fs::Advice::Sequential);
-                crew::run(&Copied { file, extent }, scan, choice.threads, deliver)
+        let threads = choice.threads;
+        let done = match choice.plan {
+            Plan::Map => Mapped::new(file, extent).ok().map(|source| crew::run(&source, scan, threads, &mut *deliver)),
+            Plan::Direct => {
+                let threads = threads.min(unbuffered::THREADS);
+                let source = Unbuffered::new(file, &extent, threads.get());
+                source.ok().map(|source| crew::run(&source, scan, threads, &mut *deliver))
             }
+            Plan::Read | Plan::Stream => None,
         };
+        let done = done.unwrap_or_else(|| {
+            if choice.plan != Plan::Read {
+                choice = Choice { plan: Plan::Read, why: Why::NotPossible { wanted: choice.plan }, ..choice };
+            }
+            // Only advice: odd file systems may refuse it.
+            let _ = rustix::fs::fadvise(file, extent.start, None, rustix::fs::Advice::Sequential);
+            crew::run(&Copied { file, extent }, scan, threads, deliver)
+        });
         let _ = file.seek(SeekFrom::Start(extent.start + done.bytes));
         (done, choice)
     }

@@ -19,7 +19,9 @@ mod input;
 pub mod kernels;
 mod plan;
 mod queue;
+pub mod roofline;
 mod source;
+mod unbuffered;
 
 pub use driver::{ScanError, Scanned, Scanner};
 pub use input::Input;

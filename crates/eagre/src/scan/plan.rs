@@ -3,7 +3,7 @@
 //! | plan | how | good for |
 //! |---|---|---|
 //! | `map` | the file's pages where the kernel keeps them | files in the page cache: nothing is copied |
-//! | `read` | copied into a small buffer that stays in the cache of its processor | small files; pages of 4 KiB, which are dear to map; files half in memory |
+//! | `read` | copied into a small buffer that stays in the cache of its processor | small files; files kept in small pages, which are dear to map; files half in memory |
 //! | `direct` | past the page cache | large files on disk: they would only drive out what is there |
 //! | `stream` | as it comes | pipes, terminals, and whatever has no size |
 
@@ -13,10 +13,15 @@ use std::io::Seek;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
+use eagre_mem::Mapping;
+
 use crate::file::residency::residency;
 
 /// Less than this is read at once by the calling thread: it would take as long to map it, or to start a thread.
 pub(super) const SMALL: u64 = 2 << 20;
+
+/// A fault that maps less than this costs more than copying the same.
+const COARSE: u64 = 96 << 10;
 
 /// What a thread should have to do, at least.
 const ENOUGH_FOR_ONE: u64 = 2 << 20;
@@ -93,8 +98,11 @@ pub enum Why {
         /// From 0 to 1.
         fraction: f64,
     },
-    /// It lives in memory and nowhere else, in pages that are dear to map.
-    Tmpfs,
+    /// All of it, or nearly, is in the page cache, but in pages that are dear to map.
+    SmallPages {
+        /// How many bytes one page fault brings.
+        grain: u64,
+    },
     /// Some of it is in the page cache, some is not.
     HalfCached {
         /// From 0 to 1.
@@ -109,8 +117,19 @@ pub enum Why {
     Unknown,
     /// It was asked for.
     Forced,
-    /// It could not be mapped.
-    NotMappable,
+    /// The plan that would suit it cannot be had: it cannot be mapped, or there are no streams.
+    NotPossible {
+        /// That plan.
+        wanted: Plan,
+    },
+}
+
+impl Why {
+    /// Whether it means that the input comes from memory, so that memory is what limits its speed.
+    #[must_use]
+    pub fn in_memory(self) -> bool {
+        matches!(self, Why::Cached { .. } | Why::SmallPages { .. })
+    }
 }
 
 impl fmt::Display for Why {
@@ -123,7 +142,13 @@ impl fmt::Display for Why {
             Why::Cached { fraction } => {
                 write!(f, "{} % of it is in the page cache, where a mapping reads it without a copy", percent(fraction))
             }
-            Why::Tmpfs => f.write_str("it lives in memory in pages of 4 KiB, which are copied faster than mapped"),
+            Why::SmallPages { grain } => {
+                write!(
+                    f,
+                    "it is in the page cache, but one fault maps only {} KiB of it: copying is cheaper",
+                    grain >> 10
+                )
+            }
             Why::HalfCached { fraction } => {
                 write!(f, "{} % of it is in the page cache, and reading ahead brings the rest", percent(fraction))
             }
@@ -132,7 +157,7 @@ impl fmt::Display for Why {
             }
             Why::Unknown => f.write_str("the kernel does not say how much of it is in memory"),
             Why::Forced => f.write_str("it was asked for"),
-            Why::NotMappable => f.write_str("it could not be mapped"),
+            Why::NotPossible { wanted } => write!(f, "plan {wanted} would suit it but cannot be had"),
         }
     }
 }
@@ -172,22 +197,28 @@ pub(super) fn choose(file: &File, extent: &Extent, threads: NonZeroUsize, forced
 }
 
 fn by_residency(file: &File, extent: &Extent) -> (Plan, Why) {
-    if is_tmpfs(file) {
-        return (Plan::Read, Why::Tmpfs);
-    }
     let Some(residency) = residency(file, extent.start, extent.end - extent.start) else {
         return (Plan::Read, Why::Unknown);
     };
     match residency.fraction() {
-        fraction if fraction >= WARM => (Plan::Map, Why::Cached { fraction }),
+        fraction if fraction >= WARM => match grain(file, extent) {
+            None => (Plan::Read, Why::NotPossible { wanted: Plan::Map }),
+            Some(grain) if grain < COARSE => (Plan::Read, Why::SmallPages { grain }),
+            Some(_) => (Plan::Map, Why::Cached { fraction }),
+        },
         fraction if fraction >= COLD => (Plan::Read, Why::HalfCached { fraction }),
         fraction => (Plan::Direct, Why::Cold { fraction }),
     }
 }
 
-fn is_tmpfs(file: &File) -> bool {
-    const TMPFS: u64 = 0x0102_1994;
-    rustix::fs::fstatfs(file).is_ok_and(|system| system.f_type as u64 == TMPFS)
+/// How much of a file one page fault maps: the kernel keeps files in pieces of 4 KiB to 2 MiB, as large as they were
+/// read or written in. Tried in the middle; `None` if the file cannot be mapped.
+fn grain(file: &File, extent: &Extent) -> Option<u64> {
+    const TRIED: u64 = 2 << 20;
+    let start = (extent.start + (extent.end - extent.start) / 2) / TRIED * TRIED;
+    let length = TRIED.min(extent.end - start);
+    let faults = Mapping::new(file, start, length as usize).ok()?.populate(0..length as usize);
+    Some(length / faults.max(1))
 }
 
 /// What `EAGRE_PLAN` says.

@@ -73,7 +73,9 @@ impl<T> Queue<T> {
     pub(super) fn put(&self, number: u64, result: T, last: bool) {
         let mut state = self.lock();
         let at = (number - state.first) as usize;
-        state.under_way[at] = Some(result);
+        // Gone if the queue was abandoned meanwhile.
+        let Some(place) = state.under_way.get_mut(at) else { return };
+        *place = Some(result);
         let wanted = at == 0 && state.waited_for;
         if last {
             self.close_locked(&mut state);

@@ -114,7 +114,9 @@ impl<'a> Mapped<'a> {
         let number = range.start / WINDOW;
         let Ok(window) = self.window(number) else { return Ok(None) };
         let base = number * WINDOW;
-        match window.look((range.start - base) as usize..(range.end - base) as usize, look) {
+        let there = (range.start - base) as usize..(range.end - base) as usize;
+        window.populate(there.clone());
+        match window.look(there, look) {
             // Cut inside its last page, a file reads as zeros there, and nothing faults.
             Ok(_) if self.file.metadata()?.len() < range.end => Err(cut(self.file)),
             Ok(seen) => Ok(Some(seen)),
@@ -185,7 +187,7 @@ fn read_fully(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> 
 }
 
 /// The error of a file that lost its end.
-fn cut(file: &File) -> io::Error {
+pub(super) fn cut(file: &File) -> io::Error {
     let now = file.metadata().map_or(0, |metadata| metadata.len());
     io::Error::new(
         io::ErrorKind::UnexpectedEof,

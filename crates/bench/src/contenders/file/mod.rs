@@ -22,13 +22,14 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::cache;
-use crate::catalogue::{Cache, Job, Task, Way};
+use crate::catalogue::{Cache, Case, Job, Task, Way, Work};
 use crate::child;
 use crate::contenders::{Contender, Measured, Process, Trouble};
 use crate::corpus::numbers::{self, Look};
 use crate::corpus::{Expected, Made, Places, Store};
 use crate::kernels::expected_sum;
 use crate::outcome::Identity;
+use crate::roofline::device_reads;
 
 /// What a contender found out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -84,10 +85,19 @@ trait How: Send {
 pub(crate) fn build(way: Way, job: Job, store: &Arc<Store>) -> Result<Box<dyn Contender>, Trouble> {
     let how: Box<dyn How> = match way {
         Way::Own(method) => Box::new(own::Own { method, job }),
-        Way::Program(program) => program::find(program, job)?,
+        Way::Program(program) => program::find(program, job, store)?,
         _ => return Err(super::mismatch(way)),
     };
     Ok(Box::new(Files { how, job, store: Arc::clone(store), look: Look::All }))
+}
+
+/// What the device gives of the file a case reads, where the case is about the device. The corpus of the case is still
+/// there after its rounds.
+pub(crate) fn device(case: &Case, store: &Store) -> Option<f64> {
+    let Work::File(Job { task, corpus, place, cache: Cache::Cold, .. }) = case.work else { return None };
+    let made = if task == Task::Write { None } else { store.corpus(corpus, place, case.size).ok() }?;
+    cache::cold(&made.path).ok()?;
+    device_reads(&made.path).ok()
 }
 
 /// A contender in processes of its own.

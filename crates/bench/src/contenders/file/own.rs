@@ -117,7 +117,7 @@ fn do_it(errand: &Errand) -> Result<Answer, Trouble> {
     let Errand { from, to, size, threads, .. } = errand;
     match (errand.task, errand.method) {
         (Task::Sum, Method::Eagre) => library::sum(from),
-        (Task::Sum, Method::EagrePointer) => library::sum_pointer(from),
+        (Task::Sum, Method::EagrePointer) => library::sum_pointer(from, *size),
         (Task::Sum, Method::Buffered) => reading::buffered(from),
         (Task::Sum, Method::Mapped) => reading::mapped(from),
         (Task::Sum, Method::Direct) => reading::direct(from),

@@ -1,34 +1,59 @@
 //! Other programs: their command lines, and what their output says.
 
 use std::ffi::OsStr;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::catalogue::{Job, Program, Task};
 use crate::contenders::Trouble;
 use crate::contenders::file::python::{self, Library};
 use crate::contenders::file::{Answer, Done, Ground, How, fio};
-use crate::corpus::PATTERN;
+use crate::corpus::{PATTERN, Store};
 use crate::outcome::Identity;
 
 /// `program` for `job`, if it is here.
-pub(super) fn find(program: Program, job: Job) -> Result<Box<dyn How>, Trouble> {
+pub(super) fn find(program: Program, job: Job, store: &Store) -> Result<Box<dyn How>, Trouble> {
+    let mut path = PathBuf::new();
     let version = match program {
         Program::Polars => Library::Polars.version()?,
         Program::Duckdb => Library::Duckdb.version()?,
+        Program::Onebrc => {
+            path = store.tool("onebrc")?;
+            compile(&path)?
+        }
         _ => {
             let (name, cure) = origin(program);
-            let path = locate(program, name, cure)?;
+            path = locate(program, name, cure)?;
             if program == Program::Eagre {
                 has_subcommand(&path, job.task)?;
             }
             version(&path)
         }
     };
-    let other = Other { program, job, version };
+    let other = Other { program, job, path, version };
     // Every job it may be given has a command line.
     other.commands(&Ground { from: "FILE".as_ref(), to: "COPY".as_ref(), size: 0 })?;
     Ok(Box::new(other))
+}
+
+/// Builds the C program of the statistics at `path`, unless it is there; the version of the compiler.
+fn compile(path: &Path) -> Result<String, Trouble> {
+    const SOURCE: &str = include_str!("../../../peers/onebrc.c");
+    const FLAGS: [&str; 5] = ["-O3", "-march=native", "-pthread", "-x", "c"];
+    let unavailable = |why: String| Trouble::Unavailable(format!("onebrc: cc: {why}; install a C compiler"));
+    if !path.is_file() {
+        let mut command = Command::new("cc");
+        command.args(FLAGS).arg("-").arg("-o").arg(path).stdin(Stdio::piped()).stderr(Stdio::piped());
+        let mut compiler = command.spawn().map_err(|e| unavailable(e.to_string()))?;
+        let written = compiler.stdin.take().map(|mut source| source.write_all(SOURCE.as_bytes()));
+        let output = compiler.wait_with_output().map_err(|e| unavailable(e.to_string()))?;
+        if !output.status.success() || !matches!(written, Some(Ok(()))) {
+            let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(unavailable(complaints.lines().next().unwrap_or("failed").to_owned()));
+        }
+    }
+    Ok(version(Path::new("cc")))
 }
 
 /// What a program is called, and where to get it.
@@ -41,8 +66,8 @@ fn origin(program: Program) -> (&'static str, &'static str) {
         Program::Cp { .. } => ("cp", "install coreutils"),
         Program::Dd { .. } => ("dd", "install coreutils"),
         Program::Fio { .. } => ("fio", "install fio"),
-        Program::Polars => ("polars", ""),
-        Program::Duckdb => ("duckdb", ""),
+        // These are found in other ways.
+        Program::Onebrc | Program::Polars | Program::Duckdb => ("", ""),
     }
 }
 
@@ -92,6 +117,8 @@ fn version(program: &Path) -> String {
 struct Other {
     program: Program,
     job: Job,
+    /// Where it is; empty of what is used from Python.
+    path: PathBuf,
     version: String,
 }
 
@@ -100,7 +127,7 @@ impl How for Other {
         let pattern = std::str::from_utf8(PATTERN).unwrap_or_default();
         let (from, to) = (ground.from.as_os_str(), ground.to.as_os_str());
         let (threads, task) = (self.job.threads, self.job.task);
-        let one = |program: &str, arguments: &[&dyn AsRef<OsStr>]| {
+        let one = |program: &dyn AsRef<OsStr>, arguments: &[&dyn AsRef<OsStr>]| {
             let mut command = Command::new(program);
             command.args(arguments.iter().map(|argument| argument.as_ref()));
             // Bytes, not characters: the fastest way all of them have.
@@ -108,17 +135,19 @@ impl How for Other {
             vec![command]
         };
         Ok(match (self.program, task) {
-            (Program::Eagre, Task::Count) => self.eagre(&["-l"], &[from]),
-            (Program::Eagre, Task::Find) => self.eagre(&["-b", pattern], &[from]),
-            (Program::Eagre, Task::Stats) => self.eagre(&[], &[from]),
+            (Program::Eagre, Task::Count) => self.eagre(&["-l", "--threads", &threads.to_string()], &[from]),
+            (Program::Eagre, Task::Find) => self.eagre(&["-b", "--threads", &threads.to_string(), pattern], &[from]),
+            (Program::Eagre, Task::Stats) => {
+                self.eagre(&["--format", "1brc", "--threads", &threads.to_string()], &[from])
+            }
             (Program::Eagre, Task::Copy) => self.eagre(&[], &[from, to]),
-            (Program::Wc, Task::Count) => one("wc", &[&"-l", &from]),
-            (Program::Grep, Task::Find) => one("grep", &[&"-F", &"-o", &"-b", &pattern, &from]),
-            (Program::Ripgrep, Task::Find) => one("rg", &[&"-j1", &"-F", &"-o", &"-b", &pattern, &from]),
+            (Program::Wc, Task::Count) => one(&"wc", &[&"-l", &from]),
+            (Program::Grep, Task::Find) => one(&"grep", &[&"-F", &"-o", &"-b", &pattern, &from]),
+            (Program::Ripgrep, Task::Find) => one(&"rg", &[&"-j1", &"-F", &"-o", &"-b", &pattern, &from]),
             (Program::Cp { sync }, Task::Copy) => {
-                let mut commands = one("cp", &[&from, &to]);
+                let mut commands = one(&"cp", &[&from, &to]);
                 if sync {
-                    commands.extend(one("sync", &[&to]));
+                    commands.extend(one(&"sync", &[&to]));
                 }
                 commands
             }
@@ -126,12 +155,13 @@ impl How for Other {
                 let (mut from, mut to) = (OsStr::new("if=").to_owned(), OsStr::new("of=").to_owned());
                 from.push(ground.from);
                 to.push(ground.to);
-                let mut commands = one("dd", &[&"bs=2M", &"conv=fsync", &"status=none", &from, &to]);
+                let mut commands = one(&"dd", &[&"bs=2M", &"conv=fsync", &"status=none", &from, &to]);
                 if direct {
                     commands[0].args(["iflag=direct", "oflag=direct"]);
                 }
                 commands
             }
+            (Program::Onebrc, Task::Stats) => one(&self.path, &[&from, &threads.to_string()]),
             (Program::Fio { uring }, Task::Sum) => vec![fio::command(uring, ground)],
             (Program::Polars, _) => vec![Library::Polars.command(task, threads, ground)?],
             (Program::Duckdb, _) => vec![Library::Duckdb.command(task, threads, ground)?],
@@ -149,6 +179,7 @@ impl How for Other {
                 let places = lines.map(|line| first_number(line).ok_or_else(|| odd(line)));
                 Answer::Places(places.collect::<Result<_, _>>()?)
             }
+            (_, Task::Stats) => Answer::Stations(stations(output)?),
             (_, Task::Copy) => Answer::File,
             (_, task) => return Err(Trouble::Failed(format!("catalogue: no way to understand {task:?}"))),
         };
@@ -169,8 +200,7 @@ impl How for Other {
 impl Other {
     /// The `eagre` command with the subcommand of the task, and files.
     fn eagre(&self, arguments: &[&str], files: &[&OsStr]) -> Vec<Command> {
-        let path = locate(Program::Eagre, "eagre", "").unwrap_or_else(|_| "eagre".into());
-        let mut command = Command::new(path);
+        let mut command = Command::new(&self.path);
         command.arg(subcommand(self.job.task)).args(arguments).args(files);
         vec![command]
     }
@@ -193,6 +223,18 @@ fn first_number(line: &[u8]) -> Option<u64> {
     std::str::from_utf8(&line[..digits]).ok()?.parse().ok()
 }
 
+/// `{name=minimum/mean/maximum, ...}`, as the challenge wants it.
+fn stations(output: &[u8]) -> Result<Vec<(String, f64, f64, f64)>, Trouble> {
+    let row = |row: &str| {
+        let (name, numbers) = row.rsplit_once('=')?;
+        let mut numbers = numbers.split('/').map(|number| number.parse().ok());
+        Some((name.to_owned(), numbers.next()??, numbers.next()??, numbers.next()??))
+    };
+    let text = std::str::from_utf8(output).map_err(|_| odd(output))?;
+    let rows = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}')).ok_or_else(|| odd(output))?;
+    rows.split(", ").map(|text| row(text).ok_or_else(|| odd(text.as_bytes()))).collect()
+}
+
 fn odd(line: &[u8]) -> Trouble {
     let line = &line[..line.len().min(60)];
     Trouble::Wrong(format!("the output {:?}", String::from_utf8_lossy(line)))
@@ -205,7 +247,7 @@ mod tests {
     use crate::corpus::Places;
 
     fn other(program: Program, task: Task) -> Other {
-        Other { program, job: Job { task, ..JOB }, version: String::new() }
+        Other { program, job: Job { task, ..JOB }, path: "/a/eagre".into(), version: String::new() }
     }
 
     #[test]
@@ -220,6 +262,10 @@ mod tests {
         let places: Places = [3, 40].into_iter().collect();
         assert_eq!(answer(Program::Grep, Task::Find, "3:x y\n40:x y\n"), Some(Answer::Places(places)));
         assert_eq!(answer(Program::Eagre, Task::Find, "3\n40\n"), Some(Answer::Places(places)));
+        let rows = vec![("San José".to_owned(), -1.5, 0.2, 2.0), ("Rio".to_owned(), 3.0, 3.0, 3.0)];
+        let text = "{San José=-1.5/0.2/2.0, Rio=3.0/3.0/3.0}\n";
+        assert_eq!(answer(Program::Onebrc, Task::Stats, text), Some(Answer::Stations(rows)));
+        assert_eq!(answer(Program::Onebrc, Task::Stats, "{Rio=1/2}\n"), None);
         assert_eq!(answer(Program::Grep, Task::Find, ""), Some(Answer::Places(Places::default())));
         assert_eq!(answer(Program::Grep, Task::Find, "binary file matches\n"), None);
     }
@@ -228,6 +274,8 @@ mod tests {
     fn commands_are_shown_as_one_would_type_them() {
         let identity = other(Program::Grep, Task::Find).identity();
         assert_eq!(identity.command.as_deref(), Some("grep -F -o -b 'rising tide wave' FILE"));
+        let identity = other(Program::Eagre, Task::Copy).identity();
+        assert_eq!(identity.command.as_deref(), Some("eagre copy FILE COPY"));
         let identity = other(Program::Cp { sync: true }, Task::Copy).identity();
         assert_eq!(identity.command.as_deref(), Some("cp FILE COPY; sync COPY"));
     }

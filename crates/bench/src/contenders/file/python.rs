@@ -38,6 +38,7 @@ answer = groups.collect(engine='streaming').rows()";
 const DUCKDB_STATS: &str = "\
 base = duckdb.connect()
 base.execute(f'SET threads = {threads}')
+base.execute('SET enable_progress_bar = false')
 columns = \"header = false, delim = ';', quote = '', columns = {'station': 'VARCHAR', 't': 'DOUBLE'}\"
 groups = f'SELECT station, min(t), avg(t), max(t) FROM read_csv(?, {columns}) GROUP BY station'
 answer = base.execute(groups, [path]).fetchall()";
@@ -108,9 +109,10 @@ struct Line {
 
 type Rows = Vec<(String, f64, f64, f64)>;
 
-/// What a script printed.
+/// What a script printed, in its last line: libraries may talk before.
 pub(super) fn understand(task: Task, output: &[u8]) -> Result<Done, Trouble> {
-    let line: Line = serde_json::from_slice(output).map_err(|e| Trouble::failed("the script's JSON", e))?;
+    let last = output.trim_ascii_end().rsplit(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
+    let line: Line = serde_json::from_slice(last).map_err(|e| Trouble::failed("the script's JSON", e))?;
     let wrong = || Trouble::Wrong(format!("{} is no answer to {task:?}", line.answer));
     let answer = match task {
         Task::Count => Answer::Lines(line.answer.as_u64().ok_or_else(wrong)?),
@@ -126,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_line_is_understood_and_anything_else_is_trouble() {
-        let done = understand(Task::Count, br#"{"seconds": 0.5, "processor": 0.9, "answer": 12}"#).unwrap();
+        let done = understand(Task::Count, b"4 %\r\n{\"seconds\": 0.5, \"processor\": 0.9, \"answer\": 12}\n").unwrap();
         assert_eq!((done.seconds, done.processor, done.answer), (0.5, Some(0.9), Answer::Lines(12)));
         let rows = br#"{"seconds": 2, "processor": 1, "answer": [["a b", -1.5, 0.25, 3.0]]}"#;
         let expected = Answer::Stations(vec![("a b".into(), -1.5, 0.25, 3.0)]);

@@ -3,9 +3,11 @@
 pub(crate) mod cache;
 pub(crate) mod event;
 pub(crate) mod facts;
+pub(crate) mod file;
 pub(crate) mod futex;
 pub(crate) mod map;
 pub(crate) mod process;
+pub(crate) mod ring;
 pub(crate) mod room;
 pub(crate) mod signal;
 pub(crate) mod uffd;
