@@ -22,9 +22,10 @@ use super::verify::{Sum, Sums};
 use super::{CopyError, Plan};
 use crate::file::output::Output;
 
-/// Past the page cache, a piece is a request to the disk, and as many are in flight as there are threads.
+/// Past the page cache, a piece is a request to the disk, and as many are in flight as there are threads: one reads while
+/// the other writes. With four, and with larger pieces, reads and writes were in each other's way.
 const DIRECT_PIECE: usize = 2 << 20;
-const DIRECT_THREADS: usize = 4;
+const DIRECT_THREADS: usize = 2;
 /// In memory, a piece stays in a second-level cache between being read and being written.
 const CACHED_PIECE: usize = 512 << 10;
 const CACHED_THREADS: usize = 2;
