@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -354,6 +355,27 @@ template <class Sink> Writer open_sink(Sink sink, const EagreOptions &options = 
     EagreWriter *writer = nullptr;
     detail::check(eagre_open_sink(&options, call, owned, free, &writer));
     return Writer(writer);
+}
+
+/// Opens a file as a stream.
+inline Reader open_file(const std::string &path, const EagreOptions &options = Options()) {
+    EagreReader *reader = nullptr;
+    detail::check(eagre_open_file(path.c_str(), &options, &reader));
+    return Reader(reader);
+}
+
+/// Makes a file from a stream. It appears, complete, when the writer has finished; before, it does not.
+inline Writer create_file(const std::string &path, const EagreOptions &options = Options()) {
+    EagreWriter *writer = nullptr;
+    detail::check(eagre_create_file(path.c_str(), &options, &writer));
+    return Writer(writer);
+}
+
+/// Counts what = the sum of EAGRE_LINES, EAGRE_WORDS, EAGRE_LONGEST in a file; 0 threads are as many as there may be.
+inline EagreCounts count_file(const std::string &path, std::uint32_t what = EAGRE_LINES, std::uint32_t threads = 0) {
+    EagreCounts counts{};
+    detail::check(eagre_count_file(path.c_str(), what, threads, &counts, sizeof counts));
+    return counts;
 }
 
 } // namespace eagre

@@ -10,6 +10,9 @@
 #include <type_traits>
 #include <vector>
 
+#include <stdlib.h>
+#include <unistd.h>
+
 static int failures = 0;
 
 #define CHECK(condition) \
@@ -157,7 +160,28 @@ static void failures_and_pools() {
     CHECK(status_of([&] { eagre::open(options); }) == EAGRE_WRONG_VERSION);
 }
 
+static void files() {
+    char path[] = "/tmp/eagre-raii-XXXXXX";
+    const int made = mkstemp(path);
+    CHECK(made >= 0 && close(made) == 0);
+    const std::string line = "one wave\n";
+    {
+        auto writer = eagre::create_file(path);
+        for (int at = 0; at < 100000; at++) writer.copy_in(line.data(), line.size());
+        CHECK(eagre::count_file(path).bytes == 0);
+        writer.finish();
+    }
+    const auto counts = eagre::count_file(path, EAGRE_LINES | EAGRE_WORDS);
+    CHECK(counts.lines == 100000 && counts.words == 200000 && counts.bytes == 100000 * line.size());
+    auto reader = eagre::open_file(path);
+    std::string text(counts.bytes + 1, ' ');
+    CHECK(reader.copy_out(&text[0], text.size()) == counts.bytes && text.compare(0, line.size(), line) == 0);
+    CHECK(unlink(path) == 0);
+    CHECK(status_of([&] { eagre::open_file(path); }) == EAGRE_SYSTEM);
+}
+
 int main() {
+    files();
     scopes();
     calls();
     blocks();
