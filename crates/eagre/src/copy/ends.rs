@@ -8,14 +8,15 @@ use std::os::unix::fs::FileExt;
 use rustix::fs::{self, Mode, OFlags};
 use rustix::io::{Errno, ReadWriteFlags, preadv2, retry_on_intr};
 
+use crate::file::residency::lives_in_memory;
+
 /// What O_DIRECT wants offsets, lengths and memory to be a multiple of: the largest block of a disk we know.
 pub(super) const ALIGN: usize = 4096;
 
 /// A second descriptor of the same file that goes past the page cache, if the file system has such a thing.
 pub(super) fn past_the_cache(file: &File, access: OFlags) -> Option<File> {
-    // A file in memory has nothing to go past, whatever it says.
-    const MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
-    if MEMORY.contains(&(fs::fstatfs(file).ok()?.f_type as i64)) {
+    // There is nothing to go past, whatever it says.
+    if lives_in_memory(file) {
         return None;
     }
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());

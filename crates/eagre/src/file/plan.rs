@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-use super::residency::residency;
+use super::residency::{lives_in_memory, residency};
 use eagre_mem::transfer::{Blocking, Device, Engine, Uring, set_direct};
 use eagre_mem::{BlockSize, options};
-use rustix::fs::{AtFlags, FsWord, Mode, OFlags, StatxFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 
 /// Whether the page cache is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,8 +109,7 @@ impl Opened {
 
 /// What offsets and lengths of unbuffered transfers must be multiples of. `None`: not possible, or of no use.
 fn alignment(file: &File) -> Option<usize> {
-    const IN_MEMORY: [FsWord; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6]; // tmpfs, ramfs, hugetlbfs
-    if rustix::fs::fstatfs(file).is_ok_and(|system| IN_MEMORY.contains(&system.f_type)) {
+    if lives_in_memory(file) {
         return None;
     }
     match rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) {

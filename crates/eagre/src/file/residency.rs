@@ -10,11 +10,17 @@
 use std::fs::File;
 use std::io::IoSliceMut;
 
-use rustix::fs::{Advice, fadvise};
+use rustix::fs::{Advice, FsWord, fadvise};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 /// How many bytes are tried where nobody counts. The answer is off by a few percent then.
 const SAMPLES: u64 = 32;
+
+/// Whether a file has its home in memory (tmpfs, ramfs, hugetlbfs): there is no disk under it, and nothing to go past.
+pub(crate) fn lives_in_memory(file: &File) -> bool {
+    const IN_MEMORY: [FsWord; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
+    rustix::fs::fstatfs(file).is_ok_and(|system| IN_MEMORY.contains(&system.f_type))
+}
 
 /// How much of a range of a file was in the page cache a moment ago.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

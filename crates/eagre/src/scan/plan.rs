@@ -15,12 +15,13 @@ use std::str::FromStr;
 
 use eagre_mem::Mapping;
 
-use crate::file::residency::residency;
+use crate::file::residency::{lives_in_memory, residency};
 
 /// Less than this is read at once by the calling thread: it would take as long to map it, or to start a thread.
 pub(super) const SMALL: u64 = 2 << 20;
 
-/// A fault that maps less than this costs more than copying the same.
+/// In memory file systems, a fault that maps less than this costs more than copying the same: it brings pages that the
+/// kernel looks up one by one. Files on disks are kept in larger pieces, which are cheap to map 64 KiB at a time too.
 const COARSE: u64 = 96 << 10;
 
 /// What a thread should have to do, at least.
@@ -98,7 +99,7 @@ pub enum Why {
         /// From 0 to 1.
         fraction: f64,
     },
-    /// All of it, or nearly, is in the page cache, but in pages that are dear to map.
+    /// It lives in memory (tmpfs), but in pages that are dear to map.
     SmallPages {
         /// How many bytes one page fault brings.
         grain: u64,
@@ -143,11 +144,7 @@ impl fmt::Display for Why {
                 write!(f, "{} % of it is in the page cache, where a mapping reads it without a copy", percent(fraction))
             }
             Why::SmallPages { grain } => {
-                write!(
-                    f,
-                    "it is in the page cache, but one fault maps only {} KiB of it: copying is cheaper",
-                    grain >> 10
-                )
+                write!(f, "it lives in memory, but one fault maps only {} KiB of it: copying is cheaper", grain >> 10)
             }
             Why::HalfCached { fraction } => {
                 write!(f, "{} % of it is in the page cache, and reading ahead brings the rest", percent(fraction))
@@ -203,7 +200,7 @@ fn by_residency(file: &File, extent: &Extent) -> (Plan, Why) {
     match residency.fraction() {
         fraction if fraction >= WARM => match grain(file, extent) {
             None => (Plan::Read, Why::NotPossible { wanted: Plan::Map }),
-            Some(grain) if grain < COARSE => (Plan::Read, Why::SmallPages { grain }),
+            Some(grain) if grain < COARSE && lives_in_memory(file) => (Plan::Read, Why::SmallPages { grain }),
             Some(_) => (Plan::Map, Why::Cached { fraction }),
         },
         fraction if fraction >= COLD => (Plan::Read, Why::HalfCached { fraction }),
