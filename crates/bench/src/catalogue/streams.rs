@@ -55,7 +55,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         name: "move",
         about: "one block to another address: time per block, by size and kind of page",
-        source: "issue 2, row 1: 20 times faster than memcpy at 2 MiB; aim: the primitive itself",
+        source: "streams between threads, row 1: 20 times faster than memcpy at 2 MiB; aim: the primitive itself",
         unit: Unit::MicrosecondsPerMove,
         cases: &[
             moving("64 KiB, small pages", 64 * KIB, Small, false, 4),
@@ -99,7 +99,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         name: "pipe",
         about: "two threads, one stream: SIMD fill here, SIMD sum there",
-        source: "issue 2, row 2",
+        source: "streams between threads, row 2",
         unit: Unit::GigabytesPerSecond,
         cases: &[Case { name: "12 GiB", work: Work::Pipe { streams: 1 }, size: 12 * GIB, quick: 16 * MIB + 4 * KIB }],
         contenders: &[
@@ -131,7 +131,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         name: "pipes",
         about: "several such streams at once on all cores, against one, per core",
-        source: "issue 2, row 3",
+        source: "streams between threads, row 3",
         unit: Unit::GigabytesPerSecondPerCore,
         cases: &[
             Case { name: "2 streams", work: Work::Pipe { streams: 2 }, size: 8 * GIB, quick: 8 * MIB },
@@ -156,7 +156,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         name: "read-1gib",
         about: "one read(2) of 1 GiB of page cache into a stream pointer, against plain memory",
-        source: "issue 2, row 4",
+        source: "streams between threads, row 4",
         unit: Unit::GigabytesPerSecond,
         cases: &[Case { name: "1 GiB", work: Work::Read, size: GIB, quick: 16 * MIB }],
         contenders: &[
@@ -173,7 +173,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         name: "overhead",
         about: "what the protocol costs: faults, moves, switches and processor time per gigabyte",
-        source: "issue 2, row 5: reported only",
+        source: "streams between threads, row 5: reported only",
         unit: Unit::Overhead,
         cases: &[Case { name: "8 GiB", work: Work::Pipe { streams: 1 }, size: 8 * GIB, quick: 8 * MIB }],
         contenders: &[QUEUE, CROSSBEAM, SIGNAL_MOVE, SIGNAL_REMAP, PAGER_MOVE, EXPLICIT],
