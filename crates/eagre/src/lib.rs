@@ -14,6 +14,7 @@
 pub mod count;
 pub mod doctor;
 pub mod scan;
+pub mod sort;
 
 pub use eagre_mem::stream::{
     Builder, Control, EndStats, ErrorKind, OnFailure, OpenError, Pipe, ReadBlock, Reader, Sink, SinkWriter, Source,
