@@ -3,14 +3,18 @@
 //! ```text
 //! larger than the spare memory   split in place into up to 256 buckets, then each of them
 //! fits the spare memory          spread into it, then each bucket back
-//! fits the first-level cache     a leaf, on its way from the spare memory to its final place
+//! fits a leaf                    sorted on its way from the spare memory to its final place
 //! ```
 //!
 //! Before a range is split it is looked at: keys in order, in reverse order or all the same are done at once, and
 //! bits that all keys share are skipped. So each step splits off at least one key bit that differs, and no input
 //! needs more steps than a key has bits.
+//!
+//! With several threads, large ranges are split by all of them together. The buckets that come of it are shared out,
+//! the largest first. Where a word ends does not depend on who put it there.
 
 use std::mem::MaybeUninit;
+use std::sync::Mutex;
 
 use super::kernels::blocks::{self, Blocks};
 use super::kernels::leaf::{self, SmallTable, Table};
@@ -18,49 +22,86 @@ use super::kernels::scratch::Scratch;
 use super::kernels::spread::{self, GAP, spread};
 use super::kernels::survey::survey;
 use super::kernels::{Level, Word};
+use super::team;
 
-/// What a leaf should have, at most; a little less than it can take, since buckets vary.
-const LEAF: usize = 704;
 /// Up to so many words are one leaf, in a table inside the second-level cache.
-const ALONE: usize = 1 << 17;
+const ALONE: usize = 1 << 16;
 /// Many leaves, one after the other, are up to so large: their table stays in the first-level cache.
 const TOGETHER: usize = 2816;
+/// What such a leaf should have: less than it can take, since buckets vary.
+const LEAF: usize = 704;
 /// What a bucket of an in-place split should have, to fit the cache with room to spare.
 const BUCKET: usize = 1 << 18;
 /// The spare memory, in bytes: a range of this size is split outside of the first-level cache, but inside the others.
 const SPARE_BYTES: usize = 8 << 20;
 
-/// What one thread needs to sort.
+/// The memory that sorting takes besides the words.
 pub(super) struct Sorting<W> {
     level: Level,
-    table: Scratch<u64>,
-    spare: Scratch<W>,
+    workers: Vec<Worker<W>>,
     blocks: Option<Blocks<W>>,
 }
 
+/// What one thread sorts in.
+struct Worker<W> {
+    table: Scratch<u64>,
+    spare: Scratch<W>,
+}
+
 impl<W: Word> Sorting<W> {
-    /// Enough to sort `len` words. None if there is no memory.
-    pub(super) fn new(level: Level, len: usize) -> Option<Sorting<W>> {
-        let most = SPARE_BYTES / size_of::<W>();
-        let gaps = GAP << spread_bits(len.min(most));
-        let table = leaf::table_for(if len <= ALONE { len } else { TOGETHER });
-        let spare = match len {
-            _ if len <= leaf::most::<W>(level, table) => 0,
-            _ if len <= most => len + gaps,
-            _ => most + gaps,
-        };
-        let blocks = if len > most { Some(Blocks::new(len)?) } else { None };
-        Some(Sorting { level, table: Scratch::new(table)?, spare: Scratch::new(spare)?, blocks })
+    /// What it takes to sort `len` words with up to so many threads, in no more than `slack` bytes. None if that is
+    /// too little, or there is no memory.
+    pub(super) fn new(level: Level, len: usize, threads: usize, slack: usize) -> Option<Sorting<W>> {
+        let threads = if len <= ALONE { 1 } else { threads };
+        let most = (SPARE_BYTES / size_of::<W>()).min(len);
+        // One thread sorts in its spare memory what fits there; several always split first.
+        let leaf = |n| leaf::table_for(n) * size_of::<u64>();
+        let split = threads > 1 || len > most || size_of::<W>() * len + leaf(TOGETHER) > slack;
+        let blocks = if split { Blocks::<W>::bytes(len, threads) } else { 0 };
+        let share = slack.checked_sub(blocks)? / threads;
+        let one = len <= ALONE && leaf(len) <= share && len <= leaf::most::<W>(level, leaf::table_for(len));
+        let table = if one { len } else { len.min(TOGETHER) };
+        let room = share.checked_sub(leaf(table))? / size_of::<W>();
+        let spare = if one { 0 } else { room.min(most + (GAP << spread_bits(most))) };
+        if !one && spare < TOGETHER.min(len) {
+            return None;
+        }
+        let worker = |_| Some(Worker { table: Scratch::new(leaf::table_for(table))?, spare: Scratch::new(spare)? });
+        Some(Sorting {
+            level,
+            workers: (0..threads).map(worker).collect::<Option<_>>()?,
+            blocks: if split { Some(Blocks::new(len, threads)?) } else { None },
+        })
     }
 
-    /// Sorts words that agree on all key bits from `high` up.
-    pub(super) fn sort(&mut self, words: &mut [W], high: u32) {
-        let n = words.len();
-        if n <= leaf::most::<W>(self.level, self.table.len()) {
-            return leaf_in_place(self.level, words, high, &mut self.table);
+    /// Sorts as many words as this was made for.
+    pub(super) fn sort(&mut self, words: &mut [W]) {
+        let level = self.level;
+        let mut ready = Vec::new();
+        self.divide(words, W::KEY_BITS, &mut ready);
+        if let [worker] = &mut self.workers[..] {
+            ready.into_iter().for_each(|(words, high)| worker.sort(level, words, high));
+            return;
         }
-        if n <= self.spare.len().min(SPARE_BYTES / size_of::<W>()) {
-            return through(self.level, words, &mut self.spare, GAP, false, high, &mut self.table);
+        ready.sort_by_key(|(words, _)| words.len());
+        let ready = Mutex::new(ready);
+        let take = || ready.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
+        team::run(self.workers.iter_mut().map(|worker| {
+            || {
+                while let Some((words, high)) = take() {
+                    worker.sort(level, words, high);
+                }
+            }
+        }));
+    }
+
+    /// Splits words until each bucket fits the spare memory. Those that are not sorted yet are added to `ready`, with
+    /// the bit from which on their keys agree.
+    fn divide<'a>(&mut self, words: &'a mut [W], high: u32, ready: &mut Vec<(&'a mut [W], u32)>) {
+        let n = words.len();
+        let together = self.workers.len() > 1 && high == W::KEY_BITS;
+        if n <= 1 || high == 0 || (self.workers[0].takes(self.level, n) && !together) {
+            return ready.push((words, high));
         }
         let seen = survey(words, high);
         if seen.ascending {
@@ -69,13 +110,32 @@ impl<W: Word> Sorting<W> {
         if seen.descending {
             return words.reverse();
         }
-        let bits = ways(n, BUCKET).min(blocks::FAN.ilog2()).min(seen.high);
+        let least = if self.workers.len() > 1 { 5 } else { 1 };
+        let bits = ways(n, BUCKET).max(least).min(blocks::FAN.ilog2()).min(seen.high);
         let shift = seen.high - bits;
         let mut starts = [0; blocks::FAN + 1];
-        self.blocks.as_mut().expect("made for this length").split(self.level, words, shift, bits, None, &mut starts);
+        let Some(blocks) = &mut self.blocks else { return ready.push((words, high)) };
+        blocks.split(self.level, words, shift, bits, &mut starts);
+        let mut rest = words;
         for bucket in starts[..=1 << bits].windows(2) {
-            self.sort(&mut words[bucket[0]..bucket[1]], shift);
+            let (words, later) = rest.split_at_mut(bucket[1] - bucket[0]);
+            self.divide(words, shift, ready);
+            rest = later;
         }
+    }
+}
+
+impl<W: Word> Worker<W> {
+    /// Whether it sorts so many words.
+    fn takes(&self, level: Level, n: usize) -> bool {
+        n <= self.spare.len() || n <= leaf::most::<W>(level, self.table.len())
+    }
+
+    /// Sorts words that agree on all key bits from `high` up.
+    fn sort(&mut self, level: Level, words: &mut [W], high: u32) {
+        let n = words.len();
+        let gap = if n + (GAP << spread_bits(n)) <= self.spare.len() { GAP } else { 0 };
+        through(level, words, &mut self.spare, gap, false, high, &mut self.table);
     }
 }
 

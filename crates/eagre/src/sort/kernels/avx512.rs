@@ -1,4 +1,4 @@
-//! Sorting networks and a leaf for 64-bit words in 512-bit registers.
+//! Sorting networks and a leaf for words with keys of up to 64 bits, in 512-bit registers.
 //!
 //! **Columns.** Eight buckets are sorted at once, one in each lane: their words are loaded as rows, transposed, run
 //! through a network of vertical minima and maxima, and transposed back. Nothing moves between lanes inside the
@@ -6,6 +6,7 @@
 
 use std::arch::x86_64::*;
 
+use super::Word;
 use super::leaf::{CAPACITY, Table, aside, buckets, table_len};
 
 /// Whether the processor has what this file needs.
@@ -21,6 +22,104 @@ pub(super) fn available() -> bool {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
 pub(super) fn run<R>(work: impl FnOnce() -> R) -> R {
     work()
+}
+
+/// A word whose key fits a lane.
+///
+/// # Safety
+/// `back` is the inverse of the key; a word has 8 bytes or 4.
+pub(super) unsafe trait Lane: Word {
+    /// The words' size: 8 bytes or 4.
+    const HALF: bool = size_of::<Self>() == 4;
+
+    /// From keys to the bits of the words.
+    ///
+    /// # Safety
+    /// The processor is [`available`].
+    unsafe fn back(keys: __m512i) -> __m512i;
+
+    /// From a key to its word.
+    fn from_lane(key: u64) -> Self;
+
+    /// The key, as a lane holds it.
+    #[inline(always)]
+    fn lane(self) -> u64 {
+        self.key() as u64
+    }
+}
+
+macro_rules! lanes {
+    ($($type:ty, $key:ident => $word:expr, $keys:ident => $back:expr;)*) => { $(
+        // SAFETY: see the tests: each key comes back as its word.
+        unsafe impl Lane for $type {
+            #[inline(always)]
+            #[allow(unused_unsafe, reason = "where the word is its key")]
+            unsafe fn back($keys: __m512i) -> __m512i {
+                // SAFETY: the caller's promise.
+                unsafe { $back }
+            }
+
+            #[inline(always)]
+            fn from_lane($key: u64) -> $type {
+                $word
+            }
+        }
+    )* };
+}
+
+lanes! {
+    u64, key => key, keys => keys;
+    i64, key => (key ^ 1 << 63) as i64, keys => _mm512_xor_si512(keys, _mm512_set1_epi64(i64::MIN));
+    // All bits are turned over where the key's highest is 0, and the highest in any case.
+    f64, key => f64::from_bits(key ^ ((!key as i64 >> 63) as u64 | 1 << 63)), keys => _mm512_xor_si512(keys, _mm512_or_si512(
+        _mm512_srai_epi64::<63>(_mm512_xor_si512(keys, _mm512_set1_epi64(-1))), _mm512_set1_epi64(i64::MIN)));
+    // The first field may lie in the lower half.
+    (u32, u32), key => ((key >> 32) as u32, key as u32), keys => if std::mem::offset_of!((u32, u32), 0) == 0 { _mm512_rol_epi64::<32>(keys) } else { keys };
+    u32, key => key as u32, keys => keys;
+    i32, key => (key as u32 ^ 1 << 31) as i32, keys => _mm512_xor_si512(keys, _mm512_set1_epi64(1 << 31));
+    f32, key => f32::from_bits(key as u32 ^ ((!key as i32 >> 31) as u32 | 1 << 31)), keys => _mm512_xor_si512(
+        keys,
+        _mm512_or_si512(
+            _mm512_srai_epi32::<31>(_mm512_xor_si512(keys, _mm512_set1_epi64(-1))),
+            _mm512_set1_epi64(1 << 31),
+        ),
+    );
+}
+
+/// Stores the words of those keys that `mask` names.
+///
+/// # Safety
+/// There is room for them.
+#[target_feature(enable = "avx512f,avx512vl")]
+#[inline]
+unsafe fn store_some<T: Lane>(to: *mut T, mask: u8, keys: __m512i) {
+    // SAFETY: the caller's promise; the processor has what this function is compiled for.
+    unsafe {
+        let words = T::back(keys);
+        if T::HALF {
+            _mm256_mask_storeu_epi32(to.cast(), mask, _mm512_cvtepi64_epi32(words));
+        } else {
+            _mm512_mask_storeu_epi64(to.cast(), mask, words);
+        }
+    }
+}
+
+/// Stores the words of eight keys.
+///
+/// # Safety
+/// There is room for them.
+#[target_feature(enable = "avx512f,avx512vl")]
+#[inline]
+unsafe fn store<T: Lane>(to: *mut T, keys: __m512i) {
+    // SAFETY: the caller's promise; the processor has what this function is compiled for.
+    unsafe {
+        let words = T::back(keys);
+        if T::HALF {
+            _mm256_storeu_si256(to.cast(), _mm512_cvtepi64_epi32(words));
+        } else {
+            _mm512_storeu_si512(to.cast(), words);
+        }
+    }
 }
 
 /// Rows become columns.
@@ -78,12 +177,12 @@ fn columns_of_16(mut rows: [__m512i; 16]) -> [__m512i; 16] {
     rows
 }
 
-/// [`super::Word::leaf`] for plain 64-bit numbers.
+/// [`Word::leaf`].
 ///
 /// # Safety
 /// See there; and the processor is [`available`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(super) unsafe fn leaf(from: *const u64, to: *mut u64, n: usize, high: u32, table: &mut Table) -> bool {
+pub(super) unsafe fn leaf<T: Lane>(from: *const T, to: *mut T, n: usize, high: u32, table: &mut Table) -> bool {
     let bits = buckets(n).ilog2().min(high);
     let (shift, mask) = (high - bits, (1u64 << bits) - 1);
     // Whole groups of eight buckets; the last ones may be empty.
@@ -101,7 +200,7 @@ pub(super) unsafe fn leaf(from: *const u64, to: *mut u64, n: usize, high: u32, t
     for i in 0..n {
         // SAFETY: i < n; a bucket is less than the fan-out; the slot is within the bucket's capacity.
         unsafe {
-            let word = *from.add(i);
+            let word = (*from.add(i)).lane();
             let bucket = ((word >> shift) & mask) as usize;
             let size = sizes.get_unchecked_mut(bucket);
             let count = *size as usize;
@@ -135,7 +234,7 @@ pub(super) unsafe fn leaf(from: *const u64, to: *mut u64, n: usize, high: u32, t
 /// `slots` are those of eight buckets, `counts` their words, `to` has room for `n`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
 #[inline]
-unsafe fn finish(slots: *const u64, counts: &[u32; 8], to: *mut u64, mut at: usize, n: usize) -> usize {
+unsafe fn finish<T: Lane>(slots: *const u64, counts: &[u32; 8], to: *mut T, mut at: usize, n: usize) -> usize {
     let missing = _mm512_set1_epi64(-1);
     // SAFETY: the caller's promise.
     let row = |i: usize| unsafe { _mm512_loadu_si512(slots.add(i * 8).cast()) };
@@ -153,9 +252,9 @@ unsafe fn finish(slots: *const u64, counts: &[u32; 8], to: *mut u64, mut at: usi
             // SAFETY: a whole vector fits, or only the bucket's words are stored.
             unsafe {
                 if at + 8 <= n {
-                    _mm512_storeu_si512(to.add(at).cast(), words);
+                    store(to.add(at), words);
                 } else {
-                    _mm512_mask_storeu_epi64(to.add(at).cast(), ((1u32 << count) - 1) as u8, words);
+                    store_some(to.add(at), ((1u32 << count) - 1) as u8, words);
                 }
             }
             at += count as usize;
@@ -172,12 +271,12 @@ unsafe fn finish(slots: *const u64, counts: &[u32; 8], to: *mut u64, mut at: usi
         unsafe {
             let to = to.add(at);
             if at + 16 <= n {
-                _mm512_storeu_si512(to.cast(), lower[i]);
-                _mm512_storeu_si512(to.add(8).cast(), upper[i]);
+                store(to, lower[i]);
+                store(to.add(8), upper[i]);
             } else {
                 let mask = (1u32 << count.min(16)) - 1;
-                _mm512_mask_storeu_epi64(to.cast(), mask as u8, lower[i]);
-                _mm512_mask_storeu_epi64(to.add(8).cast(), (mask >> 8) as u8, upper[i]);
+                store_some(to, mask as u8, lower[i]);
+                store_some(to.add(8), (mask >> 8) as u8, upper[i]);
             }
         }
         at += count as usize;
@@ -191,7 +290,7 @@ unsafe fn finish(slots: *const u64, counts: &[u32; 8], to: *mut u64, mut at: usi
 /// `to` holds the words of buckets of these sizes, each bucket's gap at its end, and `waiting` are those that are
 /// missing. There is room for as many `gaps` as there are `sizes`.
 #[cold]
-unsafe fn insert(to: *mut u64, shift: u32, mask: u64, sizes: &mut [u32], gaps: *mut u32, waiting: &[u64]) {
+unsafe fn insert<T: Lane>(to: *mut T, shift: u32, mask: u64, sizes: &mut [u32], gaps: *mut u32, waiting: &[u64]) {
     // From here on `sizes` are beginnings.
     let mut end = 0;
     for (bucket, size) in sizes.iter_mut().enumerate() {
@@ -205,14 +304,49 @@ unsafe fn insert(to: *mut u64, shift: u32, mask: u64, sizes: &mut [u32], gaps: *
         let gap = unsafe { &mut *gaps.add(bucket) };
         let (start, mut at) = (sizes[bucket] as usize, *gap as usize);
         *gap += 1;
-        // SAFETY: places between the bucket's first and its first missing word.
+        // SAFETY: places between the bucket's first and its first missing word; a word comes back from its key.
         unsafe {
-            while at > start && *to.add(at - 1) > word {
+            while at > start && (*to.add(at - 1)).lane() > word {
                 *to.add(at) = *to.add(at - 1);
                 at -= 1;
             }
-            *to.add(at) = word;
+            to.add(at).write(T::from_lane(word));
         }
+    }
+}
+
+/// [`Word::by_comparison`]: keys are sorted as numbers, in place or, for words of half a lane, on the stack or by the
+/// standard library.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+pub(super) fn by_comparison<T: Lane>(words: &mut [T], table: &mut Table) {
+    let (n, at) = (words.len(), words.as_mut_ptr());
+    if align_of::<T>() == align_of::<u64>() {
+        // Keys take the words' place for a while.
+        for i in 0..n {
+            // SAFETY: i < n; a word of this alignment is as long as its key.
+            unsafe { at.add(i).cast::<u64>().write((*at.add(i)).lane()) };
+        }
+        // SAFETY: n numbers are there now.
+        quick(unsafe { std::slice::from_raw_parts_mut(at.cast::<u64>(), n) }, table, 2 * usize::BITS);
+        for i in (0..n).step_by(8) {
+            // SAFETY: only the words' places are read and written.
+            unsafe {
+                let keys = _mm512_maskz_loadu_epi64(first(n - i, 8), at.add(i).cast());
+                store_some(at.add(i), first(n - i, 8), keys);
+            }
+        }
+    } else if n <= FEW {
+        let mut keys = [0; FEW];
+        for (key, word) in keys.iter_mut().zip(&*words) {
+            *key = word.lane();
+        }
+        few(&mut keys[..n]);
+        for i in (0..n).step_by(8) {
+            // SAFETY: eight keys; only the words' places are written.
+            unsafe { store_some(at.add(i), first(n - i, 8), _mm512_loadu_si512(keys.as_ptr().add(i).cast())) };
+        }
+    } else {
+        words.sort_unstable_by_key(|word| word.lane());
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) use word::Word;
 
 /// The vector instructions in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Level {
+pub enum Level {
     /// None beyond what the compiler takes for granted.
     Portable,
     /// AVX-512 F, BW, DQ and VL.
