@@ -30,6 +30,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// What to count: newlines.
+#define EAGRE_LINES 1
+
+// What to count: words, as wc counts them in the C locale: parted by white space, with a visible character of ASCII.
+#define EAGRE_WORDS 2
+
+// What to count: the columns of the longest line, as wc -L measures it in the C locale.
+#define EAGRE_LONGEST 4
+
+// Flags of eagre_finder_open: capital and small letters of ASCII are the same.
+#define EAGRE_IGNORE_CASE 1
+
 // The version of EagreOptions in this header.
 #define EAGRE_OPTIONS_VERSION 1
 
@@ -132,6 +144,9 @@ typedef enum EagreMover {
 // A handle to a stream that belongs to neither end. Any thread may use it, several at once, also when both ends are
 // closed. It does not keep the stream open.
 typedef struct EagreControl EagreControl;
+
+// Patterns, made ready for finding. Any number of threads may use one at once.
+typedef struct EagreFinder EagreFinder;
 
 // A budget of memory that some streams share. Handles may be used by several threads at once.
 typedef struct EagrePool EagrePool;
@@ -246,6 +261,30 @@ typedef struct EagreStats {
     uint64_t most;
 } EagreStats;
 
+// What was counted. A number that was not asked for is 0; bytes always are counted.
+typedef struct EagreCounts {
+    // Newlines.
+    uint64_t lines;
+    // Words.
+    uint64_t words;
+    // Bytes.
+    uint64_t bytes;
+    // Columns of the longest line.
+    uint64_t longest;
+} EagreCounts;
+
+// What to find: size bytes, any bytes, at least one.
+typedef struct EagrePattern {
+    // The first of them.
+    const void *bytes;
+    // How many.
+    size_t size;
+} EagrePattern;
+
+// Gets an occurrence: the offset of its first byte, its size bytes, and the pattern's number, counted from 0. Returns 0
+// to go on, anything else to end the search.
+typedef int (*EagreFound)(void *context, uint64_t offset, const void *bytes, size_t size, size_t pattern);
+
 // Code that reads from a stream pointer.
 typedef void (*EagreReadScope)(const void *stream, void *context);
 
@@ -307,6 +346,67 @@ enum EagreStatus eagre_control_stats(const struct EagreControl *control, struct 
 
 // Frees the handle; the stream goes on. Null is nothing.
 void eagre_control_close(struct EagreControl *control);
+
+// Counts a file by the fastest way there is: mapped, read, or read past the page cache, whatever suits it.
+//
+// what is the sum of EAGRE_LINES, EAGRE_WORDS and EAGRE_LONGEST. threads is how many may be used at most, the caller's
+// included; 0 for as many as this process may run on. size is sizeof(EagreCounts).
+//
+// Fails with EAGRE_SYSTEM if the file cannot be read to its end, EAGRE_INVALID or EAGRE_WRONG_VERSION.
+enum EagreStatus eagre_count_file(const char *path, uint32_t what, uint32_t threads, struct EagreCounts *counts, size_t size);
+
+// Counts what is left of a stream, and consumes it. Arguments as for eagre_count_file.
+//
+// Fails with the stream's failure, EAGRE_INVALID or EAGRE_WRONG_VERSION.
+enum EagreStatus eagre_count_stream(struct EagreReader *reader, uint32_t what, struct EagreCounts *counts, size_t size);
+
+// Opens a file as a stream, and gives out its reading end: large files come straight from the disk, past the page
+// cache, several requests at a time; files that are in the cache, pipes and the like as they are.
+//
+// options may be null. Of a stream for a file, rewrite + 1 blocks are on their way from the disk at a time, and length
+// is how many bytes to read: a file with fewer is an error. Without it, the file is read to its end.
+//
+// Fails with EAGRE_SYSTEM if the file cannot be opened, or as eagre_open. If it cannot be read later, the stream fails
+// with EAGRE_SYSTEM, and eagre_last_error names the file and the byte.
+enum EagreStatus eagre_open_file(const char *path, const struct EagreOptions *options, struct EagreReader **reader);
+
+// Makes a file from a stream, and gives out its writing end. eagre_writer_finish and eagre_writer_finish_at wait until
+// all of it is on the disk; then the file appears under its name, complete, in the place of the one that was there. A
+// writer that is closed before leaves nothing. Pipes and devices are written as they are.
+//
+// options may be null. Of a stream for a file, lookback + 1 blocks are on their way to the disk at a time, and length
+// is how long the file will be: a disk without room for it is an error at once.
+//
+// Fails with EAGRE_SYSTEM if the file cannot be made, or as eagre_open. If it cannot be written later, the stream fails
+// with EAGRE_SYSTEM, and eagre_last_error names the file and the byte.
+enum EagreStatus eagre_create_file(const char *path, const struct EagreOptions *options, struct EagreWriter **writer);
+
+// Makes a finder for count patterns, which are copied. Close it with eagre_finder_close.
+//
+// Occurrences are those of grep -F -o: from left to right, the longest pattern where several begin at one byte, none
+// that overlaps the one before. flags is 0 or EAGRE_IGNORE_CASE. Fails with EAGRE_INVALID.
+enum EagreStatus eagre_finder_open(const struct EagrePattern *patterns, size_t count, uint32_t flags, struct EagreFinder **finder);
+
+// Counts the occurrences in a file. threads is how many may be used at most, the caller's included; 0 for as many as
+// this process may run on.
+//
+// Fails with EAGRE_SYSTEM if the file cannot be read to its end, or EAGRE_INVALID.
+enum EagreStatus eagre_finder_count_file(const struct EagreFinder *finder, const char *path, uint32_t threads, uint64_t *count);
+
+// Calls found(context, …) for each occurrence in a file, in order, in the calling thread. threads as for
+// eagre_finder_count_file. found must return: no longjmp, no exception.
+//
+// Fails with EAGRE_SYSTEM if the file cannot be read to its end, or EAGRE_INVALID; what lies before was reported.
+enum EagreStatus eagre_finder_scan_file(const struct EagreFinder *finder, const char *path, uint32_t threads, EagreFound found, void *context);
+
+// Calls found(context, …) for each occurrence in what is left of a stream, and consumes it. Offsets are the stream's.
+// found must return: no longjmp, no exception. If it ends the search, the reader stands somewhere behind the occurrence.
+//
+// Fails with the stream's failure, or EAGRE_INVALID; what lies before was reported.
+enum EagreStatus eagre_finder_scan_stream(const struct EagreFinder *finder, struct EagreReader *reader, EagreFound found, void *context);
+
+// Frees a finder, which nobody uses any more. Takes a null pointer too.
+void eagre_finder_close(struct EagreFinder *finder);
 
 // Opens a stream and gives out its two ends, usually for two threads.
 //
@@ -478,7 +578,8 @@ enum EagreStatus eagre_writer_advance_to(struct EagreWriter *writer, uint64_t of
 enum EagreStatus eagre_writer_finish(struct EagreWriter *writer);
 
 // Ends the stream at length bytes, for a writer on a pointer. The rest of the last block reads as zero, at least one
-// byte of it. May wait for the reader; with a sink, waits until it has taken everything.
+// byte of it. May wait for the reader; with a sink, waits until it has taken everything; with a file, until all is on the
+// disk and the file has appeared.
 //
 // Fails with the stream's failure; with EAGRE_INVALID_LENGTH if the reader already has more, another length was
 // announced at open, or the stream is finished already; with EAGRE_BUSY if blocks taken are still out.

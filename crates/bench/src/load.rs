@@ -75,9 +75,37 @@ impl Patience {
     }
 }
 
+/// Seconds of processor time of this process, of those it has waited for, and of the kernel's own threads: what they
+/// write back or complete meanwhile, they do for us.
 fn own_seconds() -> f64 {
-    let usage = Usage::now();
-    usage.user_seconds + usage.system_seconds
+    let seconds = |usage: Usage| usage.user_seconds + usage.system_seconds;
+    seconds(Usage::now()) + seconds(Usage::of_children()) + kernel_seconds()
+}
+
+/// Seconds of processor time of all threads of the kernel.
+fn kernel_seconds() -> f64 {
+    let ticks = rustix::param::clock_ticks_per_second().max(1) as f64;
+    let processes = fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit));
+    let stats = processes.filter_map(|process| fs::read_to_string(process.path().join("stat")).ok());
+    stats.map(|stat| kernel_ticks(&stat)).sum::<u64>() as f64 / ticks
+}
+
+/// The ticks a line of `/proc/PID/stat` tells of, if it is that of a thread of the kernel.
+fn kernel_ticks(stat: &str) -> u64 {
+    /// The flag of such threads.
+    const PF_KTHREAD: u64 = 0x0020_0000;
+    // The name, in brackets, may hold anything; what follows it is numbers from the third field on.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let number =
+        |field: usize| fields.split_ascii_whitespace().nth(field - 3).and_then(|text| text.parse::<u64>().ok());
+    match (number(9), number(14), number(15)) {
+        (Some(flags), Some(user), Some(system)) if flags & PF_KTHREAD != 0 => user + system,
+        _ => 0,
+    }
 }
 
 /// Seconds all processors have spent on anything, or had stolen; 0 where nobody counts.
@@ -105,6 +133,15 @@ mod tests {
         let text = "cpu  10 2 3 1000 500 6 7 8 9 9\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
         assert_eq!(parse(text), 10 + 2 + 3 + 6 + 7 + 8);
         assert_eq!(parse(""), 0);
+    }
+
+    #[test]
+    fn threads_of_the_kernel_are_told_apart() {
+        let stat = |name, flags| format!("12 ({name}) S 2 0 0 0 -1 {flags} 0 0 0 0 5 37 0 0 20 0 1 0 39 0");
+        assert_eq!(kernel_ticks(&stat("kworker/0:1-ev", 0x0420_8060)), 42);
+        assert_eq!(kernel_ticks(&stat("a) S 2 (b", 0x0420_8060)), 42);
+        assert_eq!(kernel_ticks(&stat("bash", 0x0040_0000)), 0);
+        assert_eq!(kernel_ticks(""), 0);
     }
 
     #[test]

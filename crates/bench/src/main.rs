@@ -9,8 +9,13 @@
 
 #![deny(unsafe_code)]
 
+#[allow(unsafe_code, reason = "cachestat")]
+mod cache;
 mod catalogue;
+#[allow(unsafe_code, reason = "wait4")]
+mod child;
 mod contenders;
+mod corpus;
 #[allow(unsafe_code, reason = "SIMD loops over raw stream pointers")]
 mod kernels;
 mod load;
@@ -32,10 +37,13 @@ mod usage;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
 
-use crate::catalogue::{ROWS, Row};
+use crate::catalogue::{Row, rows};
+use crate::contenders::file::own as errand;
+use crate::corpus::Store;
 use crate::load::Patience;
 use crate::outcome::Run;
 use crate::roofline::Gauge;
@@ -55,6 +63,12 @@ enum Command {
     List,
     /// Runs rows; all of them if none is named.
     Run(RunArguments),
+    /// Does one contender's work once, in this process, and says what came of it: what `run` starts.
+    #[command(hide = true, name = errand::COMMAND)]
+    Errand {
+        /// What to do, as JSON.
+        errand: String,
+    },
 }
 
 #[derive(clap::Args)]
@@ -80,6 +94,13 @@ struct RunArguments {
     /// alone and on repeating rounds they disturbed.
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     patience: u64,
+    /// Where files to work on are made, on the device to be measured [default: $EAGRE_BENCH_DIR, else
+    /// /var/tmp/eagre-bench].
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Keeps those files for later runs.
+    #[arg(long)]
+    keep: bool,
     /// Only these contenders, separated by commas.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     contenders: Vec<String>,
@@ -94,6 +115,9 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::List => print(&text::list()).map(|()| ExitCode::SUCCESS),
         Command::Run(arguments) => run(&arguments),
+        Command::Errand { errand } => {
+            errand::run(&errand).and_then(|reply| print(&(reply + "\n"))).map(|()| ExitCode::SUCCESS)
+        }
     };
     result.unwrap_or_else(|message| {
         eprintln!("eagre-bench: {message}");
@@ -103,6 +127,16 @@ fn main() -> ExitCode {
 
 /// Runs the rows that were asked for; an error is one line: what, where, why; cure.
 fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
+    let store = Store::new(arguments.dir.clone(), arguments.keep).map_err(|e| format!("run: bench directory: {e}"))?;
+    let store = Arc::new(store);
+    store.remove_on_signals();
+    let result = run_with(arguments, &store);
+    // Not left to the last owner: on a signal that is a thread which ends with this one.
+    store.clear();
+    result
+}
+
+fn run_with(arguments: &RunArguments, store: &Arc<Store>) -> Result<ExitCode, String> {
     let rows = choose(&arguments.names, &arguments.contenders)?;
     let plan = Plan {
         pairs: if arguments.quick { 1 } else { arguments.pairs },
@@ -111,6 +145,7 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
         progress: io::stderr().is_terminal(),
     };
     let mut bench = Bench {
+        store: Arc::clone(store),
         gauge: Gauge::new(plan.quick).map_err(|e| format!("run: roofline: {e}"))?,
         patience: Patience::new(if plan.quick { 0 } else { arguments.patience }),
     };
@@ -119,6 +154,7 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
         version: env!("CARGO_PKG_VERSION"),
         command: command_line(),
         machine: machine::Machine::here(),
+        places: Vec::new(),
         results: Vec::new(),
     };
     if !arguments.json {
@@ -131,6 +167,7 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
         }
         run.results.extend(results);
     }
+    run.places = bench.store.places();
     if arguments.json {
         let json = serde_json::to_string_pretty(&run).map_err(|e| format!("run: json: {e}"))?;
         print(&(json + "\n"))?;
@@ -154,8 +191,7 @@ fn choose(names: &[String], contenders: &[String]) -> Result<Vec<&'static Row>, 
     if let Some(name) = names.iter().find(|name| catalogue::row(name).is_none()) {
         return Err(format!("run: {name}: no such row; 'eagre-bench list' names them all"));
     }
-    let rows: Vec<_> =
-        ROWS.iter().filter(|row| names.is_empty() || names.iter().any(|name| name == row.name)).collect();
+    let rows: Vec<_> = rows().filter(|row| names.is_empty() || names.iter().any(|name| name == row.name)).collect();
     let known = |name: &String| rows.iter().any(|row| row.contenders.iter().any(|contender| contender.name == name));
     match contenders.iter().find(|name| !known(name)) {
         Some(name) => Err(format!("run: {name}: no such contender in these rows; 'eagre-bench list' names them all")),

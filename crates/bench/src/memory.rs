@@ -7,6 +7,7 @@ use std::ffi::c_void;
 use std::io;
 use std::ptr::NonNull;
 
+use crate::contenders::Trouble;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// Regions begin at multiples of this: the largest block a row moves.
@@ -103,6 +104,24 @@ pub(crate) fn bytes_of(words: &[u64]) -> &[u8] {
 pub(crate) fn bytes_of_mut(words: &mut [u64]) -> &mut [u8] {
     // SAFETY: as above, and every pattern of bytes is a valid word.
     unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), words.len() * 8) }
+}
+
+/// Bytes that are whole, aligned words, as words.
+pub(crate) fn words_of(bytes: &[u8]) -> Result<&[u64], Trouble> {
+    // SAFETY: every pattern of bytes is a valid word.
+    match unsafe { bytes.align_to::<u64>() } {
+        ([], words, []) => Ok(words),
+        _ => Err(Trouble::Wrong("a piece that is not whole, aligned words".into())),
+    }
+}
+
+/// Room for whole, aligned words, as words.
+pub(crate) fn words_of_mut(bytes: &mut [u8]) -> Result<&mut [u64], Trouble> {
+    // SAFETY: every pattern of bytes is a valid word, and of words valid bytes.
+    match unsafe { bytes.align_to_mut::<u64>() } {
+        ([], words, []) => Ok(words),
+        _ => Err(Trouble::Wrong("room that is not whole, aligned words".into())),
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::catalogue::Figure;
 use crate::machine::Machine;
 use crate::roofline::Roofline;
 use crate::stats::{Estimate, Verdict};
@@ -15,28 +16,61 @@ pub(crate) struct Standing {
     pub contender: &'static str,
     /// Why it could not run here.
     pub unavailable: Option<String>,
+    /// What it is exactly, if the catalogue does not say it all: the version of a program, the command that was run.
+    pub identity: Identity,
     /// Its rate in each round, more is better: gigabytes or moves per second, or per second and core.
     pub rates: Vec<f64>,
+    /// Seconds of processor time in each round, per gigabyte, million rows or move.
+    pub processor: Vec<f64>,
+    /// The peak of its process's own memory in each round, MiB; empty where it has no process of its own.
+    pub memory: Vec<f64>,
+    /// The peak of everything its process had resident, pages of mapped files included, in each round, MiB.
+    pub resident: Vec<f64>,
+    /// How many threads worked on it at once.
+    pub threads: usize,
     /// Median and interval in the row's unit: what tables show.
     pub shown: Option<Estimate>,
     /// Means per gigabyte, or per move, of what the process used and the contender counted.
     pub costs: BTreeMap<&'static str, f64>,
 }
 
+/// What a contender is exactly.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Identity {
+    /// As a program or library names its version.
+    pub version: Option<String>,
+    /// The command line, files by their short names.
+    pub command: Option<String>,
+}
+
+impl Standing {
+    /// Its figures, round by round.
+    pub(crate) fn figures(&self, figure: Figure) -> &[f64] {
+        match figure {
+            _ if self.unavailable.is_some() => &[],
+            Figure::Rate => &self.rates,
+            Figure::Processor => &self.processor,
+            Figure::Memory => &self.memory,
+        }
+    }
+}
+
 /// What came of one target.
 #[derive(Debug, Serialize)]
 pub(crate) struct Outcome {
-    /// Whose rate.
+    /// Of whom.
     pub contender: &'static str,
-    /// Divided by whose.
-    pub peer: &'static str,
-    /// The ratio.
-    pub ratio: Option<Estimate>,
-    /// The least it must be.
+    /// What was judged, in words: `a / b`, `a: memory, MiB`.
+    pub subject: String,
+    /// What was asked, in words: `>= 0.72 (aim 0.85)`.
+    pub goals: String,
+    /// The ratio, or the figure itself.
+    pub value: Option<Estimate>,
+    /// The value that separates success from failure.
     pub must: Option<f64>,
     /// What the measurement says of that.
     pub must_verdict: Option<Verdict>,
-    /// What it would like to be.
+    /// The value we would like.
     pub aim: Option<f64>,
     /// What the measurement says of that.
     pub aim_verdict: Option<Verdict>,
@@ -76,6 +110,8 @@ pub(crate) struct Run {
     pub command: String,
     /// Where.
     pub machine: Machine,
+    /// Where files were made, and on what kind of file system; empty if none were.
+    pub places: Vec<String>,
     /// What came of it.
     pub results: Vec<CaseResult>,
 }

@@ -16,6 +16,7 @@ struct Line<'a> {
     version: &'a str,
     command: &'a str,
     machine: &'a Machine,
+    places: &'a [String],
     #[serde(flatten)]
     result: &'a CaseResult,
 }
@@ -41,7 +42,14 @@ pub(crate) fn append(directory: &Path, run: &Run) -> io::Result<PathBuf> {
     let path = directory.join(format!("{}-{day}.jsonl", run.machine.slug()));
     let mut lines = Vec::new();
     for result in &run.results {
-        let line = Line { date: &run.date, version: run.version, command: &run.command, machine: &run.machine, result };
+        let line = Line {
+            date: &run.date,
+            version: run.version,
+            command: &run.command,
+            machine: &run.machine,
+            places: &run.places,
+            result,
+        };
         serde_json::to_writer(&mut lines, &line)?;
         lines.push(b'\n');
     }
@@ -71,6 +79,7 @@ mod tests {
             version: "1",
             command: "eagre-bench run".into(),
             machine: Machine::here(),
+            places: vec![],
             results: vec![result],
         }
     }

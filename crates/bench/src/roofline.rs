@@ -1,17 +1,22 @@
 //! What the memory of this machine gives, measured in the same run as the rows it stands beside.
 //!
-//! Three loops over a range: read (sum), write (fill), copy (memcpy, counted once). Three settings:
+//! Three loops over a range: read (sum), write (fill), copy (memcpy, counted once). Four settings:
 //! a range as large as the blocks of one pipe, which the shared cache holds; a range far beyond it;
-//! and the same with a thread on every core. The best of several passes counts, and a later
+//! and the same with two threads and with a thread on every core. The best of several passes counts, and a later
 //! measurement only ever raises it.
 
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use serde::Serialize;
 
 use crate::kernels::{fill, sum};
-use crate::memory::{Pages, Region};
+use crate::memory::{Pages, Region, bytes_of_mut};
 
 const PASSES: usize = 3;
 
@@ -34,21 +39,39 @@ impl Bandwidth {
     }
 }
 
-/// The three settings.
+/// The four settings.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Roofline {
     /// One thread, 6 MiB.
     pub cache: Bandwidth,
     /// One thread, memory.
     pub memory: Bandwidth,
+    /// Two threads, memory; the sum.
+    pub two_cores: Bandwidth,
     /// All cores, memory; the sum.
     pub all_cores: Bandwidth,
+    /// Reading the case's file past the page cache, where that is what a case is about.
+    pub device: Option<f64>,
 }
 
 impl Roofline {
     /// Name and value of each setting.
-    pub(crate) fn settings(&self) -> [(&'static str, Bandwidth); 3] {
-        [("one core, 6 MiB", self.cache), ("one core, memory", self.memory), ("all cores, memory", self.all_cores)]
+    pub(crate) fn settings(&self) -> [(&'static str, Bandwidth); 4] {
+        [
+            ("one core, 6 MiB", self.cache),
+            ("one core, memory", self.memory),
+            ("two cores, memory", self.two_cores),
+            ("all cores, memory", self.all_cores),
+        ]
+    }
+
+    /// What memory gives to so many reading threads.
+    pub(crate) fn reads(&self, threads: usize) -> f64 {
+        match threads {
+            0 | 1 => self.memory.read,
+            2 => self.two_cores.read,
+            _ => self.all_cores.read,
+        }
     }
 }
 
@@ -75,28 +98,70 @@ impl Gauge {
         for _ in 0..PASSES {
             self.best.cache.raise(pass(&mut self.regions[0].words_mut()[..cache], repeat, || {}));
             self.best.memory.raise(pass(self.regions[0].words_mut(), 1, || {}));
-            let barrier = Barrier::new(self.regions.len());
-            let sum =
-                std::thread::scope(|scope| {
-                    let passes: Vec<_> = self
-                        .regions
-                        .iter_mut()
-                        .map(|region| {
-                            scope.spawn(|| {
-                                pass(region.words_mut(), 1, || {
-                                    let _ = barrier.wait();
-                                })
-                            })
-                        })
-                        .collect();
-                    passes.into_iter().filter_map(|pass| pass.join().ok()).fold(Bandwidth::default(), |a, b| {
-                        Bandwidth { read: a.read + b.read, write: a.write + b.write, copy: a.copy + b.copy }
-                    })
-                });
-            self.best.all_cores.raise(sum);
+            let cores = self.regions.len();
+            self.best.two_cores.raise(side_by_side(&mut self.regions[..cores.min(2)]));
+            if cores > 2 {
+                self.best.all_cores.raise(side_by_side(&mut self.regions));
+            } else {
+                self.best.all_cores = self.best.two_cores;
+            }
         }
         self.best
     }
+}
+
+/// Threads that read from a device at once: enough requests to keep it busy.
+const REQUESTS: u64 = 4;
+
+/// Bytes each of them reads at a time.
+const PIECE: u64 = 2 << 20;
+
+/// What the device gives of the file at `path` to several threads that read past the page cache, in gigabytes per
+/// second; the best of several passes over at most a gigabyte.
+pub(crate) fn device_reads(path: &Path) -> std::io::Result<f64> {
+    let file = File::options().read(true).custom_flags(libc::O_DIRECT).open(path)?;
+    let pieces = file.metadata()?.len().min(1 << 30) / PIECE;
+    let next = AtomicU64::new(0);
+    let read = || -> std::io::Result<()> {
+        let mut buffer = Region::touched(PIECE as usize, Pages::Huge)?;
+        loop {
+            let piece = next.fetch_add(1, Ordering::Relaxed);
+            if piece >= pieces {
+                return Ok(());
+            }
+            let bytes = bytes_of_mut(&mut buffer.words_mut()[..PIECE as usize / 8]);
+            file.read_exact_at(bytes, piece * PIECE)?;
+        }
+    };
+    let mut best = 0f64;
+    for _ in 0..PASSES {
+        next.store(0, Ordering::Relaxed);
+        let start = Instant::now();
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..REQUESTS).map(|_| scope.spawn(read)).collect();
+            let ended = threads.into_iter().map(|thread| thread.join().unwrap_or(Err(ErrorKind::Other.into())));
+            ended.collect::<std::io::Result<()>>()
+        })?;
+        best = best.max((pieces * PIECE) as f64 / start.elapsed().as_secs_f64() / 1e9);
+    }
+    Ok(best)
+}
+
+/// Each loop over all regions at once, a thread each; the sum.
+fn side_by_side(regions: &mut [Region]) -> Bandwidth {
+    let barrier = Barrier::new(regions.len());
+    let together = || {
+        let _ = barrier.wait();
+    };
+    std::thread::scope(|scope| {
+        let passes: Vec<_> =
+            regions.iter_mut().map(|region| scope.spawn(|| pass(region.words_mut(), 1, together))).collect();
+        passes.into_iter().filter_map(|pass| pass.join().ok()).fold(Bandwidth::default(), |a, b| Bandwidth {
+            read: a.read + b.read,
+            write: a.write + b.write,
+            copy: a.copy + b.copy,
+        })
+    })
 }
 
 /// Each loop `repeat` times over `words`, all threads starting each together.

@@ -9,14 +9,18 @@
 //! [`crate::load`].
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::catalogue::{Case, Entry, Row, Target, Unit};
+use crate::catalogue::{Against, Case, Entry, Row, Target, Unit};
 use crate::contenders::{self, Contender, Measured, Trouble};
+use crate::corpus::Store;
 use crate::load::{Load, Patience, QUIET};
 use crate::outcome::{CaseResult, Outcome, Standing};
-use crate::roofline::Gauge;
+use crate::roofline::{Gauge, Roofline};
 use crate::stats;
 use crate::usage::Usage;
+
+const MIB: f64 = 1024.0 * 1024.0;
 
 /// How rows are run.
 pub(crate) struct Plan {
@@ -36,6 +40,8 @@ pub(crate) struct Bench {
     pub gauge: Gauge,
     /// What is left of it.
     pub patience: Patience,
+    /// Where files are kept.
+    pub store: Arc<Store>,
 }
 
 /// A contender on the starting line.
@@ -43,14 +49,26 @@ struct Runner {
     entry: Entry,
     contender: Result<Box<dyn Contender>, String>,
     rates: Vec<f64>,
+    processor: Vec<f64>,
+    memory: Vec<f64>,
+    resident: Vec<f64>,
+    threads: usize,
     costs: BTreeMap<&'static str, f64>,
+}
+
+/// A case that has been run and not yet judged.
+struct Ran<'a> {
+    case: &'a Case,
+    foreign: f64,
+    device: Option<f64>,
+    runners: Vec<Runner>,
 }
 
 /// Runs all cases of `row`; an error is a wrong answer or a broken contender, with its place.
 pub(crate) fn run(row: &Row, plan: &Plan, bench: &mut Bench) -> Result<Vec<CaseResult>, String> {
     bench.patience.wait_for_quiet();
     let before = bench.gauge.measure();
-    let mut results = Vec::new();
+    let mut ran = Vec::new();
     for case in row.cases {
         let place = |name: &str, why: &str| format!("{}, {}: {name}: {why}", row.name, case.name);
         let mut runners = Vec::new();
@@ -58,18 +76,19 @@ pub(crate) fn run(row: &Row, plan: &Plan, bench: &mut Bench) -> Result<Vec<CaseR
             if !plan.only.is_empty() && !plan.only.iter().any(|name| name == entry.name) {
                 continue;
             }
-            let contender = match contenders::build(entry, case.work) {
+            let contender = match contenders::build(entry, case.work, &bench.store) {
                 Ok(contender) => Ok(contender),
                 Err(Trouble::Unavailable(why)) => Err(why),
                 Err(Trouble::Wrong(why) | Trouble::Failed(why)) => {
                     return Err(place(entry.name, &why));
                 }
             };
-            runners.push(Runner { entry: *entry, contender, rates: vec![], costs: BTreeMap::new() });
+            runners.push(Runner::new(*entry, contender));
         }
         let foreign =
             rounds(row, case, plan, &mut bench.patience, &mut runners).map_err(|(name, why)| place(name, &why))?;
-        results.push(conclude(row, case, plan, foreign, runners));
+        let device = if plan.quick { None } else { contenders::file::device(case, &bench.store) };
+        ran.push(Ran { case, foreign, device, runners });
     }
     let after = if plan.quick {
         before
@@ -77,10 +96,7 @@ pub(crate) fn run(row: &Row, plan: &Plan, bench: &mut Bench) -> Result<Vec<CaseR
         bench.patience.wait_for_quiet();
         bench.gauge.measure()
     };
-    for result in &mut results {
-        result.roofline = after;
-    }
-    Ok(results)
+    Ok(ran.into_iter().map(|ran| conclude(row, ran, plan, after)).collect())
 }
 
 /// The rounds of one case; the cores others used meanwhile, on average, or an error that names the
@@ -124,10 +140,10 @@ fn rounds(
 }
 
 /// One contender's part in a round, if it can run here.
-type Ran = Option<(Measured, Usage)>;
+type Part = Option<(Measured, Usage)>;
 
 /// Everybody once; what came of it, in the order of `runners`.
-fn one_round(size: u64, round: usize, runners: &mut [Runner]) -> Result<Vec<Ran>, (&'static str, String)> {
+fn one_round(size: u64, round: usize, runners: &mut [Runner]) -> Result<Vec<Part>, (&'static str, String)> {
     let mut results: Vec<_> = runners.iter().map(|_| None).collect();
     for place in 0..runners.len() {
         let mut index = (round + place) % runners.len();
@@ -152,13 +168,34 @@ fn one_round(size: u64, round: usize, runners: &mut [Runner]) -> Result<Vec<Ran>
 }
 
 impl Runner {
+    fn new(entry: Entry, contender: Result<Box<dyn Contender>, String>) -> Runner {
+        Runner {
+            entry,
+            contender,
+            rates: vec![],
+            processor: vec![],
+            memory: vec![],
+            resident: vec![],
+            threads: 1,
+            costs: BTreeMap::new(),
+        }
+    }
+
     /// Takes one round's result into account.
     fn count(&mut self, unit: Unit, measured: &Measured, usage: Usage, rounds: usize) {
         let rate = unit.rate(measured);
         self.rates.push(rate);
+        self.threads = measured.threads;
+        let used = measured.process.map_or(usage.user_seconds + usage.system_seconds, |process| process.processor);
+        self.processor.push(used / unit.amount(measured));
+        if let Some(process) = measured.process {
+            self.memory.push(process.memory as f64 / MIB);
+            self.resident.push(process.resident as f64 / MIB);
+        }
         let amount = unit.amount(measured) * rounds as f64;
-        let counted = measured.counters.iter().copied();
-        for (name, value) in usage.fields().into_iter().chain(counted) {
+        // What this process used says nothing of work done in another one.
+        let here = usage.fields().into_iter().filter(|_| measured.process.is_none());
+        for (name, value) in here.chain(measured.counters.iter().copied()) {
             *self.costs.entry(name).or_default() += value / amount;
         }
     }
@@ -169,6 +206,7 @@ impl Unit {
     fn amount(self, measured: &Measured) -> f64 {
         match self {
             Unit::MicrosecondsPerMove => measured.amount as f64,
+            Unit::MegarowsPerSecondPerCore => measured.amount as f64 / 1e6,
             _ => measured.amount as f64 / 1e9,
         }
     }
@@ -177,7 +215,7 @@ impl Unit {
     fn rate(self, measured: &Measured) -> f64 {
         let rate = self.amount(measured) / measured.took.as_secs_f64().max(1e-9);
         match self {
-            Unit::GigabytesPerSecondPerCore => {
+            Unit::GigabytesPerSecondPerCore | Unit::MegarowsPerSecondPerCore => {
                 let cores = std::thread::available_parallelism().map_or(1, usize::from);
                 rate / measured.threads.min(cores) as f64
             }
@@ -195,16 +233,23 @@ impl Unit {
 }
 
 /// What the rounds of a case say.
-fn conclude(row: &Row, case: &Case, plan: &Plan, foreign: f64, runners: Vec<Runner>) -> CaseResult {
+fn conclude(row: &Row, ran: Ran, plan: &Plan, roofline: Roofline) -> CaseResult {
+    let Ran { case, foreign, device, runners } = ran;
+    let roofline = Roofline { device, ..roofline };
     let standings: Vec<Standing> = runners
         .into_iter()
         .map(|runner| {
             let shown: Vec<f64> = runner.rates.iter().map(|rate| row.unit.shown(*rate)).collect();
             Standing {
                 contender: runner.entry.name,
+                identity: runner.contender.as_ref().map(|contender| contender.identity()).unwrap_or_default(),
                 unavailable: runner.contender.err(),
                 shown: stats::estimate(&shown),
                 rates: runner.rates,
+                processor: runner.processor,
+                memory: runner.memory,
+                resident: runner.resident,
+                threads: runner.threads,
                 costs: runner.costs,
             }
         })
@@ -214,7 +259,7 @@ fn conclude(row: &Row, case: &Case, plan: &Plan, foreign: f64, runners: Vec<Runn
         .iter()
         .filter(|target| target.case.is_none_or(|name| name == case.name))
         .filter(|_| !plan.quick)
-        .map(|target| judge(target, &standings))
+        .map(|target| judge(target, &standings, &roofline))
         .collect();
     CaseResult {
         row: row.name,
@@ -225,24 +270,35 @@ fn conclude(row: &Row, case: &Case, plan: &Plan, foreign: f64, runners: Vec<Runn
         foreign,
         standings,
         outcomes,
-        roofline: Default::default(),
+        roofline,
     }
 }
 
-/// The ratio of two standings, round by round, and the verdict on it.
-fn judge(target: &Target, standings: &[Standing]) -> Outcome {
-    let rates = |name: &str| {
-        let standing = standings.iter().find(|s| s.contender == name);
-        standing.filter(|s| s.unavailable.is_none()).map_or(&[][..], |s| &s.rates)
+/// The figure of a target, divided round by round by what it is held against, and the verdict on it.
+fn judge(target: &Target, standings: &[Standing], roofline: &Roofline) -> Outcome {
+    let standing = |name: &str| standings.iter().find(|standing| standing.contender == name);
+    let figures = |name: &str| standing(name).map_or(&[][..], |standing| standing.figures(target.figure));
+    let own = figures(target.contender);
+    let mut chosen = None;
+    let values: Vec<f64> = match target.against {
+        Against::Itself => own.to_vec(),
+        Against::MemoryReads => {
+            let threads = standing(target.contender).map_or(1, |standing| standing.threads);
+            own.iter().map(|rate| rate / roofline.reads(threads)).collect()
+        }
+        Against::Peer(_) | Against::Best(_) => {
+            chosen = best(target, figures);
+            let peer = chosen.map_or(&[][..], figures);
+            own.iter().zip(peer).map(|(own, peer)| own / peer).collect()
+        }
     };
-    let pairs = rates(target.contender).iter().zip(rates(target.peer));
-    let ratios: Vec<f64> = pairs.map(|(contender, peer)| contender / peer).collect();
-    let ratio = stats::estimate(&ratios);
-    let verdict = |goal: Option<f64>| goal.map(|goal| stats::verdict(ratio.as_ref(), goal));
+    let value = stats::estimate(&values);
+    let verdict = |goal: Option<f64>| goal.map(|goal| stats::verdict(value.as_ref(), target.figure.bound(), goal));
     Outcome {
         contender: target.contender,
-        peer: target.peer,
-        ratio,
+        subject: target.subject(chosen),
+        goals: target.goals(),
+        value,
         must: target.must,
         must_verdict: verdict(target.must),
         aim: target.aim,
@@ -250,12 +306,20 @@ fn judge(target: &Target, standings: &[Standing]) -> Outcome {
     }
 }
 
+/// Of the target's peers that have figures, the one whose median is best.
+fn best<'a>(target: &Target, figures: impl Fn(&str) -> &'a [f64]) -> Option<&'static str> {
+    let medians =
+        target.against.peers().iter().filter_map(|peer| Some((*peer, stats::estimate(figures(peer))?.median)));
+    let better = |a: &(&str, f64), b: &(&str, f64)| target.figure.bound().better(a.1, b.1);
+    medians.reduce(|best, peer| if better(&peer, &best) { peer } else { best }).map(|(peer, _)| peer)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::catalogue::{ROWS, Way, Work};
+    use crate::catalogue::{Figure, Way, Work, rows};
     use crate::kernels::expected_sum;
     use crate::stats::Verdict;
 
@@ -276,10 +340,18 @@ mod tests {
     fn runner(name: &'static str, seconds: Vec<f64>, lies: bool) -> Runner {
         let entry = Entry { name, way: Way::Ring, about: "", one: false };
         let contender: Box<dyn Contender> = Box::new(Fake { seconds, lies });
-        Runner { entry, contender: Ok(contender), rates: vec![], costs: BTreeMap::new() }
+        Runner::new(entry, Ok(contender))
     }
 
     const CASE: Case = Case { name: "case", work: Work::Pipe { streams: 1 }, size: 8000, quick: 80 };
+    const TARGET: Target = Target {
+        contender: "fast",
+        figure: Figure::Rate,
+        against: Against::Peer("slow"),
+        case: None,
+        must: Some(2.0),
+        aim: Some(5.0),
+    };
     const ROW: Row = Row {
         name: "row",
         about: "",
@@ -287,7 +359,7 @@ mod tests {
         unit: Unit::GigabytesPerSecond,
         cases: &[CASE],
         contenders: &[],
-        targets: &[Target { contender: "fast", peer: "slow", case: None, must: Some(2.0), aim: Some(5.0) }],
+        targets: &[TARGET],
     };
 
     fn plan(quick: bool) -> Plan {
@@ -302,9 +374,10 @@ mod tests {
         let fast = slow.iter().map(|s| s / 3.0).collect();
         let mut runners = vec![runner("slow", slow, false), runner("fast", fast, false)];
         rounds(&ROW, &CASE, &plan(false), &mut Patience::new(0), &mut runners).unwrap();
-        let result = conclude(&ROW, &CASE, &plan(false), 0.0, runners);
+        let result =
+            conclude(&ROW, Ran { case: &CASE, foreign: 0.0, device: None, runners }, &plan(false), Roofline::default());
         let outcome = &result.outcomes[0];
-        let ratio = outcome.ratio.unwrap();
+        let ratio = outcome.value.unwrap();
         assert!((ratio.low - 3.0).abs() < 1e-6 && (ratio.high - 3.0).abs() < 1e-6);
         assert_eq!(ratio.pairs, 15, "the warm-up round does not count");
         assert_eq!(outcome.must_verdict, Some(Verdict::Pass));
@@ -327,9 +400,57 @@ mod tests {
         let mut runners = vec![runner("slow", vec![1.0; 16], false)];
         runners.push(Runner { contender: Err("no kernel".into()), ..runner("fast", vec![], false) });
         rounds(&ROW, &CASE, &plan(false), &mut Patience::new(0), &mut runners).unwrap();
-        let result = conclude(&ROW, &CASE, &plan(false), 0.0, runners);
+        let result =
+            conclude(&ROW, Ran { case: &CASE, foreign: 0.0, device: None, runners }, &plan(false), Roofline::default());
         assert_eq!(result.outcomes[0].must_verdict, Some(Verdict::CannotTell));
         assert_eq!(result.standings[1].unavailable.as_deref(), Some("no kernel"));
+    }
+
+    fn standing(contender: &'static str, rates: &[f64], processor: &[f64], memory: &[f64]) -> Standing {
+        Standing {
+            contender,
+            unavailable: None,
+            identity: Default::default(),
+            rates: rates.to_vec(),
+            processor: processor.to_vec(),
+            memory: memory.to_vec(),
+            resident: vec![],
+            threads: 2,
+            shown: None,
+            costs: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn targets_of_every_kind_look_at_what_they_say() {
+        let we = standing("we", &[8.0; 15], &[0.9; 15], &[12.0; 15]);
+        // The second peer has the best single round, the first the best median.
+        let mut lucky = vec![4.0; 15];
+        lucky[3] = 100.0;
+        let peers = [standing("steady", &[10.0; 15], &[1.0; 15], &[]), standing("lucky", &lucky, &[0.5; 15], &[])];
+        let [steady, lucky] = peers;
+        let standings = [we, steady, lucky];
+        let reads = |read| crate::roofline::Bandwidth { read, ..Default::default() };
+        let roofline = Roofline { memory: reads(5.0), two_cores: reads(16.0), ..Default::default() };
+        let judged = |figure, against, must| {
+            let target = Target { contender: "we", figure, against, case: None, must: Some(must), aim: None };
+            let outcome = judge(&target, &standings, &roofline);
+            (outcome.value.map(|e| (e.median * 1e6).round() / 1e6), outcome.must_verdict.unwrap(), outcome.subject)
+        };
+        let best = Against::Best(&["lucky", "steady"]);
+        let subject = "we / steady, the best of its peers".to_owned();
+        assert_eq!(judged(Figure::Rate, best, 0.75), (Some(0.8), Verdict::Pass, subject.clone()));
+        assert_eq!(judged(Figure::Rate, best, 0.85), (Some(0.8), Verdict::Fail, subject));
+        assert_eq!(judged(Figure::Rate, Against::Itself, 8.0).1, Verdict::Pass);
+        let (value, verdict, _) = judged(Figure::Rate, Against::MemoryReads, 0.5);
+        assert_eq!((value, verdict), (Some(0.5), Verdict::Pass), "two threads, the roof of two");
+        let (value, verdict, subject) = judged(Figure::Processor, best, 1.1);
+        assert_eq!((value, verdict), (Some(1.8), Verdict::Fail), "the best of processor time is the least");
+        assert!(subject.contains("lucky"));
+        assert_eq!(judged(Figure::Memory, Against::Itself, 16.0).1, Verdict::Pass);
+        assert_eq!(judged(Figure::Memory, Against::Itself, 11.0).1, Verdict::Fail);
+        let (value, verdict, _) = judged(Figure::Rate, Against::Best(&["absent"]), 1.0);
+        assert_eq!((value, verdict), (None, Verdict::CannotTell));
     }
 
     #[test]
@@ -342,10 +463,13 @@ mod tests {
     /// Whoever can be built, can be built for every case of the row that lists it.
     #[test]
     fn the_catalogue_fits_the_contenders() {
-        for row in ROWS {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Arc::new(Store::new(Some(directory.path().into()), false).unwrap());
+        for row in rows() {
             for case in row.cases {
                 for entry in row.contenders {
-                    if let Err(Trouble::Failed(why) | Trouble::Wrong(why)) = contenders::build(entry, case.work) {
+                    if let Err(Trouble::Failed(why) | Trouble::Wrong(why)) = contenders::build(entry, case.work, &store)
+                    {
                         panic!("{}, {}: {}: {why}", row.name, case.name, entry.name);
                     }
                 }

@@ -7,10 +7,12 @@
 //! than `k` heads in `n` throws of a coin. The largest `k` that keeps each tail at or under 5 %
 //! gives an interval of at least 90 %; with 15 pairs it runs from the 4th to the 12th.
 //!
-//! The verdict asks where the target lies: below the interval the row passes, above it fails,
-//! inside it, or with too few pairs, nobody can tell.
+//! The verdict asks where the target lies: if the whole interval is on its good side the row passes, if the whole
+//! interval is on its bad side it fails; in between, or with too few pairs, nobody can tell.
 
 use serde::Serialize;
+
+use crate::catalogue::Bound;
 
 /// Fewer pairs than this give no verdict.
 pub(crate) const MIN_PAIRS: usize = 15;
@@ -90,12 +92,18 @@ pub(crate) fn estimate(values: &[f64]) -> Option<Estimate> {
     Some(Estimate { median: middle(&sorted), low: sorted[k - 1], high: sorted[n - k], pairs: n })
 }
 
-/// Whether a ratio estimated as `estimate` reaches `target`.
-pub(crate) fn verdict(estimate: Option<&Estimate>, target: f64) -> Verdict {
-    match estimate {
-        Some(e) if e.pairs < MIN_PAIRS => Verdict::CannotTell,
-        Some(e) if e.low >= target => Verdict::Pass,
-        Some(e) if e.high < target => Verdict::Fail,
+/// Whether what is estimated as `estimate` keeps to the `bound` at `target`.
+pub(crate) fn verdict(estimate: Option<&Estimate>, bound: Bound, target: f64) -> Verdict {
+    let Some(estimate) = estimate.filter(|e| e.pairs >= MIN_PAIRS) else {
+        return Verdict::CannotTell;
+    };
+    let keeps = |value: f64| match bound {
+        Bound::AtLeast => value >= target,
+        Bound::AtMost => value <= target,
+    };
+    match (keeps(estimate.low), keeps(estimate.high)) {
+        (true, true) => Verdict::Pass,
+        (false, false) => Verdict::Fail,
         _ => Verdict::CannotTell,
     }
 }
@@ -149,12 +157,18 @@ mod tests {
     #[test]
     fn verdicts_ask_where_the_target_lies() {
         let e = |low, high, pairs| Estimate { median: f64::midpoint(low, high), low, high, pairs };
-        assert_eq!(verdict(Some(&e(2.5, 3.0, 15)), 2.5), Verdict::Pass);
-        assert_eq!(verdict(Some(&e(2.0, 2.4, 15)), 2.5), Verdict::Fail);
-        assert_eq!(verdict(Some(&e(2.4, 2.6, 15)), 2.5), Verdict::CannotTell);
-        assert_eq!(verdict(Some(&e(2.0, 2.5, 15)), 2.5), Verdict::CannotTell);
-        assert_eq!(verdict(Some(&e(9.0, 9.0, 14)), 2.5), Verdict::CannotTell);
-        assert_eq!(verdict(None, 2.5), Verdict::CannotTell);
+        for (estimate, at_least, at_most) in [
+            (Some(e(2.5, 3.0, 15)), Verdict::Pass, Verdict::CannotTell),
+            (Some(e(2.6, 3.0, 15)), Verdict::Pass, Verdict::Fail),
+            (Some(e(2.0, 2.4, 15)), Verdict::Fail, Verdict::Pass),
+            (Some(e(2.4, 2.6, 15)), Verdict::CannotTell, Verdict::CannotTell),
+            (Some(e(2.0, 2.5, 15)), Verdict::CannotTell, Verdict::Pass),
+            (Some(e(9.0, 9.0, 14)), Verdict::CannotTell, Verdict::CannotTell),
+            (None, Verdict::CannotTell, Verdict::CannotTell),
+        ] {
+            assert_eq!(verdict(estimate.as_ref(), Bound::AtLeast, 2.5), at_least, "{estimate:?}");
+            assert_eq!(verdict(estimate.as_ref(), Bound::AtMost, 2.5), at_most, "{estimate:?}");
+        }
     }
 
     /// The interval covers a known median as often as it claims, whatever the distribution.

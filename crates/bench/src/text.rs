@@ -2,15 +2,15 @@
 
 use std::fmt::{self, Write};
 
-use crate::catalogue::{ROWS, Row, Unit, row};
+use crate::catalogue::{Row, Unit, row, rows};
 use crate::load::QUIET;
 use crate::outcome::{CaseResult, Outcome, Standing};
-use crate::stats::{Estimate, Verdict};
+use crate::stats::{self, Estimate, Verdict};
 
 /// What `list` prints.
 pub(crate) fn list() -> String {
     let mut out = String::new();
-    for row in ROWS {
+    for row in rows() {
         let _ = describe(&mut out, row);
     }
     out
@@ -26,20 +26,9 @@ fn describe(out: &mut String, row: &Row) -> fmt::Result {
     }
     for target in row.targets {
         let place = target.case.map_or(String::new(), |case| format!(", {case}"));
-        let goals = goals(target.must, target.aim);
-        writeln!(out, "  target: {} / {} {goals}{place}", target.contender, target.peer)?;
+        writeln!(out, "  target: {} {}{place}", target.subject(None), target.goals())?;
     }
     writeln!(out)
-}
-
-/// `>= 0.72 (aim 0.85)`, or the half of it there is.
-pub(crate) fn goals(must: Option<f64>, aim: Option<f64>) -> String {
-    match (must, aim) {
-        (Some(must), Some(aim)) => format!(">= {must} (aim {aim})"),
-        (Some(must), None) => format!(">= {must}"),
-        (None, Some(aim)) => format!("aim {aim}"),
-        (None, None) => String::new(),
-    }
 }
 
 /// A number with three significant digits, as far as a table needs them.
@@ -89,6 +78,9 @@ fn write_table(out: &mut String, result: &CaseResult) -> fmt::Result {
             let (read, write, copy) = (number(b.read), number(b.write), number(b.copy));
             writeln!(out, "  roofline, {name}: read {read}, write {write}, copy {copy} GB/s")?;
         }
+        if let Some(device) = result.roofline.device {
+            writeln!(out, "  roofline, device: read {} GB/s", number(device))?;
+        }
     }
     for outcome in &result.outcomes {
         writeln!(out, "  {}", sentence(outcome))?;
@@ -103,6 +95,11 @@ fn write_standing(out: &mut String, result: &CaseResult, standing: &Standing) ->
         (None, Some(shown)) => write!(out, "  {name:<16} {}", interval(shown))?,
         (None, None) => write!(out, "  {name:<16} -")?,
     }
+    if let (Some(processor), Some(memory)) = (stats::estimate(&standing.processor), stats::estimate(&standing.memory)) {
+        let unit = row(result.row).map_or("GB", |row| row.unit.amount_name());
+        let (processor, memory) = (number(processor.median), number(memory.median));
+        write!(out, "; {processor} s of processor per {unit}, {memory} MiB")?;
+    }
     if let Some(row) = row(result.row).filter(|row| row.unit == Unit::Overhead) {
         let costs: Vec<_> = standing
             .costs
@@ -116,9 +113,8 @@ fn write_standing(out: &mut String, result: &CaseResult, standing: &Standing) ->
 
 /// One target and what came of it.
 pub(crate) fn sentence(outcome: &Outcome) -> String {
-    let ratio = outcome.ratio.as_ref().map_or("not measured".into(), interval);
-    let goals = goals(outcome.must, outcome.aim);
-    let mut line = format!("{} / {} {goals}: {ratio}", outcome.contender, outcome.peer);
+    let value = outcome.value.as_ref().map_or("not measured".into(), interval);
+    let mut line = format!("{} {}: {value}", outcome.subject, outcome.goals);
     if let Some(verdict) = outcome.must_verdict {
         let _ = write!(line, ": {}", verdict.name());
     }
@@ -151,23 +147,30 @@ mod tests {
         let ratio = Estimate { median: 0.8, low: 0.75, high: 0.82, pairs: 15 };
         let outcome = Outcome {
             contender: "a",
-            peer: "b",
-            ratio: Some(ratio),
+            subject: "a / b".into(),
+            goals: ">= 0.72 (aim 0.85)".into(),
+            value: Some(ratio),
             must: Some(0.72),
             must_verdict: Some(Verdict::Pass),
             aim: Some(0.85),
             aim_verdict: Some(Verdict::Fail),
         };
         assert_eq!(sentence(&outcome), "a / b >= 0.72 (aim 0.85): 0.80 [0.75, 0.82]: pass, aim not reached");
-        let nothing =
-            Outcome { ratio: None, must_verdict: Some(Verdict::CannotTell), aim: None, aim_verdict: None, ..outcome };
+        let nothing = Outcome {
+            goals: ">= 0.72".into(),
+            value: None,
+            must_verdict: Some(Verdict::CannotTell),
+            aim: None,
+            aim_verdict: None,
+            ..outcome
+        };
         assert_eq!(sentence(&nothing), "a / b >= 0.72: not measured: cannot tell");
     }
 
     #[test]
     fn the_list_names_every_row_and_contender() {
         let list = list();
-        for row in ROWS {
+        for row in rows() {
             assert!(list.contains(&format!("{}: ", row.name)));
             assert!(row.contenders.iter().all(|c| list.contains(c.about)));
         }

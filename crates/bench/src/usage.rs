@@ -20,10 +20,19 @@ pub(crate) struct Usage {
 impl Usage {
     /// The totals of the process, threads that have ended included.
     pub(crate) fn now() -> Usage {
+        Usage::of(libc::RUSAGE_SELF)
+    }
+
+    /// The totals of the processes this one has waited for.
+    pub(crate) fn of_children() -> Usage {
+        Usage::of(libc::RUSAGE_CHILDREN)
+    }
+
+    fn of(whom: libc::c_int) -> Usage {
         let mut raw = std::mem::MaybeUninit::<libc::rusage>::zeroed();
         // SAFETY: the call fills the structure it is given, and zeroes are a valid one.
         let raw = unsafe {
-            libc::getrusage(libc::RUSAGE_SELF, raw.as_mut_ptr());
+            libc::getrusage(whom, raw.as_mut_ptr());
             raw.assume_init()
         };
         let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;

@@ -1,5 +1,7 @@
 //! The program as its users call it: quick runs of every row, and what it says when it is misused.
 
+mod browser;
+
 use std::process::{Command, Output};
 
 fn bench(arguments: &[&str]) -> Output {
@@ -17,7 +19,7 @@ fn every_row_gives_right_answers() {
     let run: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let results = run["results"].as_array().expect("results");
     let rows: std::collections::HashSet<_> = results.iter().filter_map(|result| result["row"].as_str()).collect();
-    assert_eq!(rows.len(), 5, "{rows:?}");
+    assert_eq!(rows.len(), 12, "{rows:?}");
     for result in results {
         assert_eq!(result["quick"], true);
         for standing in result["standings"].as_array().expect("standings") {
@@ -49,7 +51,7 @@ fn an_unknown_row_is_one_line_and_exit_code_two() {
 fn list_names_the_rows() {
     let output = bench(&["list"]);
     assert_eq!(output.status.code(), Some(0));
-    for row in ["move", "pipe", "pipes", "read-1gib", "overhead"] {
+    for row in ["move", "pipe", "overhead", "read-file", "count-warm", "stats", "copy"] {
         assert!(
             text(&output.stdout).contains(&format!("\n{row}: "))
                 || text(&output.stdout).starts_with(&format!("{row}: "))
@@ -83,4 +85,22 @@ fn a_measured_run_leaves_a_record_and_a_page() {
     assert!(!page.contains("http"), "self-contained");
     let files: Vec<_> = std::fs::read_dir(records).expect("records").collect();
     assert_eq!(files.len(), 1);
+}
+
+/// Every bar of a page made from real runs is where it should be, as far as a browser can tell.
+#[test]
+fn the_page_of_a_quick_run_is_in_order() {
+    let directory = tempfile::tempdir().expect("directory");
+    let report = directory.path().join("report");
+    let files = directory.path().join("files");
+    let [report_name, files_name] = [&report, &files].map(|path| path.to_str().expect("path"));
+    let rows = ["move", "read-file", "write-file", "count-cold", "copy"];
+    let output = bench(&[&["run", "--quick", "--report", report_name, "--dir", files_name], &rows[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(!files.exists(), "nothing is left of the files");
+    let Some(found) = browser::look(&report.join("index.html")) else { return };
+    assert_eq!(found["troubles"], serde_json::json!([]));
+    // Eight cases of the first row, one of each of the next three, two of the last.
+    assert_eq!(found["charts"], 13);
+    assert!(found["bars"].as_u64().is_some_and(|bars| bars > 20), "{found}");
 }

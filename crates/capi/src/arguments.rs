@@ -1,7 +1,9 @@
 //! Checking what C passes in.
 
 use crate::status::Fault;
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, OsStr, c_char};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 fn null(name: &str) -> Fault {
     Fault::invalid(format!("{name} is a null pointer"))
@@ -92,4 +94,16 @@ fn check_span(pointer: *const u8, size: usize) -> Result<(), Fault> {
 pub(crate) unsafe fn text(text: *const c_char) -> Option<String> {
     // SAFETY: not null, and the caller's promise.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+}
+
+/// A path.
+///
+/// # Safety
+/// `text` is null or a C string.
+pub(crate) unsafe fn path(text: *const c_char) -> Result<PathBuf, Fault> {
+    if text.is_null() {
+        return Err(null("path"));
+    }
+    // SAFETY: not null, and the caller's promise.
+    Ok(OsStr::from_bytes(unsafe { CStr::from_ptr(text) }.to_bytes()).into())
 }

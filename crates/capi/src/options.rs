@@ -208,6 +208,16 @@ impl EagreOptions {
         }
         Ok(builder)
     }
+
+    /// The length these options announce, if they do.
+    ///
+    /// # Safety
+    /// As [`EagreOptions::read`].
+    pub(crate) unsafe fn length(from: *const EagreOptions) -> Result<Option<u64>, Fault> {
+        // SAFETY: the caller's promise.
+        let options = unsafe { EagreOptions::read(from)? };
+        Ok((options.length != EAGRE_UNKNOWN).then_some(options.length))
+    }
 }
 
 pub(crate) fn block_size(bytes: u64) -> Result<BlockSize, Fault> {

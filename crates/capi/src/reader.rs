@@ -21,6 +21,12 @@ impl EagreReader {
     pub(crate) fn new(reader: Reader) -> EagreReader {
         EagreReader { control: reader.control(), reader, filled: 0 }
     }
+
+    /// What is left of the stream, for one of our own readers. What was filled and not consumed is part of it.
+    pub(crate) fn bytes(&mut self) -> &mut Reader {
+        self.filled = 0;
+        &mut self.reader
+    }
 }
 
 /// Code that reads from a stream pointer.

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 /// cbindgen:rename-all=ScreamingSnakeCase
 /// How a call ended. 0 is success. A later version of the library may add to them.
@@ -112,6 +113,13 @@ impl Fault {
 
     pub(crate) fn invalid(message: impl Into<String>) -> Fault {
         Fault::new(EagreInvalid, message)
+    }
+
+    /// An error of the system about a file, or the failure of the stream it was read through.
+    pub(crate) fn about(what: &str, path: &Path, error: &io::Error) -> Fault {
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<StreamError>());
+        let status = inner.map_or(EagreSystem, |inner| Fault::from(inner.clone()).status);
+        Fault::new(status, format!("{what}: {}: {error}", path.display()))
     }
 }
 

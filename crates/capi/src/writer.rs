@@ -4,6 +4,7 @@ use crate::arguments::{Place, bytes, exclusive, shared, take, text};
 use crate::blocks::EagreWriteBlock;
 use crate::control::EagreControl;
 use crate::status::{EagreStatus, Fault, status, value};
+use eagre::file::FileWriter;
 use eagre::{Control, SinkWriter, Writer};
 use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
@@ -20,6 +21,8 @@ enum End {
     Pipe(Writer),
     /// `None` once finished: the sink has had it all.
     Sink(Option<SinkWriter>),
+    /// `None` once finished: the file has appeared, or never will.
+    File(Option<FileWriter>),
 }
 
 impl EagreWriter {
@@ -31,11 +34,18 @@ impl EagreWriter {
         EagreWriter { control: writer.control(), end: End::Sink(Some(writer)), reserved: 0 }
     }
 
+    pub(crate) fn with_file(writer: FileWriter) -> EagreWriter {
+        EagreWriter { control: writer.control(), end: End::File(Some(writer)), reserved: 0 }
+    }
+
     fn writer(&mut self) -> Result<&mut Writer, Fault> {
         match &mut self.end {
             End::Pipe(writer) => Ok(writer),
             End::Sink(Some(writer)) => Ok(writer),
-            End::Sink(None) => Err(Fault::new(EagreStatus::EagreInvalidLength, "the stream is finished already")),
+            End::File(Some(writer)) => Ok(writer),
+            End::Sink(None) | End::File(None) => {
+                Err(Fault::new(EagreStatus::EagreInvalidLength, "the stream is finished already"))
+            }
         }
     }
 
@@ -43,6 +53,12 @@ impl EagreWriter {
         self.reserved = 0;
         if let End::Sink(sink) = &mut self.end
             && let Some(writer) = sink.take()
+        {
+            let length = length.unwrap_or(writer.position());
+            return writer.finish_at(length).map_err(Fault::from);
+        }
+        if let End::File(file) = &mut self.end
+            && let Some(writer) = file.take()
         {
             let length = length.unwrap_or(writer.position());
             return writer.finish_at(length).map_err(Fault::from);
@@ -176,7 +192,8 @@ pub unsafe extern "C" fn eagre_writer_finish(writer: *mut EagreWriter) -> EagreS
 }
 
 /// Ends the stream at length bytes, for a writer on a pointer. The rest of the last block reads as zero, at least one
-/// byte of it. May wait for the reader; with a sink, waits until it has taken everything.
+/// byte of it. May wait for the reader; with a sink, waits until it has taken everything; with a file, until all is on the
+/// disk and the file has appeared.
 ///
 /// Fails with the stream's failure; with EAGRE_INVALID_LENGTH if the reader already has more, another length was
 /// announced at open, or the stream is finished already; with EAGRE_BUSY if blocks taken are still out.

@@ -191,6 +191,27 @@ fn zlib() {
     }
 }
 
+#[test]
+fn a_file_in_capital_letters() {
+    let source = example("upper.c");
+    if !can_compile(std::slice::from_ref(&source)) {
+        return;
+    }
+    let installed = Installed::new();
+    let (from, to) = (installed.0.join("small"), installed.0.join("LARGE"));
+    let text = "a wave, and another wave;\n".repeat(300_000);
+    std::fs::write(&from, &text).expect("a file");
+    let program = installed.compile(&source, Linkage::Shared);
+    let (from, to) = (from.to_str().expect("a path"), to.to_str().expect("a path"));
+    for pair in pairs().into_iter().filter(|pair| pair.trap != Trap::Off) {
+        let output = run(&program, &[from, to, "WAVE"], pair);
+        assert_success(&output, &format!("upper under {pair}"));
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "600000\n");
+        assert!(std::fs::read_to_string(to).expect("the copy") == text.to_uppercase());
+        std::fs::remove_file(to).expect("the copy");
+    }
+}
+
 /// Minutes: 8 GiB and 4.5 GiB in every way there is. `EAGRE_LONG=1 cargo test --release -p eagre-capi`
 #[test]
 fn examples_at_full_size() {
@@ -210,7 +231,7 @@ fn examples_at_full_size() {
 
 #[test]
 fn the_whole_interface() {
-    let sources = ["misuse.c", "ends.c", "callbacks.c", "raii.cpp"].map(test);
+    let sources = ["misuse.c", "ends.c", "callbacks.c", "files.c", "raii.cpp"].map(test);
     if can_compile(&sources) {
         let installed = Installed::new();
         sources.iter().for_each(|source| run_everywhere(&installed, source, &[], true));

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::console::Console;
-use crate::{completions, count, doctor, man, usage};
+use crate::{completions, copy, count, doctor, find, man, stats, usage};
 
 const ABOUT: &str = "One plain pointer to data larger than memory";
 
@@ -17,12 +17,17 @@ One plain pointer to data larger than memory.
 
 Eagre is a library of streams that look like arrays: a program reads or writes one long range of \
 addresses, and page faults move a few blocks of memory along underneath. This command is its front \
-end for people: it counts, and it tells what this machine can do.";
+end for people: it counts, it finds, it sums up values per key, it copies, and it tells what this machine \
+can do.";
 
 const AFTER: &str = "\
 Examples:
   eagre count access.log          lines and bytes of a file
+  eagre count -l big.gz           lines of what is in a compressed file
   zcat big.gz | eagre count -l    lines of what comes through a pipe
+  eagre copy --verify a /mnt/b    a copy that is whole, or not there
+  eagre find -b needle hay.bin    where a byte string is
+  eagre stats key-value.txt       smallest, mean and largest value per key
   eagre doctor                    what works on this machine, and the cure for what does not
   eagre help count                everything about one command
 
@@ -48,6 +53,9 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Count(count::Args),
+    Copy(copy::Args),
+    Find(find::Args),
+    Stats(stats::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -57,6 +65,9 @@ impl Command {
     fn run(self, console: &mut Console) -> Run {
         match self {
             Command::Count(args) => args.run(console),
+            Command::Copy(args) => args.run(console),
+            Command::Find(args) => args.run(console),
+            Command::Stats(args) => args.run(console),
             Command::Doctor(args) => args.run(console),
             Command::Completions(args) => args.run(console),
             Command::Man(args) => args.run(console),

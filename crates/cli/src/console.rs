@@ -70,9 +70,20 @@ impl Console {
         let _ = writeln!(io::stderr(), "{line}");
     }
 
+    /// Says on standard error what was asked for beside the results.
+    pub(crate) fn remark(&mut self, line: &str) {
+        self.wipe();
+        let _ = writeln!(io::stderr(), "{line}");
+    }
+
     /// Whether anything was wrong so far.
     pub(crate) fn complained(&self) -> bool {
         self.complained
+    }
+
+    /// What was wrong makes no difference to the answer: the command does not end in trouble for it.
+    pub(crate) fn pardon(&mut self) {
+        self.complained = false;
     }
 
     /// Shows how far long work has come, from now on, if a person is there to see it.

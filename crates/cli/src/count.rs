@@ -1,4 +1,4 @@
-//! `eagre count`: lines and bytes of files, printed as `wc` prints them.
+//! `eagre count`: lines, words, bytes and longest lines of files, printed as `wc` prints them.
 //!
 //! The columns are those of GNU `wc` to the byte, because scripts cut them: numbers right-aligned in a
 //! width that is known before the first file is read, from what the file system says about all of them.
@@ -9,39 +9,48 @@
 //!                                              at least 7 if something is no regular file
 //! ```
 
-use std::fs::Metadata;
 use std::io;
+use std::num::NonZeroUsize;
+use std::time::Instant;
 
 use clap::ValueEnum;
-use eagre::count::{CountError, Counter, Counts};
+use eagre::count::{CountError, Counted, Counter, Counts};
 use serde::Serialize;
 
 use crate::cli::{Exit, Run};
 use crate::console::Console;
-use crate::inputs::{Input, Sources};
+use crate::explain::{Explainer, Explanation};
+use crate::inputs::{self, Input, Sources};
 use crate::message::{self, Message};
 use crate::name;
 use crate::progress::Progress;
 
 const LONG: &str = "\
-Count the lines and bytes of files, or of standard input.
+Count the lines, words and bytes of files, or of standard input, and measure their longest lines.
 
-Prints what 'wc -l -c' prints, column for column: lines, bytes and the name of each file, and a \
-total if there is more than one. A line is a newline, so text behind the last newline is no line \
-of its own. With -l or -c only that is printed; -c alone asks the file system and does not read \
-regular files. With no FILE, or when FILE is -, standard input is read.";
+Prints what 'wc' prints, column for column, in the order lines, words, bytes, longest line, name, \
+and a total if there is more than one FILE. Without options, lines and bytes. A line is a newline, \
+so text behind the last newline is no line of its own. Words and widths are those of the C locale: \
+words are parted by white space and hold at least one visible character of ASCII. -c alone asks the \
+file system and does not read regular files. With no FILE, or when FILE is -, standard input is read.
+
+Compressed files (.gz, .zst, .lz4) are counted as what is in them, if their first bytes say that they \
+are what their name says; --decompress=never counts them as they are.";
 
 const AFTER: &str = "\
 Examples:
   eagre count access.log              lines and bytes
   eagre count -l *.csv                lines of each file, and their total
+  eagre count -lwc README.md          what 'LC_ALL=C wc README.md' prints
   eagre count --total=only -c *.iso   one number: the bytes of all files
   zcat big.gz | eagre count           what comes through a pipe
+  eagre count -l log.gz log.zst       lines of what is in compressed files
   eagre count --json a b | jq .total.lines
+  eagre count --explain -l huge.log   and how close that came to the speed of memory or of the disk
 
 Exit status: 0, or 2 if a file could not be read; the others are counted all the same.";
 
-/// Count lines and bytes of files
+/// Count lines, words and bytes of files
 #[derive(clap::Args)]
 #[command(long_about = LONG, after_help = AFTER)]
 pub(crate) struct Args {
@@ -49,9 +58,25 @@ pub(crate) struct Args {
     #[arg(short, long)]
     lines: bool,
 
+    /// Print the number of words
+    #[arg(short, long)]
+    words: bool,
+
     /// Print the number of bytes
     #[arg(short = 'c', long)]
     bytes: bool,
+
+    /// Print the width of the longest line
+    #[arg(short = 'L', long)]
+    max_line_length: bool,
+
+    /// Use at most so many threads [default: as many as there are processors to use]
+    #[arg(short = 'j', long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+
+    /// Say how each file was read, why so, and how fast for this machine: on standard error, or in the JSON
+    #[arg(long)]
+    explain: bool,
 
     /// When to print a line with the total counts
     #[arg(long, value_name = "WHEN", default_value = "auto")]
@@ -85,18 +110,34 @@ enum Total {
 impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
         let inputs = self.sources.list("count")?;
-        let metadata: Vec<_> = inputs.iter().map(Input::metadata).collect();
+        let sizes: Vec<_> = inputs.iter().map(Input::size).collect();
         if !self.no_progress && !inputs.iter().any(Input::is_typed) {
-            console.watch(Progress::new("count", total_size(&metadata)));
+            console.watch(Progress::new("count", inputs::total_size(&sizes)));
         }
-        let columns = self.columns(&inputs, &metadata);
+        let columns = self.columns(&inputs, &sizes);
         let mut report = Report::default();
-        let mut counter = Counter::new().lines(columns.lines);
+        let mut explainer = Explainer::default();
+        let mut counter = Counter::new().lines(columns.lines).words(columns.words).longest(columns.longest);
+        if let Some(threads) = self.threads {
+            counter = counter.threads(threads);
+        }
         let mut total = Counts::default();
         let mut overflow = false;
 
         for input in &inputs {
-            let (counts, error) = count(input, &mut counter, total.bytes, console);
+            let started = Instant::now();
+            let (counted, error) = count(input, &mut counter, total.bytes, console);
+            let time = started.elapsed();
+            let explanation = match (&counted, &error) {
+                (Some(Counted { counts, choice }), None) if self.explain => {
+                    Some(explainer.explain(input, *choice, counts.bytes, time))
+                }
+                _ => None,
+            };
+            if let Some(explanation) = explanation.as_ref().filter(|_| !self.json) {
+                console.remark(&explanation.to_string());
+            }
+            let counts = counted.map(|counted| counted.counts);
             if let Some(error) = &error {
                 console.complain(&Message::from_io("count", input.place(), error).to_string());
             }
@@ -110,7 +151,7 @@ impl Args {
                 }
             }
             if self.json && self.total != Total::Only {
-                report.files.push(columns.entry(input, counts, error.as_ref()));
+                report.files.push(Entry { explain: explanation, ..columns.entry(input, counts, error.as_ref()) });
             }
         }
 
@@ -137,14 +178,26 @@ impl Args {
         }
     }
 
-    fn columns(&self, inputs: &[Input], metadata: &[io::Result<Metadata>]) -> Columns {
-        let (lines, bytes) = match (self.lines, self.bytes) {
-            (false, false) => (true, true),
-            chosen => chosen,
+    fn columns(&self, inputs: &[Input], sizes: &[io::Result<Option<u64>>]) -> Columns {
+        let mut columns = Columns {
+            lines: self.lines,
+            words: self.words,
+            bytes: self.bytes,
+            longest: self.max_line_length,
+            width: 1,
         };
-        let one_number = inputs.len() == 1 && lines != bytes;
-        let width = if one_number || self.total == Total::Only { 1 } else { width(metadata) };
-        Columns { lines, bytes, width }
+        let numbers = match columns.numbers(Counts::default()).shown().count() {
+            0 => {
+                (columns.lines, columns.bytes) = (true, true);
+                2
+            }
+            some => some,
+        };
+        let one_number = inputs.len() == 1 && numbers == 1;
+        if !one_number && self.total != Total::Only {
+            columns.width = width(sizes);
+        }
+        columns
     }
 }
 
@@ -154,55 +207,39 @@ fn count(
     counter: &mut Counter,
     before: u64,
     console: &mut Console,
-) -> (Option<Counts>, Option<io::Error>) {
-    let file = match input.open() {
+) -> (Option<Counted>, Option<io::Error>) {
+    let file = match input.open_scan() {
         Ok(file) => file,
         Err(error) => return (None, Some(error)),
     };
-    match counter.count_file(&file, |done| console.advance(before.saturating_add(done))) {
-        Ok(counts) => (Some(counts), None),
-        Err(CountError { counts, source, .. }) => (Some(counts), Some(source)),
+    match counter.count_input(file, |done| console.advance(before.saturating_add(done))) {
+        Ok(counted) => (Some(counted), None),
+        Err(CountError { counts, source, .. }) => (Some(Counted { counts, choice: None }), Some(source)),
     }
-}
-
-/// How many bytes there are to read, if only regular files are counted.
-fn total_size(metadata: &[io::Result<Metadata>]) -> Option<u64> {
-    metadata
-        .iter()
-        .flatten()
-        .map(|metadata| metadata.is_file().then_some(metadata.len()))
-        .try_fold(0, |sum: u64, size| sum.checked_add(size?))
 }
 
 /// The width of a column, as `wc` chooses it.
-fn width(metadata: &[io::Result<Metadata>]) -> usize {
-    let mut least = 1;
-    let mut size: u64 = 0;
-    for metadata in metadata.iter().flatten() {
-        if metadata.is_file() {
-            size = size.saturating_add(metadata.len());
-        } else {
-            // Nobody knows how much will come out of a pipe.
-            least = 7;
-        }
-    }
-    size.to_string().len().max(least)
+fn width(sizes: &[io::Result<Option<u64>>]) -> usize {
+    let known = sizes.iter().flatten().flatten().fold(0, |sum: u64, size| sum.saturating_add(*size));
+    // Nobody knows how much will come out of a pipe, or of a compressed file.
+    let least = if sizes.iter().flatten().any(Option::is_none) { 7 } else { 1 };
+    known.to_string().len().max(least)
 }
 
 /// Which numbers are shown, and how wide.
 struct Columns {
     lines: bool,
+    words: bool,
     bytes: bool,
+    longest: bool,
     width: usize,
 }
 
 impl Columns {
     /// One line of results.
     fn line(&self, counts: Counts, name: Option<&[u8]>) -> Vec<u8> {
-        let shown = self.numbers(counts);
         let width = self.width;
-        let numbers: Vec<String> =
-            [shown.lines, shown.bytes].into_iter().flatten().map(|number| format!("{number:>width$}")).collect();
+        let numbers: Vec<String> = self.numbers(counts).shown().map(|number| format!("{number:>width$}")).collect();
         let mut line = numbers.join(" ").into_bytes();
         if let Some(name) = name {
             line.push(b' ');
@@ -213,7 +250,12 @@ impl Columns {
     }
 
     fn numbers(&self, counts: Counts) -> Numbers {
-        Numbers { lines: self.lines.then_some(counts.lines), bytes: self.bytes.then_some(counts.bytes) }
+        Numbers {
+            lines: self.lines.then_some(counts.lines),
+            words: self.words.then_some(counts.words),
+            bytes: self.bytes.then_some(counts.bytes),
+            longest_line: self.longest.then_some(counts.longest),
+        }
     }
 
     fn entry(&self, input: &Input, counts: Option<Counts>, error: Option<&io::Error>) -> Entry {
@@ -221,6 +263,7 @@ impl Columns {
             name: name::Json::new(input.name()),
             numbers: counts.map(|counts| self.numbers(counts)),
             error: error.map(message::reason),
+            explain: None,
         }
     }
 }
@@ -241,12 +284,26 @@ struct Entry {
     numbers: Option<Numbers>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain: Option<Explanation>,
 }
 
+/// The numbers that were asked for.
 #[derive(Serialize)]
 struct Numbers {
     #[serde(skip_serializing_if = "Option::is_none")]
     lines: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    words: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    longest_line: Option<u64>,
+}
+
+impl Numbers {
+    /// Those there are, in the order of `wc`.
+    fn shown(&self) -> impl Iterator<Item = u64> {
+        [self.lines, self.words, self.bytes, self.longest_line].into_iter().flatten()
+    }
 }

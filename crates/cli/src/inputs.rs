@@ -1,5 +1,9 @@
 //! What a command is to read: FILE arguments, `-` for standard input, standard input where none is named, or the names
 //! in a file of names (`--files0-from`, as `find -print0` writes them).
+//!
+//! Compressed files are read as what is in them, if their name and their first bytes say that they are: a tool whose
+//! answers are those of `wc` must not surprise anybody who counts arbitrary bytes. Standard input has no name, and is
+//! unpacked only on demand.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
@@ -8,6 +12,8 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use clap::ValueEnum;
+use eagre::compressed::{self, Format};
 use eagre::scan;
 
 use crate::cli::Failure;
@@ -21,19 +27,49 @@ pub(crate) struct Sources {
     #[arg(long, value_name = "F", value_hint = clap::ValueHint::FilePath, conflicts_with = "files")]
     files0_from: Option<OsString>,
 
+    /// Whether compressed files are read as what is in them
+    #[arg(long, value_name = "WHEN", default_value = "auto", default_missing_value = "always", num_args = 0..=1, require_equals = true)]
+    decompress: Decompress,
+
     /// What to read; - is standard input
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     files: Vec<OsString>,
 }
 
+/// Whether compressed files are read as what is in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Decompress {
+    /// Files whose names end in .gz, .zst or .lz4 and that are what they say; never standard input
+    #[default]
+    Auto,
+    /// Whatever begins like a compressed file, standard input included
+    Always,
+    /// Nothing
+    Never,
+}
+
 impl Sources {
+    /// Puts one more file in front: an argument that could have meant something else and does not.
+    ///
+    /// # Errors
+    /// The names come from a file of names.
+    pub(crate) fn put_first(&mut self, what: &str, file: OsString) -> Result<(), Failure> {
+        if self.files0_from.is_some() {
+            let message = Message::new(what, name::in_messages(file.as_bytes()), "a FILE beside --files0-from")
+                .cure(Some("put it into the file of names"));
+            return Err(Failure::Trouble(message.to_string()));
+        }
+        self.files.insert(0, file);
+        Ok(())
+    }
+
     /// What is to be read, for the command `what`. A name in a file of names that cannot be meant is an input that
     /// cannot be opened, like that of a missing file.
     ///
     /// # Errors
     /// The file of names cannot be read.
     pub(crate) fn list(&self, what: &str) -> Result<Vec<Input>, Failure> {
-        let Some(from) = &self.files0_from else { return Ok(Input::all(&self.files)) };
+        let Some(from) = &self.files0_from else { return Ok(self.wanted(Input::all(&self.files))) };
         let list = Input::of(from);
         let mut names = Vec::new();
         list.open()
@@ -45,15 +81,23 @@ impl Sources {
         // The last name may do without its NUL.
         let names = names.strip_suffix(b"\0").unwrap_or(&names);
         let inputs = names.split(|&byte| byte == 0).enumerate().map(|(index, name)| {
-            let mistake =
-                |why| Input { origin: Origin::Mistake { place: format!("{}: name {}", list.place(), index + 1), why } };
+            let place = || format!("{}: name {}", list.place(), index + 1);
+            let mistake = |why| Input::from(Origin::Mistake { place: place(), why });
             match name {
                 b"" => mistake("a file has no empty name"),
                 b"-" if list.is_stdin() => mistake("standard input cannot be in a list that comes from it"),
                 _ => Input::of(OsStr::from_bytes(name)),
             }
         });
-        Ok(inputs.collect())
+        Ok(self.wanted(inputs.collect()))
+    }
+
+    /// The inputs as they are asked for.
+    fn wanted(&self, mut inputs: Vec<Input>) -> Vec<Input> {
+        for input in &mut inputs {
+            input.decompress = self.decompress;
+        }
+        inputs
     }
 }
 
@@ -61,6 +105,7 @@ impl Sources {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Input {
     origin: Origin,
+    decompress: Decompress,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,22 +122,28 @@ enum Origin {
     },
 }
 
+impl From<Origin> for Input {
+    fn from(origin: Origin) -> Input {
+        Input { origin, decompress: Decompress::default() }
+    }
+}
+
 impl Input {
     /// The inputs that FILE arguments stand for.
     pub(crate) fn all(arguments: &[OsString]) -> Vec<Input> {
         if arguments.is_empty() {
-            return vec![Input { origin: Origin::Stdin { named: false } }];
+            return vec![Input::from(Origin::Stdin { named: false })];
         }
         arguments.iter().map(|argument| Input::of(argument)).collect()
     }
 
     /// The input that one argument stands for.
-    fn of(argument: &OsStr) -> Input {
+    pub(crate) fn of(argument: &OsStr) -> Input {
         let origin = match argument.as_bytes() {
             b"-" => Origin::Stdin { named: true },
             _ => Origin::File(argument.into()),
         };
-        Input { origin }
+        Input::from(origin)
     }
 
     /// Opens it as it is. Standard input is not closed when the result is, and keeps its position.
@@ -105,10 +156,13 @@ impl Input {
         }
     }
 
-    /// Opens it to be scanned.
-    #[allow(dead_code, reason = "commands move to it one by one")]
+    /// Opens it to be scanned, decompressed where that is wanted.
     pub(crate) fn open_scan(&self) -> io::Result<scan::Input> {
-        self.open().map(scan::Input::File)
+        match (&self.origin, self.decompress) {
+            (_, Decompress::Always) => compressed::open_any(self.open()?, &self.place()),
+            (Origin::File(path), Decompress::Auto) => compressed::open(path),
+            _ => self.open().map(scan::Input::File),
+        }
     }
 
     /// What the file system says about it, without opening it (a pipe would wait for its writer).
@@ -119,12 +173,33 @@ impl Input {
         }
     }
 
+    /// How many bytes it will give, where the file system knows: of a regular file that is read as it is.
+    pub(crate) fn size(&self) -> io::Result<Option<u64>> {
+        let metadata = self.metadata()?;
+        Ok((metadata.is_file() && !self.may_be_unpacked()).then_some(metadata.len()))
+    }
+
+    fn may_be_unpacked(&self) -> bool {
+        match (&self.origin, self.decompress) {
+            (Origin::File(path), Decompress::Auto) => Format::of_name(path).is_some(),
+            (_, decompress) => decompress == Decompress::Always,
+        }
+    }
+
     /// Its name as it was given, if it was.
     pub(crate) fn name(&self) -> Option<&[u8]> {
         match &self.origin {
             Origin::Stdin { named } => named.then_some(b"-"),
             Origin::File(path) => Some(path.as_os_str().as_bytes()),
             Origin::Mistake { .. } => None,
+        }
+    }
+
+    /// Its name as it was given, if it is no standard input.
+    pub(crate) fn path(&self) -> Option<&[u8]> {
+        match &self.origin {
+            Origin::File(path) => Some(path.as_os_str().as_bytes()),
+            _ => None,
         }
     }
 
@@ -145,4 +220,9 @@ impl Input {
     pub(crate) fn is_typed(&self) -> bool {
         self.is_stdin() && io::stdin().is_terminal()
     }
+}
+
+/// How many bytes there are to read, if that is known of all.
+pub(crate) fn total_size(sizes: &[io::Result<Option<u64>>]) -> Option<u64> {
+    sizes.iter().flatten().try_fold(0, |sum: u64, &size| sum.checked_add(size?))
 }

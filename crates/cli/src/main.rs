@@ -5,11 +5,12 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `count.rs`, `doctor.rs`, `completions.rs`, `man.rs` | one subcommand each |
+//! | `copy.rs`, `count.rs`, `doctor.rs`, `find.rs`, `stats.rs`, `completions.rs`, `man.rs` | one subcommand each |
 //! | [`cli`] | the list of subcommands, and the way from arguments to an exit code |
 //! | [`usage`] | wrong arguments, help and version |
 //! | [`console`] | everything that is printed; quiet when nobody listens |
 //! | [`message`] | one-line messages: what, where, why, cure |
+//! | [`explain`] | what `--explain` says |
 //! | [`inputs`] | FILE arguments and standard input |
 //! | [`name`], [`units`], [`progress`] | names, sizes and long waits as people want to see them |
 //!
@@ -19,13 +20,17 @@
 mod cli;
 mod completions;
 mod console;
+mod copy;
 mod count;
 mod doctor;
+mod explain;
+mod find;
 mod inputs;
 mod man;
 mod message;
 mod name;
 mod progress;
+mod stats;
 mod units;
 mod usage;
 

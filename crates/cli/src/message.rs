@@ -7,6 +7,8 @@
 use std::fmt;
 use std::io::{self, ErrorKind};
 
+use eagre::{ErrorKind as StreamErrorKind, StreamError};
+
 /// A message for standard error.
 #[derive(Debug)]
 pub(crate) struct Message {
@@ -45,7 +47,10 @@ impl fmt::Display for Message {
 
 /// What the system says about an error, without Rust's error number.
 pub(crate) fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
+    // A stream that fails because its writer (a decompressor, say) did: what that one said.
+    let stream = error.get_ref().and_then(|inner| inner.downcast_ref::<StreamError>());
+    let writers = stream.filter(|stream| stream.kind() == StreamErrorKind::WriterFailed).and_then(StreamError::detail);
+    let text = writers.map_or_else(|| error.to_string(), str::to_owned);
     match text.split_once(" (os error ") {
         Some((reason, _)) => reason.to_owned(),
         None => text,

@@ -28,11 +28,13 @@ pub(crate) struct Json {
 impl Json {
     pub(crate) fn new(name: Option<&[u8]>) -> Self {
         let odd = name.filter(|name| std::str::from_utf8(name).is_err());
-        Self {
-            file: name.map(|name| String::from_utf8_lossy(name).into_owned()),
-            file_hex: odd.map(|name| name.iter().map(|byte| format!("{byte:02x}")).collect()),
-        }
+        Self { file: name.map(|name| String::from_utf8_lossy(name).into_owned()), file_hex: odd.map(hex) }
     }
+}
+
+/// Bytes as pairs of digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A name quoted for a shell. Characters of UTF-8 that can be seen stay as they are; the rest become

@@ -103,6 +103,47 @@ fn json_keeps_the_bytes_of_names_that_are_not_text() {
 }
 
 #[test]
+fn compressed_files_are_counted_as_what_is_in_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let text = "some line\n".repeat(100_000);
+    for (tool, suffix) in [("gzip", "gz"), ("zstd", "zst"), ("lz4", "lz4")] {
+        let mut packer = std::process::Command::new(tool);
+        let output = File::create(path("packed")).unwrap();
+        let Ok(mut child) = packer.arg("-c").stdin(Stdio::piped()).stdout(output).spawn() else {
+            eprintln!("skipped: no {tool} here");
+            continue;
+        };
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success());
+        let packed = fs::read(path("packed")).unwrap();
+        let named = format!("x.{suffix}");
+        fs::write(path(&named), &packed).unwrap();
+        let size = packed.len();
+
+        let count = |arguments: &[&str]| run_in(&folder, &[&["count", "-c"], arguments].concat());
+        assert_eq!(count(&[&named]), (0, format!("1000000 {named}\n"), String::new()));
+        assert_eq!(count(&[&named, "--decompress=never"]), (0, format!("{size} {named}\n"), String::new()));
+        // Without the suffix only on demand.
+        assert_eq!(count(&["packed"]), (0, format!("{size} packed\n"), String::new()));
+        assert_eq!(count(&["packed", "--decompress"]), (0, "1000000 packed\n".into(), String::new()));
+        let (code, out, _) = run_in(&folder, &["count", &named, "packed", "--decompress=always"]);
+        assert_eq!((code, out.lines().next()), (0, Some(format!(" 100000 1000000 {named}").as_str())));
+        for (arguments, expected) in [(&["-c"][..], size), (&["-c", "--decompress"], 1_000_000)] {
+            let stdin = File::open(path("packed")).unwrap();
+            let output = eagre().arg("count").args(arguments).stdin(stdin).output().unwrap();
+            assert_eq!(parts(&output), (0, format!("{expected}\n"), String::new()));
+        }
+
+        fs::write(path(&named), &packed[..size / 2]).unwrap();
+        let (code, _, err) = run_in(&folder, &["count", &named]);
+        let half = size / 2;
+        let why = format!("{tool}: ends in the middle, at byte {half}: the file is truncated");
+        assert_eq!((code, err), (2, format!("eagre: count: {named}: {why}\n")));
+    }
+}
+
+#[test]
 fn names_that_cannot_be_meant_are_said_by_their_position() {
     let folder = two_files();
     fs::write(folder.path().join("list"), "a\0\0b").unwrap();

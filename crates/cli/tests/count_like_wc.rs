@@ -43,8 +43,8 @@ enum Stdin {
 }
 
 /// Runs a command in a folder of files; `bytes` is what standard input gives.
-fn output(mut command: Command, folder: &Path, stdin: Stdin, bytes: &[u8]) -> Output {
-    command.current_dir(folder).env("LC_ALL", "C.UTF-8").stdout(Stdio::piped()).stderr(Stdio::piped());
+fn output(mut command: Command, folder: &Path, locale: &str, stdin: Stdin, bytes: &[u8]) -> Output {
+    command.current_dir(folder).env("LC_ALL", locale).stdout(Stdio::piped()).stderr(Stdio::piped());
     match stdin {
         Stdin::Null => command.stdin(Stdio::null()),
         Stdin::Pipe => command.stdin(Stdio::piped()),
@@ -84,8 +84,11 @@ fn compare(
             command.uid(id).gid(id);
         }
     }
-    let ours = output(ours, folder, stdin, bytes);
-    let theirs = output(theirs, folder, stdin, bytes);
+    // Words and widths are those of the C locale, but there `wc` quotes names that are no ASCII in another way.
+    let measures = |flag: &&str| !flag.starts_with("--files0") && flag.contains(['w', 'L', 'm']);
+    let locale = if flags.iter().any(measures) { "C" } else { "C.UTF-8" };
+    let ours = output(ours, folder, locale, stdin, bytes);
+    let theirs = output(theirs, folder, locale, stdin, bytes);
 
     let context = format!("{flags:?} {files:?} {stdin:?}");
     assert_eq!(String::from_utf8_lossy(&ours.stdout), String::from_utf8_lossy(&theirs.stdout), "{context}");
@@ -193,11 +196,55 @@ fn names_from_a_file() {
 }
 
 #[test]
+fn words_and_widths() {
+    if !wc_is_gnu() {
+        return;
+    }
+    let flags: [&[&str]; 8] =
+        [&["-w"], &["-L"], &["-lw"], &["-wc"], &["-lwcL"], &["--words"], &["--max-line-length"], &["-cL"]];
+    let alphabets: [&[u8]; 8] = [
+        b"ab \n",
+        b"some\ttext, with\ttabs\n ",
+        b"a\0\x01\x7f\x80\xa0\xff \n",
+        b"\t\n\x0b\x0c\r a",
+        b"\r\n\x08\x1b",
+        b"x",
+        b"\t",
+        b"\xc3\xa4\xe2\x82\xac \n",
+    ];
+    let sizes = [0, 1, 2, 63, 64, 65, 1000, 16_384, 70_000, 262_143, 262_145, 600_000, 2_200_000, 5_000_001];
+    for seed in 1..=6 {
+        let folder = tempfile::tempdir().unwrap();
+        let mut random = Random(seed * 0x517c_c1b7);
+        let mut names: Vec<OsString> = Vec::new();
+        for (i, alphabet) in alphabets.iter().chain([&(0..=255).collect::<Vec<u8>>()[..]].iter()).enumerate() {
+            let size = *random.pick(&sizes);
+            // One in so many bytes is no letter: lines and words of all lengths, and pieces in the middle of them.
+            let rare = *random.pick(&[1, 2, 10, 1000, 1_000_000]);
+            let byte = |random: &mut Random| if random.below(rare) == 0 { *random.pick(alphabet) } else { alphabet[0] };
+            let content: Vec<u8> = (0..size).map(|_| byte(&mut random)).collect();
+            let name = format!("file {i}");
+            fs::write(folder.path().join(&name), content).unwrap();
+            names.push(name.into());
+        }
+        names.extend(["missing", "."].map(OsString::from));
+        for flags in flags {
+            compare(folder.path(), flags, &names, (Stdin::Null, &[]), None);
+            let one = random.pick(&names).clone();
+            compare(folder.path(), flags, std::slice::from_ref(&one), (Stdin::Null, &[]), None);
+            let bytes = fs::read(folder.path().join("file 1")).unwrap();
+            let stdin = if random.below(2) == 0 { Stdin::Pipe } else { Stdin::File { position: random.below(100) } };
+            compare(folder.path(), flags, &[], (stdin, &bytes), None);
+        }
+    }
+}
+
+#[test]
 fn files_whose_size_is_a_lie() {
     if !wc_is_gnu() {
         return;
     }
-    for flags in [&[][..], &["-l"], &["-c"]] {
+    for flags in [&[][..], &["-l"], &["-c"], &["-lwcL"]] {
         for name in ["/proc/version", "/proc/filesystems", "/sys/kernel/mm/transparent_hugepage/enabled", "/proc/self"]
         {
             let nothing = (Stdin::Null, &[][..]);
@@ -235,8 +282,10 @@ fn huge_lines() {
     line.extend(b"\nlast");
     fs::write(folder.path().join("two"), &line).unwrap();
     let files = ["one".into(), "two".into()];
-    compare(folder.path(), &[], &files, (Stdin::Null, &[]), None);
-    compare(folder.path(), &[], &[], (Stdin::Pipe, &line), None);
+    for flags in [&[][..], &["-lwcL"]] {
+        compare(folder.path(), flags, &files, (Stdin::Null, &[]), None);
+        compare(folder.path(), flags, &[], (Stdin::Pipe, &line), None);
+    }
 }
 
 #[test]

@@ -8,12 +8,15 @@ use std::process::Stdio;
 
 use common::{eagre, parts, run};
 
-const COMMANDS: [&str; 4] = ["count", "doctor", "completions", "man"];
+const COMMANDS: [&str; 6] = ["copy", "count", "find", "doctor", "completions", "man"];
 
 /// Arguments with which each way to print something prints it.
-const SPEAKING: [&[&str]; 9] = [
+const SPEAKING: [&[&str]; 12] = [
     &["count"],
     &["count", "--json"],
+    &["find", "-c", "x"],
+    &["find", "-c", "--json", "x"],
+    &["find", "x", "--help"],
     &["doctor"],
     &["doctor", "--json"],
     &["completions", "bash"],
@@ -75,6 +78,11 @@ fn wrong_arguments_are_one_line_and_trouble() {
         &["--wrong"],
         &["count", "--wrong"],
         &["count", "--total=perhaps"],
+        &["find"],
+        &["find", ""],
+        &["find", "--hex", "123"],
+        &["find", "-m", "many", "x"],
+        &["find", "-e", "x", "file", "--files0-from", "names"],
         &["doctor", "a", "b"],
         &["completions"],
         &["completions", "dos"],

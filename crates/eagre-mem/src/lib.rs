@@ -3,8 +3,9 @@
 //! A program that wants streams uses the `eagre` crate, which re-exports what is public here.
 //!
 //! ```text
+//! transfer blocks of a stream on their way from or to a file
 //! stream   the protocol, and the ends that drive it
-//! memory   reservations (addresses) and pools (blocks)
+//! memory   reservations (addresses), pools (blocks), what joins them (regions, vectors), and mapped files
 //! trap     how a touch is noticed          mover   how a block changes its address
 //! sys      every system call, with a portable twin
 //! ```
@@ -13,11 +14,13 @@
 // Outside of these modules there is no unsafe code.
 #![deny(unsafe_code)]
 
+pub mod cache;
 #[allow(unsafe_code)]
 pub(crate) mod memory;
 #[allow(unsafe_code)]
 pub(crate) mod mover;
 pub mod options;
+mod pools;
 #[allow(unsafe_code)]
 pub mod probe;
 #[allow(unsafe_code)]
@@ -25,10 +28,17 @@ pub mod stream;
 #[allow(unsafe_code)]
 pub(crate) mod sys;
 #[allow(unsafe_code)]
+pub mod transfer;
+#[allow(unsafe_code)]
 pub(crate) mod trap;
 mod units;
 
+pub use memory::mapping::{Mapping, Unseen};
 pub use memory::pool::{Pool, PoolStats};
+pub use memory::{
+    Block, GrowingBuffer, Mappings, NotMapped, Region, Rejected, RewireError, RewireErrorKind, RewiredIntoIter,
+    RewiredVec,
+};
 pub use mover::Mover;
 pub use trap::{End, Trap};
 pub use units::BlockSize;

@@ -1,6 +1,7 @@
 //! What the environment may say: one table.
 
 use crate::mover::Mover;
+use crate::transfer::Engine;
 use crate::trap::Trap;
 use std::time::Duration;
 
@@ -38,10 +39,28 @@ pub const SETTINGS: &[Setting] = &[
         doc: "the most memory that streams hold together",
     },
     Setting {
+        name: "EAGRE_IO",
+        values: "uring, blocking",
+        default: "reading: uring where it works; writing: blocking",
+        doc: "how files are read and written past the page cache: many requests at a time, or one after the other",
+    },
+    Setting {
         name: "EAGRE_WAIT_REPORT",
         values: "a number of seconds",
         default: "never",
         doc: "after how long a wait of one end for the other is reported on standard error",
+    },
+    Setting {
+        name: "EAGRE_PLAN",
+        values: "map, read, direct",
+        default: "what suits the file: how large it is, and how much of it is in memory",
+        doc: "how regular files are scanned",
+    },
+    Setting {
+        name: "EAGRE_SIMD",
+        values: "avx512, avx2, neon, portable",
+        default: "the best that this processor has",
+        doc: "the vector instructions of scanning",
     },
 ];
 
@@ -75,10 +94,39 @@ pub(crate) fn wait_report() -> Option<Duration> {
     read("EAGRE_WAIT_REPORT", |text| text.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok())).ok().flatten()
 }
 
+/// How files are read and written past the page cache, if the environment says so.
+///
+/// # Errors
+/// The environment holds a value that cannot be read.
+pub fn io() -> Result<Option<Engine>, String> {
+    read("EAGRE_IO", |text| match text {
+        "uring" => Some(Engine::Uring),
+        "blocking" => Some(Engine::Blocking),
+        _ => None,
+    })
+}
+
+/// How the environment wants regular files scanned, read by `parse`.
+///
+/// # Errors
+/// The value is not one: a message of one line.
+pub fn plan<T>(parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, String> {
+    read("EAGRE_PLAN", parse)
+}
+
+/// The vector instructions that the environment asks for, read by `parse`.
+///
+/// # Errors
+/// The value is not one: a message of one line.
+pub fn simd<T>(parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, String> {
+    read("EAGRE_SIMD", parse)
+}
+
 /// Reports the first setting that cannot be read, in one line.
 pub(crate) fn check() -> Result<(), String> {
     trap()?;
     mover()?;
+    io()?;
     read("EAGRE_POOL", parse_bytes)?;
     read("EAGRE_WAIT_REPORT", |text| text.parse::<f64>().ok().filter(|s| *s >= 0.0))?;
     Ok(())

@@ -3,7 +3,7 @@
 //! A producer writes to the pointer, a consumer reads it; page faults move a handful of physical blocks along
 //! underneath. No blocks, no iterators, no copies, and unmodified code works on it.
 //!
-//! On top of streams stand the things people do with them: [`count`], and later more. [`doctor`] tells what this
+//! On top of streams stand the things people do with them: [`count`], [`find`], and later more. [`doctor`] tells what this
 //! machine can do, and the cure for what it cannot.
 //!
 //! # Unsafe code
@@ -11,13 +11,21 @@
 //! stream pointers.
 #![deny(unsafe_code)]
 
+pub mod compressed;
+pub mod copy;
 pub mod count;
 pub mod doctor;
+pub mod file;
+pub mod find;
 pub mod scan;
 pub mod sort;
+pub mod stats;
 
 pub use eagre_mem::stream::{
     Builder, Control, EndStats, ErrorKind, OnFailure, OpenError, Pipe, ReadBlock, Reader, Sink, SinkWriter, Source,
     Stats, StreamError, Wait, WriteBlock, Writer, wait_report,
 };
-pub use eagre_mem::{BlockSize, End, Mover, Pool, PoolStats, Trap, options, probe};
+pub use eagre_mem::{
+    Block, BlockSize, End, GrowingBuffer, Mappings, Mover, NotMapped, Pool, PoolStats, Region, Rejected, RewireError,
+    RewireErrorKind, RewiredIntoIter, RewiredVec, Trap, options, probe,
+};

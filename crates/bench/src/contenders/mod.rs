@@ -3,7 +3,11 @@
 mod channel;
 #[allow(unsafe_code, reason = "a signal handler, and the touch that calls it")]
 mod fault;
+#[allow(unsafe_code, reason = "maps files")]
+pub(crate) mod file;
 mod first_touch;
+#[allow(unsafe_code, reason = "vectors on mappings of their own")]
+pub(crate) mod grow;
 mod iterator;
 mod os_pipe;
 #[allow(unsafe_code, reason = "system calls that move pages")]
@@ -14,15 +18,18 @@ mod read;
 mod ring;
 mod several;
 #[allow(unsafe_code, reason = "stream pointers")]
-mod stream;
+pub(crate) mod stream;
 #[allow(unsafe_code, reason = "fills a batch before its length is set")]
 mod timely;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::catalogue::{Entry, Way, Work};
+use crate::corpus::Store;
 use crate::kernels::expected_sum;
+use crate::outcome::Identity;
 
 /// One run's result, before anybody has checked it.
 #[derive(Debug)]
@@ -33,12 +40,12 @@ pub(crate) struct Measured {
     pub amount: u64,
     /// How many threads could work on it at once.
     pub threads: usize,
-    /// What the run makes of its data, to be compared with a closed form.
+    /// What the run makes of its data.
     pub answer: u64,
-    /// The words of each stream the closed form is over.
-    pub words: u64,
-    /// How many such streams the answer adds up.
-    pub streams: u64,
+    /// What it should make of it: a closed form, or what the maker of the data knows.
+    pub expected: u64,
+    /// What the work alone used, where it ran in a process of its own.
+    pub process: Option<Process>,
     /// What else the contender counted.
     pub counters: Vec<(&'static str, f64)>,
 }
@@ -51,8 +58,8 @@ impl Measured {
 
     /// `amount` of something done by one thread to `words` words.
     pub(crate) fn alone(took: Duration, amount: u64, answer: u64, words: u64) -> Measured {
-        let counters = Vec::new();
-        Measured { took, amount, threads: 1, answer, words, streams: 1, counters }
+        let expected = expected_sum(words);
+        Measured { took, amount, threads: 1, answer, expected, process: None, counters: Vec::new() }
     }
 
     /// This and another stream that ran at the same time, in the time of this one.
@@ -60,22 +67,33 @@ impl Measured {
         self.amount += other.amount;
         self.threads += other.threads;
         self.answer = self.answer.wrapping_add(other.answer);
-        self.streams += other.streams;
+        self.expected = self.expected.wrapping_add(other.expected);
         for (counter, more) in self.counters.iter_mut().zip(other.counters) {
             counter.1 += more.1;
         }
         self
     }
 
-    /// This, if its answer is the closed form's.
+    /// This, if its answer is the expected one.
     pub(crate) fn verified(self) -> Result<Measured, Trouble> {
-        let expected = expected_sum(self.words).wrapping_mul(self.streams);
-        if self.answer == expected {
+        if self.answer == self.expected {
             Ok(self)
         } else {
-            Err(Trouble::Wrong(format!("sum {:#018x}, closed form {expected:#018x}", self.answer)))
+            Err(Trouble::Wrong(format!("{0} ({0:#x}), expected {1} ({1:#x})", self.answer, self.expected)))
         }
     }
+}
+
+/// What the process of a contender used.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Process {
+    /// Seconds of processor time, user and system, for the work.
+    pub processor: f64,
+    /// The peak of its own memory in bytes: anonymous and shared pages, and page tables. Pages of a mapped file are
+    /// the cache's.
+    pub memory: u64,
+    /// The peak of everything resident, in bytes, mapped files included.
+    pub resident: u64,
 }
 
 /// Why there is no result.
@@ -100,11 +118,17 @@ impl Trouble {
 pub(crate) trait Contender: Send {
     /// Does `size` of the work once. Only what the row is about is timed.
     fn run(&mut self, size: u64) -> Result<Measured, Trouble>;
+
+    /// What this contender is exactly, beyond its line in the catalogue.
+    fn identity(&self) -> Identity {
+        Identity::default()
+    }
 }
 
 /// The contender that `entry` describes, ready for `work`.
-pub(crate) fn build(entry: &Entry, work: Work) -> Result<Box<dyn Contender>, Trouble> {
+pub(crate) fn build(entry: &Entry, work: Work, store: &Arc<Store>) -> Result<Box<dyn Contender>, Trouble> {
     match work {
+        Work::File(job) => file::build(entry.way, job, store),
         Work::Pipe { streams } if streams > 1 && !entry.one => Ok(Box::new(several::Several::new(entry.way, streams)?)),
         Work::Pipe { .. } => pipe(entry.way),
         Work::Move { block, pages, peer_runs } => {
@@ -119,6 +143,10 @@ pub(crate) fn build(entry: &Entry, work: Work) -> Result<Box<dyn Contender>, Tro
                 _ => Err(mismatch(entry.way)),
             }
         }
+        Work::Fill => match entry.way {
+            Way::Grow(growth) => Ok(Box::new(grow::Grow(growth))),
+            _ => Err(mismatch(entry.way)),
+        },
         Work::Read => match entry.way {
             Way::BlockRead => Ok(Box::new(read::Blocks::new()?)),
             Way::PlainRead => Ok(Box::new(read::Plain::new())),

@@ -15,7 +15,7 @@ use crate::catalogue::Setting;
 use crate::contenders::primitive::{Load, TOTAL};
 use crate::contenders::{Contender, Measured, Trouble, read, two_threads};
 use crate::kernels::{Tally, fill, fill_at, word};
-use crate::memory::Pages;
+use crate::memory::{Pages, words_of, words_of_mut};
 
 /// What a reader on a pointer looks at in one go: it is foreign code and knows nothing of blocks.
 const PIECE: u64 = 1 << 20;
@@ -80,16 +80,22 @@ impl Contender for Pointers {
     }
 }
 
-fn write_pointer(writer: &mut Writer, size: u64) -> Result<(), Trouble> {
+/// Fills `size` bytes through the pointer, in one go.
+pub(crate) fn fill_pointer(writer: &mut Writer, size: u64) -> Result<(), Trouble> {
     let written = writer.scope(|start| {
         // SAFETY: the stream's writing end, filled once, in ascending order, a vector at a time.
         unsafe { fill_at(start.cast(), (size / 8) as usize, 0) };
     });
-    written.map_err(|e| Trouble::failed("writer", e))?;
+    written.map_err(|e| Trouble::failed("writer", e))
+}
+
+fn write_pointer(writer: &mut Writer, size: u64) -> Result<(), Trouble> {
+    fill_pointer(writer, size)?;
     writer.finish_at(size).map_err(|e| Trouble::failed("finish", e))
 }
 
-fn read_pointer(reader: &mut Reader, size: u64) -> Result<u64, Trouble> {
+/// Adds up `size` bytes through the pointer.
+pub(crate) fn read_pointer(reader: &mut Reader, size: u64) -> Result<u64, Trouble> {
     let read = reader.scope(|start| {
         let mut tally = Tally::default();
         let mut at = 0;
@@ -114,50 +120,41 @@ impl Contender for Calls {
         let control = writer.control();
         let (took, (), answer) = two_threads(
             move || {
-                let mut written = 0;
-                while written < size {
-                    let room = writer.reserve(8).map_err(|e| Trouble::failed("reserve", e))?;
-                    let room = words_mut(room)?;
-                    let words = room.len().min(((size - written) / 8) as usize);
-                    fill(&mut room[..words], written / 8);
-                    writer.commit(words * 8);
-                    written += words as u64 * 8;
-                }
+                write_calls(&mut writer, size)?;
                 writer.finish().map_err(|e| Trouble::failed("finish", e))
             },
-            move || {
-                let mut tally = Tally::default();
-                loop {
-                    let bytes = reader.fill(8).map_err(|e| Trouble::failed("fill", e))?;
-                    if bytes.is_empty() {
-                        return tally.answer();
-                    }
-                    let len = bytes.len();
-                    tally.add(words(bytes)?);
-                    reader.consume(len);
-                }
-            },
+            move || read_calls(&mut reader),
         )?;
         let counters = counters(&control.stats());
         Ok(Measured { counters, ..Measured::pipe(took, size, answer) })
     }
 }
 
-/// Bytes of a stream of words as words.
-fn words(bytes: &[u8]) -> Result<&[u64], Trouble> {
-    // SAFETY: every pattern of bytes is a valid word.
-    match unsafe { bytes.align_to::<u64>() } {
-        ([], words, []) => Ok(words),
-        _ => Err(Trouble::Wrong("a slice of words that is not aligned".into())),
+/// Fills `size` bytes by explicit calls, in place.
+pub(crate) fn write_calls(writer: &mut Writer, size: u64) -> Result<(), Trouble> {
+    let mut written = 0;
+    while written < size {
+        let room = writer.reserve(8).map_err(|e| Trouble::failed("reserve", e))?;
+        let room = words_of_mut(room)?;
+        let words = room.len().min(((size - written) / 8) as usize);
+        fill(&mut room[..words], written / 8);
+        writer.commit(words * 8);
+        written += words as u64 * 8;
     }
+    Ok(())
 }
 
-/// Room in a stream of words as words.
-fn words_mut(bytes: &mut [u8]) -> Result<&mut [u64], Trouble> {
-    // SAFETY: every pattern of bytes is a valid word, and of words valid bytes.
-    match unsafe { bytes.align_to_mut::<u64>() } {
-        ([], words, []) => Ok(words),
-        _ => Err(Trouble::Wrong("room for words that is not aligned".into())),
+/// Adds up everything by explicit calls, in place.
+pub(crate) fn read_calls(reader: &mut Reader) -> Result<u64, Trouble> {
+    let mut tally = Tally::default();
+    loop {
+        let bytes = reader.fill(8).map_err(|e| Trouble::failed("fill", e))?;
+        if bytes.is_empty() {
+            return tally.answer();
+        }
+        let len = bytes.len();
+        tally.add(words_of(bytes)?);
+        reader.consume(len);
     }
 }
 

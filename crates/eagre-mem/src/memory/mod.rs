@@ -1,8 +1,41 @@
-//! Addresses without memory ([`reservation`]) and memory on a budget ([`pool`]).
+//! Addresses without memory ([`reservation`]), memory on a budget ([`pool`]), what joins them (rewiring), and files in
+//! memory ([`mapping`]).
+//!
+//! To *rewire* is to make a physical block appear at another address without copying it. A [`Block`] is a block that
+//! somebody owns, at home in its pool. A [`Region`] is a reservation cut into places, each empty or holding a block;
+//! it maps, unmaps, swaps and shuffles them. A [`RewiredVec`] is a vector on such places that grows by another block
+//! and never copies. A [`GrowingBuffer`] is bytes whose blocks
+//! come by themselves when a plain pointer touches them.
+//!
+//! ```text
+//!   pool          region
+//!  ┌───┬───┐     ┌───┬───┬───┬───┐
+//!  │   │ b │     │ c │   │ a │   │     a block is at its place in the pool, or at one place of one region
+//!  └───┴───┘     └───┴───┴───┴───┘
+//! ```
+//!
+//! While a block is away, its place in the pool is empty. That place is where it goes back to, and the spare room that
+//! a swap needs: three moves, and no memory beyond the blocks.
 //!
 //! # Safety
-//! Both own ranges of addresses and hand out their numbers; what may be read or written in them, and when, is decided
-//! by the streams above.
+//! Memory is reached by address only through who owns it: a block at home through its [`Block`], a block at a place
+//! through the [`places::Places`] that hold it. What streams do with their ranges is decided by the streams above. A
+//! mapping lends its bytes itself.
 
+pub(crate) mod block;
+pub(crate) mod error;
+pub(crate) mod growing;
+pub(crate) mod mapping;
+pub(crate) mod mapping_budget;
+pub(crate) mod places;
 pub(crate) mod pool;
+pub(crate) mod region;
 pub(crate) mod reservation;
+pub(crate) mod vector;
+
+pub use block::Block;
+pub use error::{NotMapped, RewireError, RewireErrorKind};
+pub use growing::GrowingBuffer;
+pub use mapping_budget::Mappings;
+pub use region::Region;
+pub use vector::{Rejected, RewiredIntoIter, RewiredVec};

@@ -12,6 +12,7 @@
 //! *Committing* comes before taking: a stream asks for its whole allowance at its first block and gets all or nothing,
 //! so that streams cannot starve one another half way.
 
+use crate::mover::{Engine, Mover};
 use crate::sys::uffd::Uffd;
 use crate::sys::{Errno, facts, map, process};
 use crate::units::{BlockSize, Bytes};
@@ -88,7 +89,7 @@ pub(crate) struct Blocks {
     pub(crate) block: BlockSize,
     budget: u32,
     start: usize,
-    uffd: Option<&'static Uffd>,
+    engine: Engine,
     /// Whose memory it is: a forked child has none of it.
     process: u32,
     links: Box<[AtomicU32]>,
@@ -107,10 +108,10 @@ pub(crate) struct Blocks {
 
 impl Blocks {
     /// A pool of at most `budget` blocks, fewer if the address space is short.
-    pub(crate) fn new(block: BlockSize, budget: u32, uffd: Option<&'static Uffd>) -> Result<Blocks, Errno> {
+    pub(crate) fn new(block: BlockSize, budget: u32, engine: Engine) -> Result<Blocks, Errno> {
         let mut budget = budget.max(1);
         let start = loop {
-            match Self::address_space(block, budget, uffd) {
+            match Self::address_space(block, budget, engine.uffd()) {
                 Ok(start) => break start,
                 Err(error) if budget == 1 => return Err(error),
                 Err(_) => budget /= 2,
@@ -120,7 +121,7 @@ impl Blocks {
             block,
             budget,
             start,
-            uffd,
+            engine,
             process: process::id(),
             links: (0..budget).map(|_| AtomicU32::new(0)).collect(),
             waiting: Stack::new(),
@@ -154,7 +155,21 @@ impl Blocks {
 
     /// Whether blocks of this pool can move through `uffd` (`None`: need not move that way).
     pub(crate) fn serves(&self, uffd: Option<&'static Uffd>) -> bool {
-        self.process == process::id() && self.uffd.map(ptr::from_ref) == uffd.map(ptr::from_ref)
+        self.is_here() && self.uffd().map(ptr::from_ref) == uffd.map(ptr::from_ref)
+    }
+
+    /// Whether this is the process whose memory it is.
+    pub(crate) fn is_here(&self) -> bool {
+        self.process == process::id()
+    }
+
+    /// How its blocks come back to their places.
+    pub(crate) fn engine(&self) -> Engine {
+        self.engine
+    }
+
+    fn uffd(&self) -> Option<&'static Uffd> {
+        self.engine.uffd()
     }
 
     /// The address of a place.
@@ -168,6 +183,12 @@ impl Blocks {
         self.committed.fetch_update(SeqCst, SeqCst, within).is_ok()
     }
 
+    /// What is committed, in words.
+    pub(crate) fn promises(&self) -> String {
+        let (committed, bytes) = (self.committed.load(Relaxed), u64::from(self.budget) * self.block.bytes() as u64);
+        format!("{committed} of {} blocks of {} are promised ({} in all)", self.budget, self.block, Bytes(bytes))
+    }
+
     /// Ends a commitment.
     pub(crate) fn uncommit(&self, count: u32) {
         self.committed.fetch_sub(count, SeqCst);
@@ -178,17 +199,41 @@ impl Blocks {
     /// # Errors
     /// `ENOMEM` if the budget or the system's memory is used up.
     pub(crate) fn take(&self) -> Result<Taken, Errno> {
+        let (taken, dirty) = self.take_any()?;
+        if dirty {
+            // SAFETY: the block is ours since it was popped, backed, and in its place.
+            unsafe { ptr::with_exposed_provenance_mut::<u8>(taken.address).write_bytes(0, self.block.bytes()) };
+        }
+        Ok(taken)
+    }
+
+    /// Takes a block with whatever bytes its last owner left: for those who write before they read.
+    ///
+    /// # Errors
+    /// As [`Blocks::take`].
+    pub(crate) fn take_as_is(&self) -> Result<Taken, Errno> {
+        self.take_any().map(|(taken, _)| taken)
+    }
+
+    /// Takes a block, and tells whether it may hold bytes of an earlier owner.
+    fn take_any(&self) -> Result<(Taken, bool), Errno> {
         let id = match self.waiting.pop(&self.links) {
             Some(id) => id,
             None => self.back_one()?,
         };
-        let address = self.place(id);
-        if self.dirty[id as usize].swap(true, SeqCst) {
-            // SAFETY: the block is ours since it was popped, backed, and in its place.
-            unsafe { ptr::with_exposed_provenance_mut::<u8>(address).write_bytes(0, self.block.bytes()) };
-        }
+        let dirty = self.dirty[id as usize].swap(true, SeqCst);
         self.taken.fetch_add(1, Relaxed);
-        Ok(Taken { id, address })
+        Ok((Taken { id, address: self.place(id) }, dirty))
+    }
+
+    /// Puts memory behind one more place and lets it wait there. False if every place has its memory.
+    pub(crate) fn back_one_more(&self) -> Result<bool, Errno> {
+        if self.resident.load(Relaxed) >= self.budget {
+            return Ok(false);
+        }
+        let id = self.back_one()?;
+        self.waiting.push(&self.links, id);
+        Ok(true)
     }
 
     /// Puts memory behind a place that has none.
@@ -214,7 +259,7 @@ impl Blocks {
         let len = self.block.bytes();
         // SAFETY: the caller owns the place.
         unsafe { map::open(place, len)? };
-        let Some(uffd) = self.uffd else {
+        let Some(uffd) = self.uffd() else {
             // SAFETY: the caller owns the place.
             return unsafe { map::populate(place, len) };
         };
@@ -260,7 +305,7 @@ impl Blocks {
 
 impl Drop for Blocks {
     fn drop(&mut self) {
-        if self.process != process::id() {
+        if !self.is_here() {
             return;
         }
         // SAFETY: streams hold the pool as long as they hold a block of it; nobody is left.
@@ -308,10 +353,11 @@ impl Stack {
 
 /// The pool that streams share unless they are given their own: one for each descriptor and block size, kept for the
 /// life of the process. Its budget is half of the memory this process may use, or `EAGRE_POOL` bytes.
-pub(crate) fn shared(block: BlockSize, uffd: Option<&'static Uffd>) -> Result<Arc<Blocks>, Errno> {
-    type Key = (BlockSize, usize, u32);
+pub(crate) fn shared(block: BlockSize, engine: Engine) -> Result<Arc<Blocks>, Errno> {
+    type Key = (BlockSize, Mover, usize, u32);
     static POOLS: Mutex<Vec<(Key, Arc<Blocks>)>> = Mutex::new(Vec::new());
-    let key = (block, uffd.map_or(0, |uffd| ptr::from_ref(uffd).addr()), process::id());
+    let descriptor = engine.uffd().map_or(0, |uffd| ptr::from_ref(uffd).addr());
+    let key = (block, engine.mover(), descriptor, process::id());
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, pool)) = pools.iter().find(|(known, _)| *known == key) {
         return Ok(pool.clone());
@@ -320,16 +366,22 @@ pub(crate) fn shared(block: BlockSize, uffd: Option<&'static Uffd>) -> Result<Ar
     let affordable = || (facts::memory() / 2).min(facts::address_space().map_or(u64::MAX, |limit| limit / 8));
     let bytes = crate::options::pool_bytes().unwrap_or_else(affordable);
     let budget = (bytes / block.bytes() as u64).clamp(1, 1 << 20) as u32;
-    let pool = Arc::new(Blocks::new(block, budget, uffd)?);
+    let pool = Arc::new(Blocks::new(block, budget, engine)?);
     pools.push((key, pool.clone()));
     Ok(pool)
 }
 
 impl fmt::Display for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stats = self.stats();
-        let bytes = Bytes(u64::from(stats.budget) * self.0.block.bytes() as u64);
-        write!(f, "{} of {} blocks of {} taken ({bytes} in all)", stats.taken, stats.budget, self.0.block)
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for Blocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (budget, taken) = (self.budget, self.taken.load(Relaxed));
+        let bytes = Bytes(u64::from(budget) * self.block.bytes() as u64);
+        write!(f, "{taken} of {budget} blocks of {} taken ({bytes} in all)", self.block)
     }
 }
 
@@ -339,7 +391,7 @@ mod tests {
 
     #[test]
     fn blocks_come_back_last_in_first_out_and_zeroed() {
-        let pool = Blocks::new(BlockSize::MIN, 4, None).unwrap();
+        let pool = Blocks::new(BlockSize::MIN, 4, Engine::Copy).unwrap();
         let first = pool.take().unwrap();
         let second = pool.take().unwrap();
         let bytes = |taken: &Taken| {
@@ -362,7 +414,7 @@ mod tests {
 
     #[test]
     fn a_budget_is_a_budget() {
-        let pool = Blocks::new(BlockSize::MIN, 3, None).unwrap();
+        let pool = Blocks::new(BlockSize::MIN, 3, Engine::Copy).unwrap();
         assert!(pool.commit(2) && !pool.commit(2) && pool.commit(1));
         pool.uncommit(2);
         assert!(pool.commit(2));
@@ -374,7 +426,7 @@ mod tests {
 
     #[test]
     fn many_threads_never_share_a_block() {
-        let pool = Blocks::new(BlockSize::MIN, 6, None).unwrap();
+        let pool = Blocks::new(BlockSize::MIN, 6, Engine::Copy).unwrap();
         let held: Vec<AtomicBool> = (0..6).map(|_| AtomicBool::new(false)).collect();
         std::thread::scope(|scope| {
             for _ in 0..3 {

@@ -28,6 +28,7 @@ pub(crate) fn fair_share() -> u64 {
 pub(crate) struct Reservation {
     start: usize,
     len: usize,
+    align: usize,
     /// Everything below this offset is open or was.
     opened: AtomicUsize,
     /// Everything below this offset is closed for good.
@@ -37,9 +38,14 @@ pub(crate) struct Reservation {
 impl Reservation {
     /// Reserves `len` bytes. `len` is a multiple of the block size.
     pub(crate) fn new(len: usize, block: BlockSize) -> Result<Reservation, Errno> {
-        let start = map::reserve(len, block.bytes())?;
+        Reservation::aligned(len, block.bytes())
+    }
+
+    /// Reserves `len` bytes from a multiple of `align`, a power of two and at least a page.
+    pub(crate) fn aligned(len: usize, align: usize) -> Result<Reservation, Errno> {
+        let start = map::reserve(len, align)?;
         TAKEN.fetch_add(len as u64, Relaxed);
-        Ok(Reservation { start, len, opened: AtomicUsize::new(0), trimmed: AtomicU64::new(0) })
+        Ok(Reservation { start, len, align, opened: AtomicUsize::new(0), trimmed: AtomicU64::new(0) })
     }
 
     #[inline]
@@ -114,9 +120,9 @@ impl Reservation {
     ///
     /// # Safety
     /// Nothing refers to them, and this is the last use of the reservation.
-    pub(crate) unsafe fn unmap(&self, block: BlockSize) {
+    pub(crate) unsafe fn unmap(&self) {
         // SAFETY: the caller's contract. An error would mean a wrong range, which `new` excludes.
-        let _ = unsafe { map::unmap(self.start, self.len, block.bytes()) };
+        let _ = unsafe { map::unmap(self.start, self.len, self.align) };
         TAKEN.fetch_sub(self.len as u64, Relaxed);
     }
 }

@@ -7,6 +7,7 @@
 
 use crate::sys::{Errno, map, uffd::Uffd};
 use std::fmt;
+use std::ptr;
 use std::str::FromStr;
 
 /// How a block changes its address.
@@ -69,6 +70,14 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
+    /// The descriptor through which pages move.
+    pub(crate) fn uffd(self) -> Option<&'static Uffd> {
+        match self {
+            Engine::Move(uffd) => Some(uffd),
+            Engine::Remap | Engine::Copy => None,
+        }
+    }
+
     /// Which mover this is.
     pub(crate) fn mover(self) -> Mover {
         match self {
@@ -99,7 +108,7 @@ impl Engine {
                     uffd.move_pages(from, to, len)
                 }
                 Engine::Remap => map::remap(from, to, len),
-                Engine::Copy => Err(Errno::NOSYS),
+                Engine::Copy => copy(from, to, len),
             }
         }
     }
@@ -117,8 +126,62 @@ impl Engine {
             match self {
                 Engine::Move(uffd) => uffd.move_pages(from, to, len),
                 Engine::Remap => map::remap(from, to, len),
+                Engine::Copy => copy(from, to, len),
+            }
+        }
+    }
+}
+
+/// Throw-away pages: for pointers whose owner has failed, and whose code is to run to its end.
+impl Engine {
+    /// Puts throw-away zeros behind a range.
+    ///
+    /// # Safety
+    /// The range belongs to the caller, and no block is in it.
+    pub(crate) unsafe fn put_zeros(self, start: usize, len: usize, prepare: Prepare) -> Result<(), Errno> {
+        // SAFETY: the caller's contract.
+        unsafe {
+            match self {
+                Engine::Move(uffd) => {
+                    if prepare == Prepare::Open {
+                        map::open(start, len)?;
+                    }
+                    uffd.zero(start, len)
+                }
+                Engine::Remap => map::open_fresh(start, len),
                 Engine::Copy => Err(Errno::NOSYS),
             }
         }
     }
+
+    /// Takes them away again: a touch is a fault as before.
+    ///
+    /// # Safety
+    /// The range belongs to the caller, and holds throw-away pages or nothing.
+    pub(crate) unsafe fn drop_zeros(self, start: usize, len: usize) -> Result<(), Errno> {
+        // SAFETY: the caller's contract.
+        unsafe {
+            match self {
+                Engine::Remap => map::close(start, len),
+                _ => map::discard(start, len),
+            }
+        }
+    }
+}
+
+/// Moves a block by copying it: new memory at `to`, none at `from` afterwards.
+///
+/// # Safety
+/// See the module.
+unsafe fn copy(from: usize, to: usize, len: usize) -> Result<(), Errno> {
+    // SAFETY: the caller owns both ranges, which are apart; nobody reads or writes either meanwhile.
+    unsafe {
+        map::open(to, len)?;
+        map::populate(to, len)?;
+        let source = ptr::with_exposed_provenance::<u8>(from);
+        ptr::with_exposed_provenance_mut::<u8>(to).copy_from_nonoverlapping(source, len);
+        // Locked memory stays: the block has moved all the same.
+        let _ = map::discard(from, len);
+    }
+    Ok(())
 }

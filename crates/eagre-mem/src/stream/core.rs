@@ -22,13 +22,14 @@
 
 use super::error::{ErrorKind, Failure, Status};
 use super::flow::SharedFlow;
-use super::gate::{Claim, Gate};
+use super::gate::Gate;
 use super::protocol::{Touch, Windows};
 use super::stats::Counters;
 use crate::memory::pool::Blocks;
 use crate::memory::reservation::Reservation;
 use crate::mover::{Engine, Prepare};
 use crate::sys::{Errno, map, process};
+use crate::trap::claim::Claim;
 use crate::trap::registry::{Place, Target};
 use crate::trap::{Context, End};
 use crate::units::BlockSize;
@@ -454,6 +455,14 @@ impl Core {
     /// Fails the stream, if it has not failed already, and wakes everybody. Safe in handlers.
     pub(crate) fn fail(&self, failure: Failure) {
         if self.status.set(failure) {
+            self.wake_all();
+        }
+    }
+
+    /// Fails the stream because a file at one end did.
+    pub(crate) fn fail_io(&self, by: End, error: &std::io::Error, message: &str) {
+        let failure = Failure { kind: ErrorKind::Io, errno: error.raw_os_error().unwrap_or(0), by };
+        if self.status.set_with(failure, message.to_owned()) {
             self.wake_all();
         }
     }

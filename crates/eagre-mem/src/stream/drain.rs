@@ -5,8 +5,8 @@
 //! older ones. They do not come from the pool, which may be the very thing that ran out.
 
 use super::core::Core;
-use crate::mover::{Engine, Prepare};
-use crate::sys::{Errno, map};
+use crate::mover::Engine;
+use crate::sys::Errno;
 use crate::trap::End;
 use std::sync::atomic::Ordering::*;
 
@@ -19,7 +19,9 @@ impl Core {
         if self.holds(end, chunk) {
             return Ok(());
         }
-        self.put_zeros(self.chunk_start(start, chunk), ranges.prepare[end as usize])?;
+        let (chunk_start, len) = (self.chunk_start(start, chunk), self.config.block.bytes());
+        // SAFETY: a block of our own range that holds nothing of the stream.
+        unsafe { self.engine.put_zeros(chunk_start, len, ranges.prepare[end as usize])? };
         let [last, before] = &self.side(end).drained;
         let previous = last.swap(chunk + 1, SeqCst);
         if previous == chunk + 1 {
@@ -28,7 +30,8 @@ impl Core {
         let oldest = before.swap(previous, SeqCst);
         if oldest != 0 && oldest != chunk + 1 && oldest != previous && !self.holds(end, oldest - 1) {
             // Locked memory (mlockall) stays. The touch has its page all the same.
-            let _ = self.give_up(self.chunk_start(start, oldest - 1));
+            // SAFETY: a block of our own range with throw-away pages; a touch of it drains it anew.
+            let _ = unsafe { self.engine.drop_zeros(self.chunk_start(start, oldest - 1), len) };
         }
         Ok(())
     }
@@ -40,34 +43,6 @@ impl Core {
     /// Whether a real block of the stream is at its address in this end's range.
     fn holds(&self, end: End, block: u64) -> bool {
         Some(self.address(block)) == self.own_address(end, block)
-    }
-
-    fn put_zeros(&self, start: usize, prepare: Prepare) -> Result<(), Errno> {
-        let len = self.config.block.bytes();
-        // SAFETY: a block of our own range that holds nothing of the stream.
-        unsafe {
-            match self.engine {
-                Engine::Move(uffd) => {
-                    if prepare == Prepare::Open {
-                        map::open(start, len)?;
-                    }
-                    uffd.zero(start, len)
-                }
-                Engine::Remap => map::open_fresh(start, len),
-                Engine::Copy => Err(Errno::NOSYS),
-            }
-        }
-    }
-
-    fn give_up(&self, start: usize) -> Result<(), Errno> {
-        let len = self.config.block.bytes();
-        // SAFETY: a block of our own range with throw-away pages; a touch of it drains it anew.
-        unsafe {
-            match self.engine {
-                Engine::Remap => map::close(start, len),
-                _ => map::discard(start, len),
-            }
-        }
     }
 
     /// Makes the page at `address` an error to touch. Pager only: there a waiting system call gets `EFAULT`.

@@ -44,9 +44,11 @@ pub enum ErrorKind {
     Forked,
     /// Both ends are gone.
     Closed,
+    /// The file at the far end could not be read or written.
+    Io,
 }
 
-const KINDS: [ErrorKind; 17] = {
+const KINDS: [ErrorKind; 18] = {
     use ErrorKind::*;
     [
         WriterFailed,
@@ -66,6 +68,7 @@ const KINDS: [ErrorKind; 17] = {
         System,
         Forked,
         Closed,
+        Io,
     ]
 };
 
@@ -91,6 +94,7 @@ impl ErrorKind {
             Busy => ("blocks taken from this end are still out", "complete or release them first"),
             System => ("the operating system refused", "see its message"),
             Closed => ("both ends are gone", "keep an end as long as its pointer is in use"),
+            Io => ("the file at the far end failed", "see its message"),
             Forked => ("a forked child has no part in its parent's streams", "open one in the child"),
         }
     }
@@ -107,11 +111,12 @@ pub struct StreamError {
     kind: ErrorKind,
     stream: Box<str>,
     detail: Option<Box<str>>,
+    errno: i32,
 }
 
 impl StreamError {
     pub(crate) fn new(kind: ErrorKind, stream: &str, detail: Option<String>) -> StreamError {
-        StreamError { kind, stream: stream.into(), detail: detail.map(String::into_boxed_str) }
+        StreamError { kind, stream: stream.into(), detail: detail.map(String::into_boxed_str), errno: 0 }
     }
 
     /// What happened.
@@ -123,10 +128,19 @@ impl StreamError {
     pub fn detail(&self) -> Option<&str> {
         self.detail.as_deref()
     }
+
+    /// The operating system's number of the error, if it had one.
+    pub fn os_error(&self) -> Option<i32> {
+        (self.errno != 0).then_some(self.errno)
+    }
 }
 
 impl fmt::Display for StreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let (ErrorKind::Io, Some(detail)) = (self.kind, &self.detail) {
+            // Of what the user named, the file; the stream is ours.
+            return f.write_str(detail);
+        }
         let (why, cure) = self.kind.why_and_cure();
         write!(f, "stream {}: {why}", self.stream)?;
         if let Some(detail) = &self.detail {
@@ -150,6 +164,15 @@ impl From<StreamError> for std::io::Error {
             ErrorKind::Deadlock => Io::Deadlock,
             ErrorKind::InvalidLength | ErrorKind::TooLarge => Io::InvalidInput,
             ErrorKind::NoPointer => Io::Unsupported,
+            // A file that fails without the system's refusing anything is one that has ended too early.
+            ErrorKind::Io => match error.errno {
+                0 => Io::UnexpectedEof,
+                // Callers repeat what was interrupted; this was repeated enough.
+                errno => match std::io::Error::from_raw_os_error(errno).kind() {
+                    Io::Interrupted => Io::Other,
+                    kind => kind,
+                },
+            },
             _ => Io::Other,
         };
         std::io::Error::new(kind, error)
@@ -252,7 +275,7 @@ impl Status {
     pub(crate) fn error(&self, failure: Failure, stream: &str) -> StreamError {
         let message = self.message.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let system = || (failure.errno != 0).then(|| Errno(failure.errno).to_string());
-        StreamError::new(failure.kind, stream, message.or_else(system))
+        StreamError { errno: failure.errno, ..StreamError::new(failure.kind, stream, message.or_else(system)) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where one end waits for the other, and who may bring a block in.
+//! Where one end waits for the other.
 //!
 //! A waiter announces itself, looks once more, and sleeps. A notifier changes the protocol's counters, then looks for
 //! announcements. All four accesses are sequentially consistent, so at least one of the two sees the other: no wake-up
@@ -17,8 +17,12 @@ const PARKED: u32 = 2;
 /// waking cost about as much, so it pays to look that long.
 const MOST_SPINS: u32 = if cfg!(miri) { 2 } else { 1600 };
 /// And at least. Where looking has been in vain (more threads than processors, a slow peer), it soon comes to this,
-/// but for one wait in sixteen, which tries again whether the times have changed.
+/// but for one wait in sixteen, which tries again whether the times have changed; one in 256 where they have not for
+/// long (the peer is a disk).
 const LEAST_SPINS: u32 = if cfg!(miri) { 1 } else { 50 };
+
+/// `paid` after some twenty waits in vain: it loses a quarter each, in whole numbers.
+const IN_VAIN: u32 = 4;
 
 /// The place where one end waits.
 #[repr(align(64))]
@@ -44,7 +48,8 @@ impl Gate {
         let paid = self.paid.load(Relaxed);
         let waits = self.waits.load(Relaxed);
         self.waits.store(waits.wrapping_add(1), Relaxed);
-        let looks = if waits.is_multiple_of(16) { MOST_SPINS } else { (2 * paid + LEAST_SPINS).min(MOST_SPINS) };
+        let again = if paid < IN_VAIN { 256 } else { 16 };
+        let looks = if waits.is_multiple_of(again) { MOST_SPINS } else { (2 * paid + LEAST_SPINS).min(MOST_SPINS) };
         for look in 0..looks {
             if ready() {
                 self.paid.store(paid - paid / 4 + look / 4, Relaxed);
@@ -89,41 +94,6 @@ impl Gate {
     }
 }
 
-/// The right to bring a block into one end's range: several threads may touch the same absent block at once.
-///
-/// Held only between the first and the last step of one touch, by code that does nothing else.
-#[derive(Debug, Default)]
-pub(crate) struct Claim(AtomicU32);
-
-const FREE: u32 = 0;
-const HELD: u32 = 1;
-const CONTENDED: u32 = 2;
-
-impl Claim {
-    /// Waits for the right and takes it.
-    #[inline]
-    pub(crate) fn take(&self) -> Claimed<'_> {
-        if self.0.compare_exchange(FREE, HELD, SeqCst, SeqCst).is_err() {
-            while self.0.swap(CONTENDED, SeqCst) != FREE {
-                futex::wait(&self.0, CONTENDED, None);
-            }
-        }
-        Claimed(self)
-    }
-}
-
-/// The right, given back on drop.
-pub(crate) struct Claimed<'c>(&'c Claim);
-
-impl Drop for Claimed<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        if self.0.0.swap(FREE, SeqCst) == CONTENDED {
-            futex::wake(&self.0.0);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,23 +120,6 @@ mod tests {
                 while pong.load(SeqCst) < round {
                     back.wait(None, || pong.load(SeqCst) >= round);
                 }
-            }
-        });
-    }
-
-    #[test]
-    fn one_holder_at_a_time() {
-        let claim = Claim::default();
-        let inside = AtomicU32::new(0);
-        std::thread::scope(|scope| {
-            for _ in 0..3 {
-                scope.spawn(|| {
-                    for _ in 0..if cfg!(miri) { 10 } else { 5_000 } {
-                        let _claimed = claim.take();
-                        assert_eq!(inside.fetch_add(1, SeqCst), 0);
-                        inside.fetch_sub(1, SeqCst);
-                    }
-                });
             }
         });
     }

@@ -147,7 +147,7 @@ fn unmap(core: &Core) {
     let Some(ranges) = &core.ranges else { return };
     for range in &ranges.of {
         // SAFETY: withdrawn, and no user is left; `shut` succeeds once.
-        unsafe { range.unmap(core.config.block) };
+        unsafe { range.unmap() };
         if let Some(uffd) = core.context.uffd() {
             uffd.wake(range.start(), range.len());
         }

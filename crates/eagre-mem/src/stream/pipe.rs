@@ -239,14 +239,14 @@ impl Builder {
         let writer = Reservation::new(len, self.block)?;
         let reader = Reservation::new(len, self.block).inspect_err(|_| {
             // SAFETY: just made, and nobody has seen it.
-            unsafe { writer.unmap(self.block) }
+            unsafe { writer.unmap() }
         })?;
         let mut ranges = Ranges { of: [writer, reader], prepare: [Prepare::Open; 2] };
         let prepared = End::BOTH.into_iter().try_for_each(|end| self.prepare_range(context, &mut ranges, end));
         if prepared.is_err() {
             for range in &ranges.of {
                 // SAFETY: just made, and nobody has seen them.
-                unsafe { range.unmap(self.block) };
+                unsafe { range.unmap() };
             }
         }
         prepared.map(|()| ranges)
@@ -291,18 +291,14 @@ impl Builder {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         process::remember();
         let (context, engine) = probe::engage(trap, mover).map_err(OpenError::Unavailable)?;
-        let uffd = match engine {
-            Engine::Move(uffd) => Some(uffd),
-            _ => None,
-        };
         let no_memory =
             |error| OpenError::Resources(format!("no address space for a pool: {error}; raise `ulimit -v`"));
         let pool: Arc<Blocks> = match &self.pool {
-            Some(pool) if pool.0.serves(uffd) => pool.0.clone(),
+            Some(pool) if pool.0.serves(engine.uffd()) => pool.0.clone(),
             Some(_) => {
                 return Err(OpenError::Setting("the pool was made for another trap or mover, or before a fork".into()));
             }
-            None => pool::shared(self.block, uffd).map_err(no_memory)?,
+            None => pool::shared(self.block, engine).map_err(no_memory)?,
         };
         let (ranges, capacity) = match engine {
             Engine::Copy => (None, self.blocks(CAPACITY).0),
@@ -323,25 +319,6 @@ impl Builder {
         let core = life::open(Arc::new(Core::new(config, ranges, engine, context, pool)))?;
         super::report::start_watching();
         Ok(Pipe { writer: Writer::new(&core), reader: Reader::new(&core) })
-    }
-}
-
-impl Pool {
-    /// A pool of its own for some streams: at most `budget` blocks of `block` bytes, for streams opened with the same
-    /// trap and mover (`None`: what they would get by default).
-    ///
-    /// # Errors
-    /// As [`Builder::open`].
-    pub fn new(block: BlockSize, budget: u32, trap: Option<Trap>, mover: Option<Mover>) -> Result<Pool, OpenError> {
-        let pair = probe::choose(trap, mover)?;
-        let (_, engine) = probe::engage(pair.trap, pair.mover).map_err(OpenError::Unavailable)?;
-        let uffd = match engine {
-            Engine::Move(uffd) => Some(uffd),
-            _ => None,
-        };
-        let blocks = Blocks::new(block, budget, uffd)
-            .map_err(|error| OpenError::Resources(format!("no address space for a pool: {error}")))?;
-        Ok(Pool(Arc::new(blocks)))
     }
 }
 

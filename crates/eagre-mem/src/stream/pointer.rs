@@ -2,31 +2,22 @@
 
 use super::core::{Core, Touching};
 use super::error::{Failure, StreamError};
-use crate::trap::{Context, End};
+use crate::trap::{End, Ready};
 
 /// While a closure runs on a pointer.
 pub(crate) struct Scope<'c> {
     core: &'c Core,
-    #[cfg(all(target_os = "linux", not(miri)))]
-    _ready: Option<(crate::sys::signal::Unblocked, crate::sys::room::Room)>,
+    _ready: Ready,
 }
 
 impl<'c> Scope<'c> {
     /// Prepares this thread for faults.
     pub(crate) fn enter(core: &'c Core) -> Result<Scope<'c>, StreamError> {
-        let scope = Scope {
-            core,
-            #[cfg(all(target_os = "linux", not(miri)))]
-            _ready: matches!(core.context, Context::Signal(_))
-                .then(|| (crate::sys::signal::Unblocked::new(), crate::sys::room::Room::new())),
-        };
-        #[cfg(all(target_os = "linux", not(miri)))]
-        if !matches!(core.context, Context::Off) {
-            crate::trap::signal::ensure_installed().map_err(|errno| {
-                let detail = Some(errno.to_string());
-                StreamError::new(super::error::ErrorKind::System, &core.config.name, detail)
-            })?;
-        }
+        let ready = Ready::new(core.context).map_err(|errno| {
+            let detail = Some(errno.to_string());
+            StreamError::new(super::error::ErrorKind::System, &core.config.name, detail)
+        })?;
+        let scope = Scope { core, _ready: ready };
         scope.check().map(|()| scope)
     }
 

@@ -161,6 +161,15 @@ impl Completion {
         self.next += 1;
     }
 
+    /// The block handed out last has come back unfinished: it will be handed out again. False if `block` is another.
+    pub(crate) fn taken_back(&mut self, block: u64) -> bool {
+        let last = self.next > self.base && block == self.next - 1 && self.done >> (block - self.base) == 0;
+        if last {
+            self.next -= 1;
+        }
+        last
+    }
+
     /// A block is finished; returns how many blocks from the start of the stream are.
     pub(crate) fn finished(&mut self, block: u64) -> u64 {
         debug_assert!(block >= self.base && block < self.next && block - self.base < 64);

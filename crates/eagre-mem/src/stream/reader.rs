@@ -130,10 +130,13 @@ impl Reader {
 
     /// Brings in a block; false if the stream ends before it.
     fn bring(&self, block: u64) -> Result<bool, StreamError> {
-        match self.user.bring(Touching::explicit(End::Reader, block)) {
-            Ok(()) => Ok(true),
+        self.unless_past_end(self.user.bring(Touching::explicit(End::Reader, block)).map(|()| true))
+    }
+
+    fn unless_past_end(&self, brought: Result<bool, Failure>) -> Result<bool, StreamError> {
+        match brought {
             Err(failure) if failure.kind == ErrorKind::PastEnd => Ok(false),
-            Err(failure) => Err(self.failed(failure)),
+            other => other.map_err(|failure| self.failed(failure)),
         }
     }
 
@@ -244,6 +247,24 @@ impl Reader {
     /// # Errors
     /// The stream's failure. [`ErrorKind::Busy`] if `M + 1` blocks are out, or the position is inside a block.
     pub fn take(&mut self) -> Result<Option<ReadBlock>, StreamError> {
+        self.take_if(Reader::bring)
+    }
+
+    /// As [`Reader::take`], but does not wait: `None` at the end of the stream, and also if the writer has not finished
+    /// the next block yet.
+    ///
+    /// # Errors
+    /// As [`Reader::take`].
+    pub fn try_take(&mut self) -> Result<Option<ReadBlock>, StreamError> {
+        self.take_if(|reader, block| {
+            reader.unless_past_end(reader.user.try_bring(Touching::explicit(End::Reader, block)))
+        })
+    }
+
+    fn take_if(
+        &mut self,
+        bring: impl Fn(&Reader, u64) -> Result<bool, StreamError>,
+    ) -> Result<Option<ReadBlock>, StreamError> {
         let (block, position) = (self.user.config.block, self.position());
         let span = self.completion.map_or(0, |completion| completion.span());
         if span == 0 && self.known_length().is_some_and(|length| position >= length) {
@@ -258,7 +279,7 @@ impl Reader {
         };
         let number = completion.next();
         let start = block.start_of(number);
-        if self.known_length().is_some_and(|length| start >= length) || !self.bring(number)? {
+        if self.known_length().is_some_and(|length| start >= length) || !bring(self, number)? {
             return Ok(None);
         }
         let until_end = self.known_length().map_or(u64::MAX, |length| length.saturating_sub(start));
@@ -293,6 +314,14 @@ impl Reader {
         if self.user.status.set_with(failure, message.to_owned()) {
             self.user.wake_all();
         }
+    }
+}
+
+impl Reader {
+    /// Fails the stream because a file did: the writer gets [`ErrorKind::Io`] with this message, which as an
+    /// [`io::Error`] is of the kind of `error`.
+    pub fn fail_io(&mut self, error: &io::Error, message: &str) {
+        self.user.fail_io(End::Reader, error, message);
     }
 }
 
@@ -347,6 +376,11 @@ impl ReadBlock {
     /// Where the block begins in the stream.
     pub fn offset(&self) -> u64 {
         self.user.config.block.start_of(self.number)
+    }
+
+    /// Where its memory is, and how much of it there is: zeros from the end of the stream on.
+    pub(crate) fn memory(&self) -> (usize, usize) {
+        (self.address, self.user.config.block.bytes())
     }
 
     /// The bytes of the block; the last one of a stream may be short.

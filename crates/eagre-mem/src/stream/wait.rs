@@ -61,6 +61,23 @@ impl Core {
         outcome
     }
 
+    /// As `bring`, but does not wait: false if the other end must move on first.
+    pub(crate) fn try_bring(&self, touching: Touching) -> Result<bool, Failure> {
+        self.notice_fork();
+        if let Some(failure) = self.status.failure() {
+            return Err(failure);
+        }
+        if self.side(touching.end).stepping.load(SeqCst) {
+            return Ok(false);
+        }
+        match self.step(touching) {
+            Step::Wait | Step::Busy => Ok(false),
+            Step::Ready => Ok(true),
+            // What is wrong, or the end of the stream: said there.
+            _ => self.bring(touching).map(|()| true),
+        }
+    }
+
     fn wait(&self, touching: Touching, started: u64) {
         let end = touching.end;
         if self.one_handle.load(Relaxed) {

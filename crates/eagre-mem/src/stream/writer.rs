@@ -222,6 +222,22 @@ impl Writer {
     /// # Errors
     /// The stream's failure. [`ErrorKind::Busy`] if `L + 1` blocks are out, or the position is inside a block.
     pub fn take(&mut self) -> Result<WriteBlock, StreamError> {
+        let taken = self.take_if(|core, touching| core.bring(touching).map(|()| true))?;
+        taken.ok_or_else(|| self.busy())
+    }
+
+    /// As [`Writer::take`], but does not wait: `None` if the reader must give a block back first.
+    ///
+    /// # Errors
+    /// As [`Writer::take`].
+    pub fn try_take(&mut self) -> Result<Option<WriteBlock>, StreamError> {
+        self.take_if(Core::try_bring)
+    }
+
+    fn take_if(
+        &mut self,
+        bring: impl Fn(&Core, Touching) -> Result<bool, Failure>,
+    ) -> Result<Option<WriteBlock>, StreamError> {
         let (block, position) = (self.user.config.block, self.position());
         let span = self.completion.map_or(0, |completion| completion.span());
         if self.finished || block.within(position) != 0 || span > u64::from(self.user.config.windows.rewrite) {
@@ -233,10 +249,25 @@ impl Writer {
         let Some(completion) = &mut self.completion else { return Err(self.busy()) };
         let number = completion.next();
         let touching = Touching::explicit(End::Writer, number);
-        self.user.bring(touching).map_err(|failure| self.user.status.error(failure, &self.user.config.name))?;
+        let brought = bring(&self.user, touching);
+        if !brought.map_err(|failure| self.user.status.error(failure, &self.user.config.name))? {
+            return Ok(None);
+        }
         completion.handed_out();
         let start = self.user.address(number);
-        Ok(WriteBlock { user: User::of(&self.user.0), number, start, completed: false })
+        Ok(Some(WriteBlock { user: User::of(&self.user.0), number, start, completed: false }))
+    }
+
+    /// A block taken is not full, and will not be: it comes back with what it holds. The block taken last comes back
+    /// first. If the bytes in it are the stream's last, [`Writer::finish_at`] says how many they are.
+    ///
+    /// # Panics
+    /// If the block was taken from another stream, or one taken later is still out.
+    pub fn put_back(&mut self, mut block: WriteBlock) {
+        assert!(Arc::ptr_eq(&block.user.0, &self.user.0), "a block of another stream");
+        let last = self.completion.as_mut().is_some_and(|completion| completion.taken_back(block.number));
+        assert!(last, "a block taken later is still out");
+        block.completed = true;
     }
 
     /// A block taken is full. Blocks go to the reader in order, whatever the order of completion.
@@ -306,6 +337,14 @@ impl Writer {
     }
 }
 
+impl Writer {
+    /// Fails the stream because a file did: the reader gets [`ErrorKind::Io`] with this message, which as an
+    /// [`io::Error`] is of the kind of `error`.
+    pub fn fail_io(&mut self, error: &io::Error, message: &str) {
+        self.user.fail_io(End::Writer, error, message);
+    }
+}
+
 impl Drop for Writer {
     fn drop(&mut self) {
         if !self.finished {
@@ -352,6 +391,11 @@ impl WriteBlock {
     /// Where the block begins in the stream.
     pub fn offset(&self) -> u64 {
         self.user.config.block.start_of(self.number)
+    }
+
+    /// Where its memory is, and how much of it there is.
+    pub(crate) fn memory(&self) -> (usize, usize) {
+        (self.start, self.user.config.block.bytes())
     }
 
     /// The bytes of the block; what they hold has no meaning.

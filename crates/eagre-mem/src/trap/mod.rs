@@ -10,6 +10,7 @@
 //! may hold, no logging, no thread-local storage that allocates, raw system calls only, less than 1 KiB of stack,
 //! and the decision is made by address, never by `si_code`.
 
+pub(crate) mod claim;
 pub(crate) mod registry;
 
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -17,6 +18,7 @@ pub(crate) mod pager;
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) mod signal;
 
+use crate::sys::Errno;
 use crate::sys::uffd::Uffd;
 use std::fmt;
 use std::str::FromStr;
@@ -148,6 +150,95 @@ impl Context {
         #[cfg(all(target_os = "linux", not(miri)))]
         if let Context::Pager(pager) = self {
             pager.ring();
+        }
+    }
+}
+
+/// Sees to it that the handler is in force, for ranges that need nothing else.
+///
+/// # Errors
+/// Those of `sigaction(2)`.
+pub(crate) fn guard() -> Result<(), Errno> {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    return signal::ensure_installed();
+    #[cfg(any(not(target_os = "linux"), miri))]
+    return Err(Errno::NOSYS);
+}
+
+/// Whether the handler is in force, for the touch of a page that a file does not have.
+pub(crate) fn is_guarded() -> bool {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    return signal::is_in_force();
+    #[cfg(any(not(target_os = "linux"), miri))]
+    return false;
+}
+
+/// While this lives, the fault signals are open in this thread: one that is blocked kills.
+pub(crate) struct Deliverable {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    _unblocked: crate::sys::signal::Unblocked,
+}
+
+impl Deliverable {
+    /// Opens them.
+    pub(crate) fn new() -> Deliverable {
+        Deliverable {
+            #[cfg(all(target_os = "linux", not(miri)))]
+            _unblocked: crate::sys::signal::Unblocked::new(),
+        }
+    }
+}
+
+/// The descriptor for addresses that no trap watches. Whoever's the pool is: a stray touch of what is missing there is a
+/// signal, where the pager, who knows nobody to ask, would leave the thread to try again for ever.
+pub(crate) fn unwatched() -> Result<Option<&'static Uffd>, Errno> {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    return signal::context().map(Context::uffd);
+    #[cfg(any(not(target_os = "linux"), miri))]
+    return Ok(None);
+}
+
+/// The context in which pages move through `uffd`, or by `mremap`: the pager's if the descriptor is its.
+pub(crate) fn context_of(uffd: Option<&'static Uffd>) -> Result<Context, Errno> {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    {
+        let same = |context: &Context| context.uffd().map(std::ptr::from_ref) == uffd.map(std::ptr::from_ref);
+        let signal = signal::context()?;
+        match uffd {
+            None => Ok(Context::Signal(None)),
+            Some(_) if same(&signal) => Ok(signal),
+            Some(_) => pager::context(),
+        }
+    }
+    #[cfg(any(not(target_os = "linux"), miri))]
+    {
+        let _ = uffd;
+        Err(Errno::NOSYS)
+    }
+}
+
+/// A thread that is about to touch pointers of a context.
+pub(crate) struct Ready {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    _signals: Option<(crate::sys::signal::Unblocked, crate::sys::room::Room)>,
+}
+
+impl Ready {
+    /// Makes the calling thread ready: our handler in force, its signals unblocked, room for its frame.
+    pub(crate) fn new(context: Context) -> Result<Ready, Errno> {
+        #[cfg(all(target_os = "linux", not(miri)))]
+        {
+            let signals = matches!(context, Context::Signal(_));
+            let ready = signals.then(|| (crate::sys::signal::Unblocked::new(), crate::sys::room::Room::new()));
+            if !matches!(context, Context::Off) {
+                signal::ensure_installed()?;
+            }
+            Ok(Ready { _signals: ready })
+        }
+        #[cfg(any(not(target_os = "linux"), miri))]
+        {
+            let _ = context;
+            Ok(Ready {})
         }
     }
 }

@@ -16,7 +16,7 @@
 
 use super::{Answer, Context, registry};
 use crate::sys::per_process::PerProcess;
-use crate::sys::signal::{FAULT_SIGNALS, Fault, Previous, fault_handler, forward, install};
+use crate::sys::signal::{FAULT_SIGNALS, Fault, Previous, fault_handler, forward, install, is_installed};
 use crate::sys::uffd::{Mode, Uffd};
 use crate::sys::{Errno, futex};
 use std::cell::UnsafeCell;
@@ -86,6 +86,11 @@ pub(crate) fn ensure_installed() -> Result<(), Errno> {
         }
     }
     Ok(())
+}
+
+/// Whether a page missing from a mapped file would come to our handler.
+pub(crate) fn is_in_force() -> bool {
+    is_installed(libc::SIGBUS, handle)
 }
 
 /// The context of the signal trap: the handler and, where the kernel has it, the userfaultfd that moves pages.

@@ -20,6 +20,7 @@ mod frame;
 mod handlers;
 mod limits;
 mod machine;
+mod mapping;
 mod parked;
 mod signals;
 mod stacks;
@@ -36,6 +37,7 @@ fn main() {
         parked::SCENARIOS,
         limits::SCENARIOS,
         machine::SCENARIOS,
+        mapping::SCENARIOS,
         tools::SCENARIOS,
     ]);
 }

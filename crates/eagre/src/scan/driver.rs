@@ -1,20 +1,28 @@
 //! Brings pieces of an input to a scan, and its parts back in order.
 
 use std::fmt;
-use std::io::{self, BufRead, Read};
+use std::fs::File;
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
+use super::crew::{self, Done};
+use super::kernels::Kernels;
+use super::plan::{self, Choice, Extent, Plan, Why};
+use super::source::{Copied, Mapped, READ};
+use super::unbuffered::{self, Unbuffered};
 use super::{Input, Scan};
 use crate::Reader;
 
-/// How much is read at a time: stays inside a second-level cache, and makes the cost of a system call vanish.
-const PIECE: usize = 256 * 1024;
-
-/// Scans inputs one after another with the same threads and buffers.
-#[derive(Debug)]
+/// Scans inputs one after another with the same settings and the same buffer.
+///
+/// By default with as many threads as this process may use processors: what the machine has, the affinity mask and the
+/// control group's quota allow.
+#[derive(Debug, Default)]
 pub struct Scanner {
-    threads: NonZeroUsize,
+    /// `None` until the first input that is large enough for several: asking takes longer than a small file.
+    threads: Option<NonZeroUsize>,
+    plan: Option<Plan>,
     buffer: Vec<u8>,
 }
 
@@ -26,6 +34,8 @@ pub struct Scanned<W> {
     pub workers: Vec<W>,
     /// How many bytes were scanned.
     pub bytes: u64,
+    /// How they were brought.
+    pub choice: Choice,
 }
 
 /// An input could not be read to its end.
@@ -60,70 +70,148 @@ impl Scanner {
     /// A scanner of so many threads, the caller's included.
     #[must_use]
     pub fn new(threads: NonZeroUsize) -> Scanner {
-        Scanner { threads, buffer: Vec::new() }
+        Scanner { threads: Some(threads), ..Scanner::default() }
+    }
+
+    /// The same with so many threads.
+    #[must_use]
+    pub fn threads_at_most(mut self, threads: NonZeroUsize) -> Scanner {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// Brings regular files in this way, whatever suits them, and whatever `EAGRE_PLAN` says. Small ones are read all
+    /// the same, and so is what cannot be mapped.
+    #[must_use]
+    pub fn plan(mut self, plan: Plan) -> Scanner {
+        self.plan = Some(plan);
+        self
     }
 
     /// How many threads it uses at most.
     #[must_use]
-    pub fn threads(&self) -> NonZeroUsize {
-        self.threads
+    pub fn threads(&mut self) -> NonZeroUsize {
+        *self.threads.get_or_insert_with(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
     }
 
     /// Scans `input` from its present position to its end. `deliver` gets the parts in order, each with the number of
     /// bytes scanned up to its end, on the calling thread; `Break` ends the scan early, which is no error.
     ///
+    /// The position of a regular file is moved behind what was delivered.
+    ///
     /// # Errors
-    /// The first error of reading other than an interruption; parts up to it were delivered.
+    /// The first error of reading other than an interruption; parts up to it were delivered. `UnexpectedEof` if a file
+    /// of some size became shorter meanwhile. `InvalidInput` if `EAGRE_PLAN` or `EAGRE_SIMD` is wrong.
+    ///
+    /// # Panics
+    /// As `scan` and `deliver` do, in whatever thread.
     pub fn run<S: Scan>(
         &mut self,
         input: Input,
         scan: &S,
         mut deliver: impl FnMut(u64, S::Part) -> ControlFlow<()>,
     ) -> Result<Scanned<S::Worker>, ScanError> {
-        let mut worker = scan.worker();
-        let mut bytes = 0;
-        let mut look = |piece: &[u8]| {
-            let part = scan.piece(&mut worker, bytes, piece);
-            bytes += piece.len() as u64;
-            deliver(bytes, part)
+        let invalid = |text| ScanError { bytes: 0, source: io::Error::new(io::ErrorKind::InvalidInput, text) };
+        let forced = self.plan.map_or_else(plan::from_environment, |plan| Ok(Some(plan))).map_err(invalid)?;
+        Kernels::chosen().map_err(invalid)?;
+        let alone = |plan, why| Choice { plan, threads: NonZeroUsize::MIN, why };
+        let (done, choice) = match input {
+            Input::Stream(reader) => (stream(reader, scan, &mut deliver), alone(Plan::Stream, Why::Stream)),
+            Input::File(file) => match plan::extent(&file) {
+                Ok(extent) => {
+                    let choice = plan::choose(&file, &extent, self.threads(), forced);
+                    self.pieces(&file, extent, choice, scan, &mut deliver)
+                }
+                Err(why @ Why::Small { .. }) => (read(&file, &mut self.buffer, scan, deliver), alone(Plan::Read, why)),
+                Err(why) => (read(&file, &mut self.buffer, scan, deliver), alone(Plan::Stream, why)),
+            },
         };
-        let read = match input {
-            Input::File(file) => read(&file, &mut self.buffer, &mut look),
-            Input::Stream(reader) => stream(reader, &mut look),
-        };
-        match read {
-            Ok(()) => Ok(Scanned { workers: vec![worker], bytes }),
-            Err(source) => Err(ScanError { bytes, source }),
+        match done {
+            Done { workers, bytes, error: None } => Ok(Scanned { workers, bytes, choice }),
+            Done { bytes, error: Some(source), .. } => Err(ScanError { bytes, source }),
         }
+    }
+
+    /// Scans a regular file piece by piece.
+    fn pieces<S: Scan>(
+        &mut self,
+        mut file: &File,
+        extent: Extent,
+        mut choice: Choice,
+        scan: &S,
+        deliver: &mut impl FnMut(u64, S::Part) -> ControlFlow<()>,
+    ) -> (Done<S::Worker>, Choice) {
+        if choice.plan == Plan::Stream {
+            return (read(file, &mut self.buffer, scan, deliver), choice);
+        }
+        let threads = choice.threads;
+        let done = match choice.plan {
+            Plan::Map => Mapped::new(file, extent).ok().map(|source| crew::run(&source, scan, threads, &mut *deliver)),
+            Plan::Direct => {
+                let threads = threads.min(unbuffered::THREADS);
+                let source = Unbuffered::new(file, &extent, threads.get());
+                source.ok().map(|source| crew::run(&source, scan, threads, &mut *deliver))
+            }
+            Plan::Read | Plan::Stream => None,
+        };
+        let done = done.unwrap_or_else(|| {
+            if choice.plan != Plan::Read {
+                choice = Choice { plan: Plan::Read, why: Why::NotPossible { wanted: choice.plan }, ..choice };
+            }
+            // Only advice: odd file systems may refuse it.
+            let _ = rustix::fs::fadvise(file, extent.start, None, rustix::fs::Advice::Sequential);
+            crew::run(&Copied { file, extent }, scan, threads, deliver)
+        });
+        let _ = file.seek(SeekFrom::Start(extent.start + done.bytes));
+        (done, choice)
     }
 }
 
-fn read(
-    mut file: &std::fs::File,
+/// Reads one piece after the other, as much as comes, into a buffer that later inputs use again.
+fn read<S: Scan>(
+    mut file: &File,
     buffer: &mut Vec<u8>,
-    look: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
-) -> io::Result<()> {
-    buffer.resize(PIECE, 0);
+    scan: &S,
+    mut deliver: impl FnMut(u64, S::Part) -> ControlFlow<()>,
+) -> Done<S::Worker> {
+    buffer.resize(READ, 0);
+    let mut done = Done { workers: vec![scan.worker()], bytes: 0, error: None };
     loop {
         match file.read(buffer) {
-            Ok(0) => return Ok(()),
+            Ok(0) => return done,
             Ok(n) => {
-                if look(&buffer[..n]).is_break() {
-                    return Ok(());
+                let part = scan.piece(&mut done.workers[0], done.bytes, &buffer[..n]);
+                done.bytes += n as u64;
+                if deliver(done.bytes, part).is_break() {
+                    return done;
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+            Err(error) => return Done { error: Some(error), ..done },
         }
     }
 }
 
-fn stream(mut reader: Reader, look: &mut impl FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
+/// Looks at the blocks of a stream where they are. One thread: the other end is another one already.
+fn stream<S: Scan>(
+    mut reader: Reader,
+    scan: &S,
+    deliver: &mut impl FnMut(u64, S::Part) -> ControlFlow<()>,
+) -> Done<S::Worker> {
+    let mut done = Done { workers: vec![scan.worker()], bytes: 0, error: None };
     loop {
-        let piece = reader.fill_buf()?;
+        let piece = match reader.fill_buf() {
+            Ok(piece) => piece,
+            Err(error) => return Done { error: Some(error), ..done },
+        };
         let length = piece.len();
-        if length == 0 || look(piece).is_break() {
-            return Ok(());
+        if length == 0 {
+            return done;
+        }
+        let part = scan.piece(&mut done.workers[0], done.bytes, piece);
+        done.bytes += length as u64;
+        if deliver(done.bytes, part).is_break() {
+            return done;
         }
         reader.consume(length);
     }
@@ -148,7 +236,7 @@ mod tests {
 
     #[test]
     fn parts_come_in_order_and_cover_the_input() {
-        let data: Vec<u8> = (0..3 * PIECE + 17).map(|i| (i % 251) as u8).collect();
+        let data: Vec<u8> = (0..30 * READ + 17).map(|i| (i % 251) as u8).collect();
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&data).unwrap();
         file.rewind().unwrap();

@@ -12,11 +12,20 @@
 //! parts       part ----------> part ------> part ------>    delivered in the order of the file
 //! ```
 
+mod crew;
 mod driver;
 mod input;
+#[allow(unsafe_code, reason = "vector instructions")]
+pub mod kernels;
+mod plan;
+mod queue;
+pub mod roofline;
+mod source;
+mod unbuffered;
 
 pub use driver::{ScanError, Scanned, Scanner};
 pub use input::Input;
+pub use plan::{Choice, Plan, Why};
 
 /// A question about the bytes of a file whose answer can be put together from parts.
 ///

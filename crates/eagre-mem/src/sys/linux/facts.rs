@@ -14,6 +14,12 @@ pub(crate) fn address_space() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::As).current
 }
 
+/// The most mappings a process may have.
+pub(crate) fn most_mappings() -> u64 {
+    let text = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default();
+    text.trim().parse().unwrap_or(65_530)
+}
+
 /// The limit of this process's control group, or of any group above it, whichever is least.
 fn cgroup_limit(root: &str, file: &str) -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;

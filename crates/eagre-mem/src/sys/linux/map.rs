@@ -138,3 +138,20 @@ pub(crate) unsafe fn remap(from: usize, to: usize, len: usize) -> Result<(), Err
         close(from, len)
     }
 }
+
+/// Maps a piece of a file for reading; returns its address.
+pub(crate) fn file(file: &std::fs::File, offset: u64, len: usize) -> Result<usize, Errno> {
+    // Shared: a private mapping would see the same bytes, but counts against what may be committed in odd cases.
+    // SAFETY: a fresh mapping at an address of the kernel's choosing touches nobody's memory.
+    let start = unsafe { mm::mmap(ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, file, offset)? };
+    Ok(start.expose_provenance())
+}
+
+/// Fills the page tables of a range, reading what is not in memory. Only advice: what fails is found by the touch.
+///
+/// # Safety
+/// The range belongs to the caller.
+pub(crate) unsafe fn populate_read(start: usize, len: usize) {
+    // SAFETY: the caller owns the range; contents do not change.
+    let _ = unsafe { mm::madvise(at(start), len, Advice::LinuxPopulateRead) };
+}

@@ -1,10 +1,13 @@
 //! The Linux side: raw system calls through `rustix`, signals through `libc`.
 
+pub(crate) mod cache;
 pub(crate) mod event;
 pub(crate) mod facts;
+pub(crate) mod file;
 pub(crate) mod futex;
 pub(crate) mod map;
 pub(crate) mod process;
+pub(crate) mod ring;
 pub(crate) mod room;
 pub(crate) mod signal;
 pub(crate) mod uffd;

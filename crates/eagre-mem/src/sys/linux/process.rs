@@ -45,3 +45,14 @@ pub(crate) fn remember() {
         }
     }
 }
+
+/// How many page faults this thread has had.
+pub(crate) fn faults() -> u64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the structure is ours to fill; all zeros are a value of it should the call fail.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    (usage.ru_minflt + usage.ru_majflt) as u64
+}

@@ -5,6 +5,17 @@
 
 use super::Errno;
 
+pub(crate) mod cache {
+    //! Nobody to ask.
+
+    use super::Errno;
+
+    /// Always `ENOSYS`.
+    pub(crate) fn resident(_: &std::fs::File, _: u64, _: u64) -> Result<u64, Errno> {
+        Err(Errno::NOSYS)
+    }
+}
+
 pub(crate) mod facts {
     //! What the standard library knows of this machine.
 
@@ -16,6 +27,11 @@ pub(crate) mod facts {
     /// A guess: the portable twin cannot ask.
     pub(crate) fn memory() -> u64 {
         1 << 30
+    }
+
+    /// Mappings are not counted here.
+    pub(crate) fn most_mappings() -> u64 {
+        u64::MAX
     }
 }
 
@@ -60,6 +76,11 @@ pub(crate) mod process {
     }
 
     pub(crate) fn remember() {}
+
+    /// None that are known.
+    pub(crate) fn faults() -> u64 {
+        0
+    }
 }
 
 pub(crate) mod map {
@@ -137,6 +158,17 @@ pub(crate) mod map {
         Err(Errno::NOSYS)
     }
 
+    /// Files are not mapped here.
+    pub(crate) fn file(_: &std::fs::File, _: u64, _: usize) -> Result<usize, Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    /// See `file`.
+    ///
+    /// # Safety
+    /// The range belongs to the caller.
+    pub(crate) unsafe fn populate_read(_: usize, _: usize) {}
+
     /// Blocks do not change their address here.
     ///
     /// # Safety
@@ -196,6 +228,64 @@ pub(crate) mod uffd {
 
         /// Cannot be called.
         pub(crate) fn wake(&self, _: usize, _: usize) {
+            match *self {}
+        }
+    }
+}
+
+pub(crate) mod file {
+    //! Files as the standard library knows them.
+
+    use std::fs::File;
+    use std::io;
+    use std::os::unix::fs::FileExt;
+    use std::time::Duration;
+
+    /// One `pread`.
+    pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        file.read_at(bytes, offset)
+    }
+
+    /// One `pwrite`.
+    pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        file.write_at(bytes, offset)
+    }
+
+    /// Always: the call itself may wait.
+    pub(crate) fn is_ready(_: &File, _: bool, _: Duration) -> bool {
+        true
+    }
+
+    /// The page cache cannot be left aside here.
+    pub(crate) fn set_direct(_: &File, direct: bool) -> io::Result<()> {
+        if direct { Err(super::Errno::NOSYS.to_io()) } else { Ok(()) }
+    }
+}
+
+pub(crate) mod ring {
+    //! There is no io_uring here: no value of this type exists.
+
+    use super::Errno;
+    use std::fs::File;
+
+    /// A ring, of which there is none.
+    #[derive(Debug)]
+    pub(crate) enum Ring {}
+
+    impl Ring {
+        /// Always `ENOSYS`.
+        pub(crate) fn new(_: u32) -> Result<Ring, Errno> {
+            Err(Errno::NOSYS)
+        }
+
+        /// # Safety
+        /// Cannot be called.
+        pub(crate) unsafe fn push(&mut self, _: &File, _: bool, _: usize, _: usize, _: u64, _: u64) {
+            match *self {}
+        }
+
+        /// Cannot be called.
+        pub(crate) fn wait(&mut self, _: u32, _: impl FnMut(u64, i32)) -> Result<(), Errno> {
             match *self {}
         }
     }

@@ -1,0 +1,200 @@
+//! Rows about what users do with large files: read, write, count, find, statistics, copy.
+//!
+//! Every contender runs in a process of its own, so that memory and processor time are its own. A *library* contender
+//! (`eagre`, `mmap`, ...) times itself, from before it opens the file until the answer is there and the file is closed;
+//! a *program* (`wc`, `eagre-command`, ...) is timed from before its start to after its end.
+
+use super::{
+    Cache::{self, Cold, Warm},
+    Case, Corpus, Entry, GIB, Job, KIB, MIB, Method,
+    Place::{self, Disk, Memory},
+    Program, Row, Target, Task, Unit, Way, Work,
+};
+
+const fn own(name: &'static str, method: Method, about: &'static str) -> Entry {
+    Entry::new(name, Way::Own(method), about)
+}
+
+const fn program(name: &'static str, program: Program, about: &'static str) -> Entry {
+    Entry::new(name, Way::Program(program), about)
+}
+
+const fn case(name: &'static str, job: Job, size: u64) -> Case {
+    // Not a multiple of any block: the tail is worth checking.
+    let quick = match job.corpus {
+        Corpus::Stations => 200_000,
+        _ => 8 * MIB + 4 * KIB + 8,
+    };
+    Case { name, work: Work::File(job), size, quick }
+}
+
+const fn job(task: Task, corpus: Corpus, place: Place, cache: Cache, threads: usize) -> Job {
+    Job { task, corpus, place, cache, threads }
+}
+
+/// One occurrence in 8 MiB: a few hundred in all.
+const RARE: Corpus = Corpus::Text { every: 8 * MIB };
+/// One in each 4 KiB.
+const FREQUENT: Corpus = Corpus::Text { every: 4 * KIB };
+
+const DIRECT_READ: Entry = own("direct", Method::Direct, "O_DIRECT, one 2 MiB pread after the other");
+const EAGRE_COMMAND: &str = "eagre-command";
+const WC: Entry = program("wc", Program::Wc, "wc -l");
+
+/// The rows.
+pub(super) const ROWS: &[Row] = &[
+    Row {
+        name: "read-file",
+        about: "read a file that the page cache does not have, and add up its words",
+        source: "files at device speed, row 1: 0.95 of the best, 16 MiB, processor time 1.1 of O_DIRECT",
+        unit: Unit::GigabytesPerSecond,
+        cases: &[case("4 GiB, cold", job(Task::Sum, Corpus::Numbers, Disk, Cold, 1), 4 * GIB)],
+        contenders: &[
+            own("eagre", Method::Eagre, "Eagre: a file as a source, its blocks in place"),
+            own("eagre-pointer", Method::EagrePointer, "Eagre: the same source, code on a plain pointer"),
+            own("bufreader", Method::Buffered, "BufReader of 1 MiB, its buffer in place"),
+            own("mmap", Method::Mapped, "the file mapped, MADV_SEQUENTIAL"),
+            DIRECT_READ,
+            program("fio-psync", Program::Fio { uring: false }, "fio, O_DIRECT, 2 MiB preads; looks at nothing"),
+            program("fio-uring", Program::Fio { uring: true }, "fio, O_DIRECT, io_uring, 8 x 2 MiB; looks at nothing"),
+        ],
+        targets: &[
+            Target::must_best("eagre", 0.95, &["bufreader", "mmap", "direct", "fio-psync", "fio-uring"]),
+            Target::must_best("eagre-pointer", 0.95, &["bufreader", "mmap", "direct", "fio-psync", "fio-uring"]),
+            Target::memory("eagre", 16.0),
+            Target::memory("eagre-pointer", 16.0),
+            Target::processor("eagre", 1.1, "direct"),
+            Target::processor("eagre-pointer", 1.1, "direct"),
+        ],
+    },
+    Row {
+        name: "write-file",
+        about: "write words to a new file, fsync included",
+        source: "files at device speed, row 2: 0.95 of the best",
+        unit: Unit::GigabytesPerSecond,
+        cases: &[case("4 GiB, ext4", job(Task::Write, Corpus::Numbers, Disk, Cold, 1), 4 * GIB)],
+        contenders: &[
+            own("eagre", Method::Eagre, "Eagre: a file as a sink, words put into its blocks in place"),
+            own("eagre-pointer", Method::EagrePointer, "Eagre: the same sink, code on a plain pointer"),
+            own("bufwriter", Method::Buffered, "BufWriter of 1 MiB, fsync"),
+            own("mmap", Method::Mapped, "the file extended and mapped, msync, fsync"),
+            own("direct", Method::Direct, "O_DIRECT, one 2 MiB pwrite after the other, fsync"),
+        ],
+        targets: &[
+            Target::must_best("eagre", 0.95, &["bufwriter", "mmap", "direct"]),
+            Target::must_best("eagre-pointer", 0.95, &["bufwriter", "mmap", "direct"]),
+        ],
+    },
+    Row {
+        name: "count-warm",
+        about: "count the lines of a file the page cache has",
+        source: "files at device speed, row 3: bytecount on a mapping, 1.4 of it with two threads, 0.85 of memory reads",
+        unit: Unit::GigabytesPerSecond,
+        cases: &[
+            case("ext4, 1 thread", job(Task::Count, RARE, Disk, Warm, 1), 2 * GIB),
+            case("ext4, 2 threads", job(Task::Count, RARE, Disk, Warm, 2), 2 * GIB),
+            case("tmpfs, 1 thread", job(Task::Count, RARE, Memory, Warm, 1), 2 * GIB),
+            case("tmpfs, 2 threads", job(Task::Count, RARE, Memory, Warm, 2), 2 * GIB),
+        ],
+        contenders: &[
+            own("eagre", Method::Eagre, "Eagre: the library"),
+            program(EAGRE_COMMAND, Program::Eagre, "eagre count -l"),
+            WC,
+            own("bytecount", Method::Mapped, "the bytecount crate on a mapping, one thread"),
+            program("polars", Program::Polars, "polars.scan_csv(...).select(polars.len()), import not counted"),
+            own("mapped-sum", Method::MappedSum, "no count: the mapped file added up, what page-cached mappings give"),
+        ],
+        targets: &[
+            Target::must("eagre", 1.0, "bytecount").at("ext4, 1 thread"),
+            Target::must("eagre", 1.4, "bytecount").at("ext4, 2 threads"),
+            Target::must("eagre", 1.0, "bytecount").at("tmpfs, 1 thread"),
+            Target::must("eagre", 1.4, "bytecount").at("tmpfs, 2 threads"),
+            Target::roof("eagre", 0.85),
+        ],
+    },
+    Row {
+        name: "count-cold",
+        about: "count the lines of a file the page cache does not have",
+        source: "files at device speed, row 4: 0.95 of the best",
+        unit: Unit::GigabytesPerSecond,
+        cases: &[case("ext4", job(Task::Count, RARE, Disk, Cold, 1), 4 * GIB)],
+        contenders: &[
+            own("eagre", Method::Eagre, "Eagre: the library"),
+            program(EAGRE_COMMAND, Program::Eagre, "eagre count -l"),
+            WC,
+            own("direct", Method::Direct, "O_DIRECT, one 2 MiB pread after the other, the bytecount crate on each"),
+        ],
+        targets: &[
+            Target::must_best("eagre", 0.95, &["wc", "direct"]),
+            Target::must_best(EAGRE_COMMAND, 0.95, &["wc", "direct"]),
+        ],
+    },
+    Row {
+        name: "find",
+        about: "find every place of a 16-byte pattern in a file the page cache has",
+        source: "files at device speed, row 5: 0.95 of memchr::memmem on a mapping, faster than grep",
+        unit: Unit::GigabytesPerSecond,
+        cases: &[
+            case("rare", job(Task::Find, RARE, Disk, Warm, 1), 2 * GIB),
+            case("frequent", job(Task::Find, FREQUENT, Disk, Warm, 1), 2 * GIB),
+        ],
+        contenders: &[
+            own("eagre", Method::Eagre, "Eagre: the library"),
+            program(EAGRE_COMMAND, Program::Eagre, "eagre find -b"),
+            program("grep", Program::Grep, "grep -F -o -b"),
+            program("rg", Program::Ripgrep, "rg -F -o -b, one thread"),
+            own("memmem", Method::Mapped, "memchr::memmem on a mapping"),
+        ],
+        targets: &[
+            Target::must("eagre", 0.95, "memmem"),
+            Target::must(EAGRE_COMMAND, 1.0, "grep"),
+            Target::aim(EAGRE_COMMAND, 1.0, "rg"),
+        ],
+    },
+    Row {
+        name: "stats",
+        about: "minimum, mean and maximum for each of 413 stations, 10^8 rows, page-cached",
+        source: "files at device speed, row 6: 60 M rows/s per core, 7 times polars",
+        unit: Unit::MegarowsPerSecondPerCore,
+        cases: &[
+            case("1 thread", job(Task::Stats, Corpus::Stations, Disk, Warm, 1), 100_000_000),
+            case("2 threads", job(Task::Stats, Corpus::Stations, Disk, Warm, 2), 100_000_000),
+        ],
+        contenders: &[
+            own("eagre", Method::Eagre, "Eagre: the library"),
+            program(EAGRE_COMMAND, Program::Eagre, "eagre stats"),
+            program("onebrc", Program::Onebrc, "a C program for this file and no other"),
+            program("polars", Program::Polars, "polars, streaming group_by, import not counted"),
+            program("duckdb", Program::Duckdb, "duckdb, read_csv with the columns named, import not counted"),
+        ],
+        targets: &[
+            Target::rate("eagre", 60.0),
+            Target::must("eagre", 7.0, "polars"),
+            Target::aim("eagre", 1.0, "onebrc"),
+        ],
+    },
+    Row {
+        name: "copy",
+        about: "copy a file, safe on the device at the end; the source of ext4 is not in the page cache",
+        source: "files at device speed, row 7: the best of cp and dd",
+        unit: Unit::GigabytesPerSecond,
+        cases: &[
+            case("4 GB, ext4 to ext4", job(Task::Copy, Corpus::Numbers, Disk, Cold, 1), 4_000_000_000),
+            case("4 GB, tmpfs to tmpfs", job(Task::Copy, Corpus::Numbers, Memory, Warm, 1), 4_000_000_000),
+        ],
+        contenders: &[
+            own("eagre", Method::Eagre, "Eagre: the library"),
+            program(EAGRE_COMMAND, Program::Eagre, "eagre copy"),
+            program("cp", Program::Cp { sync: false }, "cp: not on the device when it ends; no target"),
+            program("cp-sync", Program::Cp { sync: true }, "cp, and sync of the copy"),
+            program("dd", Program::Dd { direct: false }, "dd bs=2M conv=fsync"),
+            program("dd-direct", Program::Dd { direct: true }, "dd bs=2M iflag=direct oflag=direct conv=fsync"),
+        ],
+        targets: &[
+            Target::must_best("eagre", 1.0, &["cp-sync", "dd", "dd-direct"]).at("4 GB, ext4 to ext4"),
+            Target::must_best("eagre", 1.0, &["cp", "dd", "dd-direct"]).at("4 GB, tmpfs to tmpfs"),
+            Target::must_best(EAGRE_COMMAND, 1.0, &["cp-sync", "dd", "dd-direct"]).at("4 GB, ext4 to ext4"),
+            Target::must_best(EAGRE_COMMAND, 1.0, &["cp", "dd", "dd-direct"]).at("4 GB, tmpfs to tmpfs"),
+        ],
+    },
+];

@@ -1,0 +1,373 @@
+//! Every benchmark, as data: work, sizes, contenders, target ratios and where they come from.
+//!
+//! Nothing else in this crate names a row, a size or a target. [`streams`] has the rows about blocks and pipes,
+//! [`memory`] those about memory that grows, [`files`] those about files; [`target`] says what can be asked of a contender.
+
+mod files;
+mod memory;
+mod streams;
+mod target;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use target::{Against, Bound, Figure, Target};
+
+use crate::contenders::grow::Growth;
+use crate::memory::Pages;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// One benchmark.
+pub(crate) struct Row {
+    /// What `run` calls it.
+    pub name: &'static str,
+    /// What is measured, in a sentence.
+    pub about: &'static str,
+    /// Where the targets come from.
+    pub source: &'static str,
+    /// What the rates are shown in.
+    pub unit: Unit,
+    /// The sizes and settings it is measured at.
+    pub cases: &'static [Case],
+    /// Who takes part.
+    pub contenders: &'static [Entry],
+    /// What is asked of whom; empty for a row that only reports.
+    pub targets: &'static [Target],
+}
+
+/// What a row's rates are shown in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Bytes per second, in 10^9.
+    GigabytesPerSecond,
+    /// The same, divided by the cores that could work on it.
+    GigabytesPerSecondPerCore,
+    /// Time per block.
+    MicrosecondsPerMove,
+    /// As the first, with faults, moves, switches and processor time per gigabyte.
+    Overhead,
+    /// Millions of rows per second, divided by the cores that could work on them.
+    MegarowsPerSecondPerCore,
+}
+
+impl Unit {
+    /// As tables write it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Unit::GigabytesPerSecond | Unit::Overhead => "GB/s",
+            Unit::GigabytesPerSecondPerCore => "GB/s per core",
+            Unit::MicrosecondsPerMove => "us per move",
+            Unit::MegarowsPerSecondPerCore => "M rows/s per core",
+        }
+    }
+
+    /// What costs are counted per.
+    pub(crate) const fn amount_name(self) -> &'static str {
+        match self {
+            Unit::MicrosecondsPerMove => "move",
+            Unit::MegarowsPerSecondPerCore => "M rows",
+            _ => "GB",
+        }
+    }
+}
+
+/// One size or setting of a row.
+pub(crate) struct Case {
+    /// Short, for tables.
+    pub name: &'static str,
+    /// What there is to do.
+    pub work: Work,
+    /// How much of it: bytes per stream, bytes or rows of a file, or passes over the blocks.
+    pub size: u64,
+    /// The same under `--quick`.
+    pub quick: u64,
+}
+
+/// What there is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// One thread fills, another adds up; so many streams side by side.
+    Pipe { streams: u32 },
+    /// Move blocks of so many bytes, backed by such pages, to other addresses and back, while a
+    /// second thread of the process runs or does not.
+    Move { block: u64, pages: Pages, peer_runs: bool },
+    /// Read a file with one system call.
+    Read,
+    /// Append words to an empty vector.
+    Fill,
+    /// Something a user does with a large file.
+    File(Job),
+}
+
+/// Something a user does with a large file, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Job {
+    /// What is done.
+    pub task: Task,
+    /// What the file holds.
+    pub corpus: Corpus,
+    /// Where it lies.
+    pub place: Place,
+    /// Whether the page cache has it when the clock starts.
+    pub cache: Cache,
+    /// How many threads may work on it, where a contender can be told.
+    pub threads: usize,
+}
+
+/// What is done with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Task {
+    /// Read it and add up its words.
+    Sum,
+    /// Write it, safe on the device at the end.
+    Write,
+    /// Count its lines.
+    Count,
+    /// Find every place of [`crate::corpus::PATTERN`].
+    Find,
+    /// Minimum, mean and maximum of each key of `key;value` lines.
+    Stats,
+    /// Copy it, safe on the device at the end.
+    Copy,
+}
+
+/// What a file holds. Every byte of it follows from this and its size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Corpus {
+    /// The known sequence of words.
+    Numbers,
+    /// Lines of words, and in each so many bytes one occurrence of the pattern.
+    Text { every: u64 },
+    /// `station;temperature` lines of 413 stations; its size is in rows.
+    Stations,
+}
+
+/// Where a file lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Place {
+    /// On a device.
+    Disk,
+    /// On a tmpfs.
+    Memory,
+}
+
+/// What the page cache holds of a file when the clock starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cache {
+    /// Nothing.
+    Cold,
+    /// All of it.
+    Warm,
+}
+
+/// One contender of a row.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry {
+    /// Its name in tables and targets.
+    pub name: &'static str,
+    /// How it does the work.
+    pub way: Way,
+    /// What it is, in a sentence.
+    pub about: &'static str,
+    /// One stream only, also where the case has several: the peer of those that run them all.
+    pub one: bool,
+}
+
+/// How a contender does the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Blocks through our own queue of one producer and one consumer.
+    Queue { block: u64, blocks: u32 },
+    /// The same queue behind a `next()` per item of so many words.
+    Iterator { vectors: bool },
+    /// Blocks through a `crossbeam-channel`.
+    Crossbeam,
+    /// Blocks through `std::sync::mpsc`.
+    StdMpsc,
+    /// Words through the `rtrb` ring.
+    Ring,
+    /// Bytes through `pipe(2)`.
+    OsPipe,
+    /// Batches through a `timely` dataflow of two workers.
+    Timely,
+    /// Through an Eagre stream.
+    Stream(Setting),
+    /// Blocks moved by copying them: many in turn, or (`warm`) one to and fro in the cache.
+    Memcpy { warm: bool },
+    /// Blocks moved by `mremap`.
+    Mremap,
+    /// Blocks moved by `UFFDIO_MOVE`.
+    UffdioMove,
+    /// Blocks moved by `UFFDIO_MOVE` in a SIGSEGV handler.
+    FaultAndMove,
+    /// Fresh memory touched for the first time, block by block.
+    FirstTouch,
+    /// `read(2)` into plain memory that is there.
+    PlainRead,
+    /// `read(2)` of one block after the other into recycled memory.
+    BlockRead,
+    /// `read(2)` into an Eagre stream pointer.
+    StreamRead(Setting),
+    /// A vector that grows.
+    Grow(Growth),
+    /// A file job by code of this program, in a process of its own.
+    Own(Method),
+    /// A file job by another program.
+    Program(Program),
+}
+
+/// How code of this program does a file job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Method {
+    /// The library, as its users call it; where there are two forms, the one without pointers.
+    Eagre,
+    /// The library, code on plain pointers.
+    EagrePointer,
+    /// `BufReader` or `BufWriter` of the standard library.
+    Buffered,
+    /// The file mapped, the best known kernel of the task on it.
+    Mapped,
+    /// `pread` or `pwrite` of one aligned 2 MiB buffer past the page cache.
+    Direct,
+    /// Not the task but a bound for it: the mapped file added up by as many threads.
+    MappedSum,
+}
+
+/// A program that does a file job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// The `eagre` command, built beside this program.
+    Eagre,
+    /// `wc -l`.
+    Wc,
+    /// `grep -F -o -b`.
+    Grep,
+    /// `rg -F -o -b`.
+    Ripgrep,
+    /// `cp`, then (`sync`) `sync` of the copy.
+    Cp { sync: bool },
+    /// `dd bs=2M`, past the page cache (`direct`) or through it, `fsync` at the end.
+    Dd { direct: bool },
+    /// `fio`, one `pread` at a time or eight requests through io_uring.
+    Fio { uring: bool },
+    /// The polars library from Python, clock started after the import.
+    Polars,
+    /// The duckdb library from Python, clock started after the import.
+    Duckdb,
+    /// A specialised C program, `peers/onebrc.c`, built when it is asked for.
+    Onebrc,
+}
+
+impl Way {
+    /// Whether it is Eagre's.
+    pub(crate) const fn is_ours(self) -> bool {
+        matches!(
+            self,
+            Way::Stream(_)
+                | Way::StreamRead(_)
+                | Way::Grow(Growth::Rewired | Growth::RewiredExtend | Growth::RewiredFresh)
+                | Way::Own(Method::Eagre | Method::EagrePointer)
+                | Way::Program(Program::Eagre)
+        )
+    }
+}
+
+/// Which trap and mover an Eagre stream is opened with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Setting {
+    /// SIGSEGV and `UFFDIO_MOVE`; plain pointers.
+    SignalMove,
+    /// SIGSEGV and `mremap`; plain pointers.
+    SignalRemap,
+    /// userfaultfd and `UFFDIO_MOVE`; plain pointers.
+    PagerMove,
+    /// As the first, with every block zeroed before the writer gets it.
+    SignalMoveSparse,
+    /// No faults: `reserve`, `commit`, `fill`, `consume`.
+    Explicit,
+    /// The same with as many blocks as the queue has: no windows behind the ends.
+    ExplicitNarrow,
+}
+
+impl Entry {
+    const fn new(name: &'static str, way: Way, about: &'static str) -> Entry {
+        Entry { name, way, about, one: false }
+    }
+
+    /// The same with one stream only, under another name.
+    const fn one(self, name: &'static str) -> Entry {
+        Entry { name, one: true, ..self }
+    }
+}
+
+/// Every row.
+pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
+    streams::ROWS.iter().chain(memory::ROWS).chain(files::ROWS)
+}
+
+/// The row called `name`.
+pub(crate) fn row(name: &str) -> Option<&'static Row> {
+    rows().find(|row| row.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let names: HashSet<_> = rows().map(|row| row.name).collect();
+        assert_eq!(names.len(), rows().count());
+        for row in rows() {
+            let names: HashSet<_> = row.contenders.iter().map(|c| c.name).collect();
+            assert_eq!(names.len(), row.contenders.len(), "{}", row.name);
+            let cases: HashSet<_> = row.cases.iter().map(|c| c.name).collect();
+            assert_eq!(cases.len(), row.cases.len(), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn targets_name_contenders_and_cases_of_their_row() {
+        for row in rows() {
+            for target in row.targets {
+                for name in [target.contender].iter().chain(target.against.peers()) {
+                    assert!(row.contenders.iter().any(|c| c.name == *name), "{}: {name}", row.name);
+                }
+                assert!(!target.against.peers().contains(&target.contender));
+                assert!(target.must.is_some() || target.aim.is_some());
+                if let (Some(must), Some(aim)) = (target.must, target.aim) {
+                    assert!(must > 0.0 && target.figure.bound().better(aim, must));
+                }
+                if let Some(case) = target.case {
+                    assert!(row.cases.iter().any(|c| c.name == case), "{case}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn quick_is_small_and_sizes_are_whole_words() {
+        for row in rows() {
+            assert!(!row.cases.is_empty() && !row.contenders.is_empty());
+            for case in row.cases {
+                assert!(case.quick > 0 && case.quick <= case.size, "{}", row.name);
+                match case.work {
+                    Work::Move { block, .. } => assert!(block.is_power_of_two()),
+                    Work::Pipe { streams } => {
+                        assert!(streams > 0);
+                        assert!(case.quick <= 32 * MIB && case.size % 8 == 0);
+                        assert_eq!(case.quick % 8, 0);
+                    }
+                    Work::File(_) | Work::Fill => {
+                        assert!(case.quick <= 32 * MIB && (case.size % 8, case.quick % 8) == (0, 0))
+                    }
+                    Work::Read => assert!(case.size < 2 * GIB, "one read(2) gives no more"),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Another process: started, watched, and what it used.
+//!
+//! Its output goes to a file in memory, so that nobody has to read along on one of the two cores. Its memory is looked
+//! at every few milliseconds while it runs: what the process took for itself (anonymous and shared pages, page
+//! tables), which `getrusage` does not tell apart from pages of files it has mapped.
+
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::contenders::{Process, Trouble};
+
+/// How often memory is looked at.
+const GLANCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+
+/// A process that has ended well.
+pub(crate) struct Ended {
+    /// From before its start to after its end.
+    pub took: Duration,
+    /// What it used, processes it waited for included.
+    pub process: Process,
+    /// What it wrote to its standard output.
+    pub output: Vec<u8>,
+}
+
+/// Runs `command` to its end. Trouble if it cannot be started or does not say that all is well.
+pub(crate) fn run(command: &mut Command) -> Result<Ended, Trouble> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let failed = |e: io::Error| Trouble::Failed(format!("{name}: {e}"));
+    let (mut output, mut complaints) = (memory_file().map_err(failed)?, memory_file().map_err(failed)?);
+    command.stdin(Stdio::null());
+    command.stdout(output.try_clone().map_err(failed)?);
+    command.stderr(complaints.try_clone().map_err(failed)?);
+    let start = Instant::now();
+    let mut child = command.spawn().map_err(failed)?;
+    let peak = watch(&child);
+    let took = start.elapsed();
+    let (status, processor) = match &peak {
+        Ok(_) => reap(&child).map_err(failed)?,
+        Err(_) => (child.kill().and_then(|()| child.wait()).map_err(failed)?, 0.0),
+    };
+    let peak = peak.map_err(failed)?;
+    let read = |file: &mut File| {
+        let mut bytes = Vec::new();
+        file.rewind().and_then(|()| file.read_to_end(&mut bytes)).map_err(failed)?;
+        Ok(bytes)
+    };
+    let (output, complaints) = (read(&mut output)?, read(&mut complaints)?);
+    if !status.success() {
+        let complaints = String::from_utf8_lossy(&complaints);
+        let last = complaints.trim().lines().last().unwrap_or("no message").to_owned();
+        return Err(Trouble::Failed(format!("{name}: {status}: {last}")));
+    }
+    Ok(Ended { took, process: Process { processor, ..peak }, output })
+}
+
+fn memory_file() -> io::Result<File> {
+    Ok(memfd_create("output", MemfdFlags::CLOEXEC)?.into())
+}
+
+/// Waits until `child` has ended, without taking note of it; the peaks of its memory.
+fn watch(child: &Child) -> io::Result<Process> {
+    let pid = Pid::from_raw(child.id().cast_signed()).ok_or(io::ErrorKind::InvalidInput)?;
+    let end = pidfd_open(pid, PidfdFlags::empty())?;
+    let status = File::open(format!("/proc/{}/status", child.id()))?;
+    let mut peak = Process::default();
+    let mut text = [0; 4096];
+    loop {
+        // Nothing to read of a process that has just ended.
+        let length = status.read_at(&mut text, 0).unwrap_or(0);
+        let now = memory(&String::from_utf8_lossy(&text[..length]));
+        peak = Process { memory: peak.memory.max(now.memory), resident: peak.resident.max(now.resident), ..peak };
+        match poll(&mut [PollFd::new(&end, PollFlags::IN)], Some(&GLANCE)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => return Ok(peak),
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+/// Its own memory and all it has resident, from `/proc/PID/status`.
+fn memory(status: &str) -> Process {
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        let kibibytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+        kibibytes.unwrap_or(0) << 10
+    };
+    let memory = field("RssAnon") + field("RssShmem") + field("VmPTE");
+    Process { processor: 0.0, memory, resident: field("VmHWM") }
+}
+
+/// Takes note of the end of `child`: its status, and the seconds of processor time it used.
+fn reap(child: &Child) -> io::Result<(ExitStatus, f64)> {
+    let mut status = 0;
+    let mut raw = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the call fills the two places it is given; zeroes are a valid `rusage`. The child has not been waited
+    // for: `Child::wait` is only called where this is not.
+    let raw = unsafe {
+        if libc::wait4(child.id().cast_signed(), &raw mut status, 0, raw.as_mut_ptr()) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        raw.assume_init()
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
+    Ok((ExitStatus::from_raw(status), seconds(raw.ru_utime) + seconds(raw.ru_stime)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn output_time_and_processor_time_are_those_of_the_child() {
+        let ended = run(&mut shell("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo done")).unwrap();
+        assert_eq!(ended.output, b"done\n");
+        assert!(ended.process.processor > 0.0 && ended.process.processor <= ended.took.as_secs_f64() * 2.0 + 0.1);
+        assert!(ended.process.memory > 0 && ended.process.resident >= ended.process.memory / 2);
+    }
+
+    #[test]
+    fn a_child_that_fails_is_quoted() {
+        let Err(Trouble::Failed(why)) = run(&mut shell("echo one >&2; echo two >&2; exit 3")) else {
+            panic!("it failed");
+        };
+        assert!(why.contains("exit status: 3") && why.ends_with("two"), "{why}");
+        assert!(matches!(run(&mut Command::new("/nonesuch")), Err(Trouble::Failed(_))));
+    }
+
+    #[test]
+    fn memory_is_what_the_process_took_for_itself() {
+        let status =
+            "Name:\tx\nVmHWM:\t  9000 kB\nRssAnon:\t 100 kB\nRssFile:\t 8000 kB\nRssShmem:\t 20 kB\nVmPTE:\t 4 kB\n";
+        let process = memory(status);
+        assert_eq!((process.memory, process.resident), (124 << 10, 9000 << 10));
+        assert_eq!(memory(""), Process::default());
+    }
+}

@@ -1,0 +1,86 @@
+//! Eagre itself: each job as a user of the library would write it.
+
+use std::fmt::Display;
+use std::fs::File;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use eagre::copy::Copier;
+use eagre::count::Counter;
+use eagre::find::Finder;
+use eagre::scan::{Input, Scanner};
+use eagre::stats::Stats;
+
+use crate::contenders::Trouble;
+use crate::contenders::file::Answer;
+use crate::contenders::stream;
+use crate::corpus::{PATTERN, Places};
+
+/// A failed call, by its name.
+fn failed<E: Display>(what: &str) -> impl Fn(E) -> Trouble {
+    move |e| Trouble::failed(what, e)
+}
+
+fn threads(number: usize) -> NonZeroUsize {
+    NonZeroUsize::new(number).unwrap_or(NonZeroUsize::MIN)
+}
+
+pub(super) fn sum(from: &Path) -> Result<Answer, Trouble> {
+    let mut reader = eagre::file::open(from).map_err(failed("open"))?;
+    stream::read_calls(&mut reader).map(Answer::Sum)
+}
+
+pub(super) fn sum_pointer(from: &Path, size: u64) -> Result<Answer, Trouble> {
+    let mut reader = eagre::file::open(from).map_err(failed("open"))?;
+    stream::read_pointer(&mut reader, size).map(Answer::Sum)
+}
+
+pub(super) fn write(to: &Path, size: u64) -> Result<Answer, Trouble> {
+    let mut writer = eagre::file::create(to).map_err(failed("create"))?;
+    stream::write_calls(&mut writer, size)?;
+    writer.finish().map_err(failed("finish"))?;
+    Ok(Answer::File)
+}
+
+pub(super) fn write_pointer(to: &Path, size: u64) -> Result<Answer, Trouble> {
+    let mut writer = eagre::file::create(to).map_err(failed("create"))?;
+    stream::fill_pointer(&mut writer, size)?;
+    writer.finish_at(size).map_err(failed("finish"))?;
+    Ok(Answer::File)
+}
+
+pub(super) fn count(from: &Path, number: usize) -> Result<Answer, Trouble> {
+    let file = File::open(from).map_err(failed("open"))?;
+    let counted = Counter::new().threads(threads(number)).count_input(file, |_| ()).map_err(failed("count"))?;
+    Ok(Answer::Lines(counted.counts.lines))
+}
+
+pub(super) fn find(from: &Path, number: usize) -> Result<Answer, Trouble> {
+    let finder = Finder::new(PATTERN).map_err(failed("pattern"))?;
+    let mut scanner = Scanner::new(threads(number));
+    let mut places = Places::default();
+    let found = finder.scan(&mut scanner, Input::open(from).map_err(failed("open"))?, |found| {
+        places.push(found.start);
+        ControlFlow::Continue(())
+    });
+    found.map_err(failed("find"))?;
+    Ok(Answer::Places(places))
+}
+
+pub(super) fn stats(from: &Path, number: usize) -> Result<Answer, Trouble> {
+    let mut stats = Stats::new().threads(threads(number));
+    stats.add(Input::open(from).map_err(failed("open"))?, |_| ()).map_err(failed("stats"))?;
+    let table = stats.finish();
+    let number = |decimal: eagre::stats::Decimal| decimal.to_string().parse().unwrap_or(f64::NAN);
+    let rows = table.groups.iter().map(|group| {
+        let name = String::from_utf8_lossy(&group.key).into_owned();
+        (name, number(group.min), number(group.mean(table.decimals)), number(group.max))
+    });
+    Ok(Answer::Stations(rows.collect()))
+}
+
+pub(super) fn copy(from: &Path, to: &Path) -> Result<Answer, Trouble> {
+    Copier::new().file(from, to).map_err(failed("copy"))?;
+    Ok(Answer::File)
+}

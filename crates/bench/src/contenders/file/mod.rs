@@ -1,0 +1,207 @@
+//! Jobs with large files: everyone in a process of its own, on the same corpus, with the page cache as the case says.
+//!
+//! [`own`] is code of this program: the process is this program once more, told by an [`own::Errand`] what to do.
+//! [`program`] is everybody else. Outputs are looked at afterwards: every byte in a contender's first run, samples of
+//! it in the later ones.
+
+mod counting;
+mod finding;
+mod fio;
+mod library;
+pub(crate) mod own;
+mod program;
+mod python;
+mod reading;
+mod writing;
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cache;
+use crate::catalogue::{Cache, Case, Job, Task, Way, Work};
+use crate::child;
+use crate::contenders::{Contender, Measured, Process, Trouble};
+use crate::corpus::numbers::{self, Look};
+use crate::corpus::{Expected, Made, Places, Store};
+use crate::kernels::expected_sum;
+use crate::outcome::Identity;
+use crate::roofline::device_reads;
+
+/// What a contender found out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    /// The sum of all words.
+    Sum(u64),
+    /// The number of newlines.
+    Lines(u64),
+    /// Where the pattern is.
+    Places(Places),
+    /// Name, minimum, mean and maximum of each station, in any order.
+    Stations(Vec<(String, f64, f64, f64)>),
+    /// So many bytes were read, and nothing made of them.
+    Bytes(u64),
+    /// The answer is the file that was written.
+    File,
+}
+
+/// What a run came to, as its contender tells it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Done {
+    /// How long the work took.
+    pub seconds: f64,
+    /// The processor time of the work; `None`: that of the whole process.
+    pub processor: Option<f64>,
+    /// What was found out.
+    pub answer: Answer,
+}
+
+/// What a run works on.
+pub(crate) struct Ground<'a> {
+    /// The corpus; the empty path where there is nothing to read.
+    pub from: &'a Path,
+    /// The file to write; the empty path where there is nothing to write.
+    pub to: &'a Path,
+    /// How much to do, in the case's measure: bytes, or rows.
+    pub size: u64,
+}
+
+/// How a contender's process is started, and how it is understood.
+trait How: Send {
+    /// The processes to run, one after the other.
+    fn commands(&self, ground: &Ground) -> Result<Vec<Command>, Trouble>;
+
+    /// What the output of the last one says; `seconds` is how long all of them took.
+    fn understand(&self, output: &[u8], seconds: f64, ground: &Ground) -> Result<Done, Trouble>;
+
+    /// What it is exactly.
+    fn identity(&self) -> Identity;
+}
+
+/// The contender that goes `way`, for `job`.
+pub(crate) fn build(way: Way, job: Job, store: &Arc<Store>) -> Result<Box<dyn Contender>, Trouble> {
+    let how: Box<dyn How> = match way {
+        Way::Own(method) => Box::new(own::Own { method, job }),
+        Way::Program(program) => program::find(program, job, store)?,
+        _ => return Err(super::mismatch(way)),
+    };
+    Ok(Box::new(Files { how, job, store: Arc::clone(store), look: Look::All }))
+}
+
+/// What the device gives of the file a case reads, where the case is about the device. The corpus of the case is still
+/// there after its rounds.
+pub(crate) fn device(case: &Case, store: &Store) -> Option<f64> {
+    let Work::File(Job { task, corpus, place, cache: Cache::Cold, .. }) = case.work else { return None };
+    let made = if task == Task::Write { None } else { store.corpus(corpus, place, case.size).ok() }?;
+    cache::cold(&made.path).ok()?;
+    device_reads(&made.path).ok()
+}
+
+/// A contender in processes of its own.
+struct Files {
+    how: Box<dyn How>,
+    job: Job,
+    store: Arc<Store>,
+    /// How closely the next output is looked at.
+    look: Look,
+}
+
+impl Contender for Files {
+    fn run(&mut self, size: u64) -> Result<Measured, Trouble> {
+        let Job { task, corpus, place, cache, threads } = self.job;
+        let made = if task == Task::Write { None } else { Some(self.store.corpus(corpus, place, size)?) };
+        let to = if writes(task) { self.store.output(place)? } else { Default::default() };
+        if let Some(made) = &made {
+            match cache {
+                Cache::Cold => cache::cold(&made.path)?,
+                Cache::Warm => cache::warm(&made.path)?,
+            }
+        }
+        let from = made.as_ref().map_or(Path::new(""), |made| &made.path);
+        let ground = Ground { from, to: &to, size };
+        let (mut took, mut process, mut output) = (Duration::ZERO, Process::default(), Vec::new());
+        for mut command in self.how.commands(&ground)? {
+            let ended = child::run(&mut command)?;
+            took += ended.took;
+            process.processor += ended.process.processor;
+            process.memory = process.memory.max(ended.process.memory);
+            process.resident = process.resident.max(ended.process.resident);
+            output = ended.output;
+        }
+        let done = self.how.understand(&output, took.as_secs_f64(), &ground)?;
+        process.processor = done.processor.unwrap_or(process.processor);
+        let (answer, expected) = self.compare(&done.answer, made.as_deref(), &ground)?;
+        if writes(task) {
+            // Gone before the next contender's clock starts: a large file takes its time to go.
+            let _ = std::fs::remove_file(&to);
+        }
+        Ok(Measured {
+            took: Duration::from_secs_f64(done.seconds),
+            amount: amount(&done.answer, size),
+            threads,
+            answer,
+            expected,
+            process: Some(process),
+            counters: vec![],
+        })
+    }
+
+    fn identity(&self) -> Identity {
+        self.how.identity()
+    }
+}
+
+impl Files {
+    /// The answer and what it should be, as numbers.
+    fn compare(&mut self, answer: &Answer, made: Option<&Made>, ground: &Ground) -> Result<(u64, u64), Trouble> {
+        let text = |pick: fn(u64, Places) -> u64| match made.map(|made| &made.expected) {
+            Some(Expected::Text { lines, places }) => Ok(pick(*lines, *places)),
+            _ => Err(Trouble::Failed("catalogue: this task is for lines of text".into())),
+        };
+        fn digest(places: Places) -> u64 {
+            places.digest ^ places.count
+        }
+        Ok(match (self.job.task, answer) {
+            (Task::Sum, Answer::Sum(sum)) => (*sum, expected_sum(ground.size / 8)),
+            (Task::Sum, Answer::Bytes(bytes)) => (*bytes, ground.size / fio::BLOCK * fio::BLOCK),
+            // The contender that only adds up what the others count: there is a right answer, but no way to know it.
+            (Task::Count, Answer::Bytes(bytes)) => (*bytes, ground.size),
+            (Task::Count, Answer::Lines(lines)) => (*lines, text(|lines, _| lines)?),
+            (Task::Find, Answer::Places(places)) => (digest(*places), text(|_, places| digest(places))?),
+            (Task::Stats, Answer::Stations(rows)) => match made.map(|made| &made.expected) {
+                Some(Expected::Stations(table)) => (table.compare(rows)?, rows.len() as u64),
+                _ => return Err(Trouble::Failed("catalogue: this task is for rows of stations".into())),
+            },
+            (Task::Write | Task::Copy, Answer::File) => {
+                let look = std::mem::replace(&mut self.look, Look::Samples);
+                (numbers::check(ground.to, ground.size, look)?, expected_sum(ground.size / 8))
+            }
+            (task, answer) => return Err(Trouble::Wrong(format!("{answer:?} is no answer to {task:?}"))),
+        })
+    }
+}
+
+/// Whether a task makes a file.
+fn writes(task: Task) -> bool {
+    matches!(task, Task::Write | Task::Copy)
+}
+
+/// What was done, in the row's measure: rows, or bytes.
+fn amount(answer: &Answer, size: u64) -> u64 {
+    match answer {
+        Answer::Bytes(bytes) => *bytes,
+        _ => size,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::{Corpus, Place};
+
+    pub(super) const JOB: Job =
+        Job { task: Task::Count, corpus: Corpus::Numbers, place: Place::Disk, cache: Cache::Warm, threads: 1 };
+}

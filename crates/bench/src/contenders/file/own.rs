@@ -1,0 +1,161 @@
+//! Code of this program in a process of its own: this program once more, with an errand.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::{Job, Method, Task};
+use crate::contenders::Trouble;
+use crate::contenders::file::{Answer, Done, Ground, How, counting, finding, library, reading, writing};
+use crate::outcome::Identity;
+use crate::usage::Usage;
+
+/// The hidden subcommand that takes an errand.
+pub(crate) const COMMAND: &str = "errand";
+
+/// What the process is told.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Errand {
+    /// How to do it.
+    pub method: Method,
+    /// What to do.
+    pub task: Task,
+    /// The file to read.
+    pub from: PathBuf,
+    /// The file to write.
+    pub to: PathBuf,
+    /// How much, in bytes or rows.
+    pub size: u64,
+    /// With how many threads.
+    pub threads: usize,
+}
+
+/// What the process answers.
+#[derive(Debug, Serialize, Deserialize)]
+enum Reply {
+    Done(Done),
+    Unavailable(String),
+    Wrong(String),
+    Failed(String),
+}
+
+/// A way to do a file job within this program.
+pub(super) struct Own {
+    pub method: Method,
+    pub job: Job,
+}
+
+impl How for Own {
+    fn commands(&self, ground: &Ground) -> Result<Vec<Command>, Trouble> {
+        let errand = Errand {
+            method: self.method,
+            task: self.job.task,
+            from: ground.from.to_owned(),
+            to: ground.to.to_owned(),
+            size: ground.size,
+            threads: self.job.threads,
+        };
+        let program = std::env::current_exe().map_err(|e| Trouble::failed("this program", e))?;
+        let errand = serde_json::to_string(&errand).map_err(|e| Trouble::failed("errand", e))?;
+        let mut command = Command::new(program);
+        command.args([COMMAND, &errand]);
+        Ok(vec![command])
+    }
+
+    fn understand(&self, output: &[u8], _seconds: f64, _ground: &Ground) -> Result<Done, Trouble> {
+        match serde_json::from_slice(output).map_err(|e| Trouble::failed("reply", e))? {
+            Reply::Done(done) => Ok(done),
+            Reply::Unavailable(why) => Err(Trouble::Unavailable(why)),
+            Reply::Wrong(why) => Err(Trouble::Wrong(why)),
+            Reply::Failed(why) => Err(Trouble::Failed(why)),
+        }
+    }
+
+    fn identity(&self) -> Identity {
+        let version = match (self.method, self.job.task) {
+            (Method::Eagre | Method::EagrePointer, _) => Some(format!("eagre {}", env!("CARGO_PKG_VERSION"))),
+            (Method::Mapped, Task::Count) => locked("bytecount"),
+            (Method::Mapped, Task::Find) => locked("memchr"),
+            (Method::Buffered, _) => Some("Rust's standard library".into()),
+            _ => None,
+        };
+        Identity { version, command: None }
+    }
+}
+
+/// Name and version of a crate this program was built with.
+fn locked(name: &str) -> Option<String> {
+    const LOCK: &str = include_str!("../../../../../Cargo.lock");
+    let version = LOCK.split("[[package]]").find_map(|package| {
+        let mut lines = package.trim().lines();
+        (lines.next()? == format!("name = \"{name}\"")).then(|| lines.next()).flatten()
+    })?;
+    Some(format!("{name} {}", version.trim_start_matches("version = ").trim_matches('"')))
+}
+
+/// Runs the errand that `text` describes; the reply to print.
+pub(crate) fn run(text: &str) -> Result<String, String> {
+    let errand: Errand = serde_json::from_str(text).map_err(|e| format!("errand: {e}"))?;
+    let before = Usage::now();
+    let start = Instant::now();
+    let answer = do_it(&errand);
+    let seconds = start.elapsed().as_secs_f64();
+    let used = Usage::now().since(before);
+    let reply = match answer {
+        Ok(answer) => Reply::Done(Done { seconds, processor: Some(used.user_seconds + used.system_seconds), answer }),
+        Err(Trouble::Unavailable(why)) => Reply::Unavailable(why),
+        Err(Trouble::Wrong(why)) => Reply::Wrong(why),
+        Err(Trouble::Failed(why)) => Reply::Failed(why),
+    };
+    serde_json::to_string(&reply).map_err(|e| format!("errand: {e}"))
+}
+
+/// Everything from opening the files to closing them.
+fn do_it(errand: &Errand) -> Result<Answer, Trouble> {
+    let Errand { from, to, size, threads, .. } = errand;
+    match (errand.task, errand.method) {
+        (Task::Sum, Method::Eagre) => library::sum(from),
+        (Task::Sum, Method::EagrePointer) => library::sum_pointer(from, *size),
+        (Task::Sum, Method::Buffered) => reading::buffered(from),
+        (Task::Sum, Method::Mapped) => reading::mapped(from),
+        (Task::Sum, Method::Direct) => reading::direct(from),
+        (Task::Write, Method::Eagre) => library::write(to, *size),
+        (Task::Write, Method::EagrePointer) => library::write_pointer(to, *size),
+        (Task::Write, Method::Buffered) => writing::buffered(to, *size),
+        (Task::Write, Method::Mapped) => writing::mapped(to, *size),
+        (Task::Write, Method::Direct) => writing::direct(to, *size),
+        (Task::Count, Method::Eagre) => library::count(from, *threads),
+        (Task::Count, Method::Mapped) => counting::mapped(from),
+        (Task::Count, Method::Direct) => counting::direct(from),
+        (Task::Count, Method::MappedSum) => counting::mapped_sum(from, *threads),
+        (Task::Find, Method::Eagre) => library::find(from, *threads),
+        (Task::Find, Method::Mapped) => finding::mapped(from),
+        (Task::Stats, Method::Eagre) => library::stats(from, *threads),
+        (Task::Copy, Method::Eagre) => library::copy(from, to),
+        (task, method) => Err(Trouble::Failed(format!("catalogue: {method:?} cannot do {task:?}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_those_of_the_build() {
+        assert!(locked("memchr").is_some_and(|version| version.starts_with("memchr 2.")));
+        assert_eq!(locked("nonesuch"), None);
+    }
+
+    #[test]
+    fn an_errand_is_understood_and_its_failure_is_told() {
+        let errand = r#"{"method":"Mapped","task":"Count","from":"/nonesuch","to":"","size":0,"threads":1}"#;
+        let reply = run(errand).unwrap();
+        let own = Own { method: Method::Mapped, job: crate::contenders::file::tests::JOB };
+        let ground = Ground { from: "/nonesuch".as_ref(), to: "".as_ref(), size: 0 };
+        let Err(Trouble::Failed(why)) = own.understand(reply.as_bytes(), 1.0, &ground) else { panic!("{reply}") };
+        assert!(why.contains("No such file"), "{why}");
+        assert!(run("{}").is_err());
+    }
+}

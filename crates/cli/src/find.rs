@@ -1,0 +1,242 @@
+//! `eagre find`: the occurrences of byte strings, as `grep -F -o` finds them.
+//!
+//! Options have the letters and meanings of `grep`, and results its form, so that scripts can change from one to the
+//! other. Three differences are meant: files are bytes and not lines, so `-c` and `-m` count occurrences, a pattern may
+//! hold newlines, and no file is "binary"; an empty pattern is an error and not everywhere; and names with newlines are
+//! quoted, unless `-Z` ends them with a NUL.
+
+mod output;
+mod patterns;
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+
+use clap::ArgAction;
+use eagre::find::{Finder, Join, Match};
+use eagre::scan::Scanner;
+
+use self::output::Output;
+use self::patterns::Wanted;
+use crate::cli::{Exit, Failure, Run};
+use crate::console::Console;
+use crate::inputs::{self, Input, Sources};
+use crate::message::Message;
+use crate::progress::Progress;
+
+const LONG: &str = "\
+Find byte strings in files, or in standard input.
+
+Prints each occurrence on a line of its own, as 'grep -F -o' does: with the name of its file if there are \
+several, and with its offset if asked with -b. Occurrences do not overlap; they are looked for from left to right, and \
+where several patterns begin at one byte, the longest is taken. Patterns are bytes, not expressions; files are bytes, \
+not lines: a pattern may hold newlines, and -c and -m count occurrences, not lines. With no FILE, or when FILE is -, \
+standard input is read.";
+
+const AFTER: &str = "\
+Examples:
+  eagre find -b needle haystack.txt         offset and text of each occurrence
+  eagre find -c error *.log                 how many in each file
+  eagre find -q -i todo main.rs && echo yes only the exit status
+  eagre find -f words.txt book.txt          any of many words, one a line
+  eagre find --hex '89 50 4e 47' -b disk.img
+  eagre find $'\\r\\n' -m 1 -l *.txt          files with line ends of DOS
+
+Exit status: 0 if something was found, 1 if not, 2 if a file could not be read (unless -q has found something).";
+
+/// Find byte strings in files
+#[derive(clap::Args)]
+#[command(
+    long_about = LONG,
+    after_help = AFTER,
+    disable_help_flag = true,
+    override_usage = "eagre find [OPTIONS] PATTERN [FILE]...\n       eagre find [OPTIONS] -e PATTERN|-f FILE|--hex HEX... [FILE]..."
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    patterns: Wanted,
+
+    /// Let capital and small letters be the same (those of ASCII)
+    #[arg(short, long)]
+    ignore_case: bool,
+
+    /// Print only how many occurrences there are (occurrences, not lines)
+    #[arg(short, long)]
+    count: bool,
+
+    /// Stop after N occurrences in each file
+    #[arg(short, long, value_name = "N")]
+    max_count: Option<u64>,
+
+    /// Print the offset of each occurrence, counted from 0
+    #[arg(short, long)]
+    byte_offset: bool,
+
+    /// Print only the names of files with an occurrence
+    #[arg(short = 'l', long)]
+    files_with_matches: bool,
+
+    /// Print nothing, and stop at the first occurrence: the answer is the exit status
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Print the name of the file with each result
+    #[arg(short = 'H', long, overrides_with = "no_filename")]
+    with_filename: bool,
+
+    /// Print no names of files
+    #[arg(short = 'h', long, overrides_with = "with_filename")]
+    no_filename: bool,
+
+    /// End the names of files with a NUL byte
+    #[arg(short = 'Z', long)]
+    null: bool,
+
+    /// Print a JSON object for each result, on a line of its own
+    #[arg(long)]
+    json: bool,
+
+    /// Use at most so many threads [default: as many as there are processors to use]
+    #[arg(short = 'j', long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+
+    /// Show no progress (it is shown only on a terminal, and only if searching takes long)
+    #[arg(long)]
+    no_progress: bool,
+
+    /// Print help
+    #[arg(long, action = ArgAction::Help)]
+    help: Option<bool>,
+
+    #[command(flatten)]
+    sources: Sources,
+}
+
+impl Args {
+    pub(crate) fn run(mut self, console: &mut Console) -> Run {
+        if let Some(file) = self.patterns.take_misplaced_file() {
+            self.sources.put_first("find", file)?;
+        }
+        let finder = self.patterns.finder(self.ignore_case)?;
+        let inputs = self.sources.list("find")?;
+        let sizes: Vec<_> = inputs.iter().map(Input::size).collect();
+        if !self.no_progress && !inputs.iter().any(Input::is_typed) {
+            console.watch(Progress::new("find", inputs::total_size(&sizes)));
+        }
+        let mut hunt = Hunt {
+            finder: &finder,
+            scanner: self.threads.map_or_else(Scanner::default, Scanner::new),
+            names_only: self.quiet || self.files_with_matches,
+            counting: self.count,
+            limit: self.max_count.unwrap_or(u64::MAX),
+            before: 0,
+            console,
+        };
+        let prints_matches = !(hunt.counting || hunt.names_only);
+        let shows_names = (inputs.len() > 1 || self.with_filename) && !self.no_filename;
+        let mut exit = Exit::No;
+        for input in &inputs {
+            if prints_matches && input.metadata().is_ok_and(|metadata| is_standard_output(&metadata)) {
+                let message = Message::new("find", input.place(), "the results are written to it");
+                hunt.console.complain(&message.cure(Some("write them elsewhere")).to_string());
+                continue;
+            }
+            let mut output = Output::new(input, shows_names || self.files_with_matches, self.null, self.json);
+            output.offsets(self.byte_offset);
+            let Some(count) = hunt.search(input, &mut output)? else { continue };
+            if count > 0 {
+                exit = Exit::Yes;
+            }
+            match (self.quiet, self.files_with_matches, self.count) {
+                (true, ..) if count > 0 => {
+                    hunt.console.pardon();
+                    return Ok(exit);
+                }
+                (false, true, _) if count > 0 => output.name(),
+                (false, false, true) => output.count(count),
+                _ => {}
+            }
+            output.flush(hunt.console)?;
+        }
+        Ok(exit)
+    }
+}
+
+/// The search through all inputs.
+struct Hunt<'a> {
+    finder: &'a Finder,
+    scanner: Scanner,
+    /// Whether one occurrence says everything.
+    names_only: bool,
+    counting: bool,
+    limit: u64,
+    /// The bytes of inputs that are done.
+    before: u64,
+    console: &'a mut Console,
+}
+
+impl Hunt<'_> {
+    /// Searches one input and returns how many occurrences there are, as far as it can be read; `None` if it cannot be
+    /// opened. Prints the occurrences, if they are wanted.
+    fn search(&mut self, input: &Input, output: &mut Output) -> Result<Option<u64>, Failure> {
+        let quiet = self.counting || self.names_only;
+        let opened = match input.open_scan() {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.console.complain(&Message::from_io("find", input.place(), &error).to_string());
+                return Ok(None);
+            }
+        };
+        let mut search = self.finder.search().limit(if self.names_only { self.limit.min(1) } else { self.limit });
+        if quiet {
+            search = search.counting();
+        }
+        let mut join = Join::new(&search);
+        let mut printed = Ok(());
+        let console = &mut *self.console;
+        let mut done = 0;
+        let scanned = self.scanner.run(opened, &search, |end, part| {
+            done = end;
+            console.advance(self.before.saturating_add(end));
+            let flow = join.part(part, |found| print(found, output, console, &mut printed));
+            // Whoever waits for what comes through a pipe sees it when it is there.
+            if printed.is_ok() {
+                printed = output.flush(console);
+            }
+            if printed.is_err() { ControlFlow::Break(()) } else { flow }
+        });
+        printed?;
+        let mut printed = Ok(());
+        let count = join.finish(|found| print(found, output, console, &mut printed));
+        printed?;
+        self.before = self.before.saturating_add(done);
+        if let Err(error) = scanned {
+            output.flush(console)?;
+            console.complain(&Message::from_io("find", input.place(), &error.source).to_string());
+        }
+        Ok(Some(count))
+    }
+}
+
+/// Prints one occurrence.
+fn print(
+    found: Match<'_>,
+    output: &mut Output,
+    console: &mut Console,
+    printed: &mut Result<(), Failure>,
+) -> ControlFlow<()> {
+    output.found(found);
+    if output.is_full() {
+        *printed = output.flush(console);
+    }
+    if printed.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
+/// Whether results go to the very file they are looked for in, which would never end.
+fn is_standard_output(input: &Metadata) -> bool {
+    let output = io::stdout().as_fd().try_clone_to_owned().and_then(|output| File::from(output).metadata());
+    output.is_ok_and(|output| output.is_file() && (output.dev(), output.ino()) == (input.dev(), input.ino()))
+}

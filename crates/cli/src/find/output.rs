@@ -1,0 +1,142 @@
+//! How results look: lines as those of `grep`, or objects of JSON.
+//!
+//! There may be very many, so lines are gathered and printed by the buffer.
+
+use eagre::find::Match;
+use serde::Serialize;
+
+use crate::cli::Failure;
+use crate::console::Console;
+use crate::inputs::Input;
+use crate::name;
+
+/// How many bytes are worth a system call.
+const BUFFER: usize = 64 * 1024;
+
+/// The results of one input.
+pub(super) struct Output {
+    lines: Vec<u8>,
+    form: Form,
+}
+
+enum Form {
+    Text {
+        /// The name of the input and what ends it, if names are wanted.
+        prefix: Vec<u8>,
+        offsets: bool,
+        /// What ends a name that stands alone.
+        end: u8,
+    },
+    Json(name::Json),
+}
+
+impl Output {
+    /// `null` ends names with a NUL.
+    pub(super) fn new(input: &Input, named: bool, null: bool, json: bool) -> Output {
+        let form = if json {
+            Form::Json(name::Json::new(input.name()))
+        } else {
+            let mut prefix = Vec::new();
+            if named {
+                prefix = match input.path() {
+                    Some(path) if null => path.to_vec(),
+                    Some(path) => name::in_results(path),
+                    None => b"(standard input)".to_vec(),
+                };
+                prefix.push(if null { 0 } else { b':' });
+            }
+            Form::Text { prefix, offsets: false, end: if null { 0 } else { b'\n' } }
+        };
+        Output { lines: Vec::new(), form }
+    }
+
+    /// Whether lines show the offsets of occurrences. Objects always do.
+    pub(super) fn offsets(&mut self, yes: bool) {
+        if let Form::Text { offsets, .. } = &mut self.form {
+            *offsets = yes;
+        }
+    }
+
+    /// One occurrence.
+    pub(super) fn found(&mut self, found: Match<'_>) {
+        match &self.form {
+            Form::Text { prefix, offsets, .. } => {
+                self.lines.extend_from_slice(prefix);
+                if *offsets {
+                    self.lines.extend_from_slice(itoa::Buffer::new().format(found.start).as_bytes());
+                    self.lines.push(b':');
+                }
+                self.lines.extend_from_slice(found.bytes);
+                self.lines.push(b'\n');
+            }
+            Form::Json(file) => {
+                let exact = std::str::from_utf8(found.bytes).is_err().then(|| name::hex(found.bytes));
+                let found =
+                    Found { file, offset: found.start, found: String::from_utf8_lossy(found.bytes), found_hex: exact };
+                object(&mut self.lines, &found);
+            }
+        }
+    }
+
+    /// How many occurrences there are.
+    pub(super) fn count(&mut self, count: u64) {
+        match &self.form {
+            Form::Text { prefix, .. } => {
+                self.lines.extend_from_slice(prefix);
+                self.lines.extend_from_slice(itoa::Buffer::new().format(count).as_bytes());
+                self.lines.push(b'\n');
+            }
+            Form::Json(file) => object(&mut self.lines, &Count { file, count }),
+        }
+    }
+
+    /// The name alone.
+    pub(super) fn name(&mut self) {
+        match &self.form {
+            Form::Text { prefix, end, .. } => {
+                self.lines.extend_from_slice(&prefix[..prefix.len() - 1]);
+                self.lines.push(*end);
+            }
+            Form::Json(file) => object(&mut self.lines, file),
+        }
+    }
+
+    /// Whether it is time to print.
+    pub(super) fn is_full(&self) -> bool {
+        self.lines.len() >= BUFFER
+    }
+
+    /// Prints what was gathered.
+    pub(super) fn flush(&mut self, console: &mut Console) -> Result<(), Failure> {
+        if !self.lines.is_empty() {
+            console.print(&self.lines)?;
+            self.lines.clear();
+        }
+        Ok(())
+    }
+}
+
+/// One object, on a line of its own.
+fn object(lines: &mut Vec<u8>, value: &impl Serialize) {
+    // Our own types, whose keys are words, into memory: there is nothing that could fail.
+    let _ = serde_json::to_writer(&mut *lines, value);
+    lines.push(b'\n');
+}
+
+#[derive(Serialize)]
+struct Found<'a> {
+    #[serde(flatten)]
+    file: &'a name::Json,
+    offset: u64,
+    found: std::borrow::Cow<'a, str>,
+    /// The exact bytes, where they are not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    found_hex: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Count<'a> {
+    #[serde(flatten)]
+    file: &'a name::Json,
+    count: u64,
+}

@@ -1,0 +1,105 @@
+//! What to find: PATTERN, `-e`, `-f` and `--hex`.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::os::unix::ffi::OsStringExt;
+
+use eagre::find::Finder;
+
+use crate::cli::Failure;
+use crate::inputs::Input;
+use crate::message::Message;
+use crate::name;
+
+/// The arguments that say what to find.
+#[derive(clap::Args)]
+pub(super) struct Wanted {
+    /// Find PATTERN; may be repeated, to find any of several
+    #[arg(short = 'e', long = "pattern", value_name = "PATTERN", allow_hyphen_values = true)]
+    listed: Vec<OsString>,
+
+    /// Find the lines of FILE, any of them; may be repeated, and - is standard input
+    #[arg(short = 'f', long = "file", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    from: Vec<OsString>,
+
+    /// Find the bytes that HEX stands for, two digits each; may be repeated
+    #[arg(long, value_name = "HEX")]
+    hex: Vec<String>,
+
+    /// What to find: these bytes
+    #[arg(value_name = "PATTERN", required_unless_present_any = ["listed", "from", "hex"])]
+    pattern: Option<OsString>,
+}
+
+impl Wanted {
+    /// The first argument that is no option is no pattern but a file, if the patterns are given in another way.
+    pub(super) fn take_misplaced_file(&mut self) -> Option<OsString> {
+        let elsewhere = !(self.listed.is_empty() && self.from.is_empty() && self.hex.is_empty());
+        if elsewhere { self.pattern.take() } else { None }
+    }
+
+    /// Finds all these patterns.
+    pub(super) fn finder(self, ignore_case: bool) -> Result<Finder, Failure> {
+        let mut patterns = Vec::new();
+        for pattern in self.pattern.into_iter().chain(self.listed) {
+            if pattern.is_empty() {
+                return Err(trouble("pattern", "it is empty, and would be everywhere", "give at least one byte"));
+            }
+            patterns.push(pattern.into_vec());
+        }
+        for file in &self.from {
+            patterns.extend(lines_of(Input::of(file))?);
+        }
+        for hex in &self.hex {
+            patterns.push(bytes_of(hex)?);
+        }
+        let builder = patterns.into_iter().fold(Finder::builder(), |builder, pattern| builder.pattern(pattern));
+        let cure = "look for some of them at a time";
+        builder.case_insensitive(ignore_case).build().map_err(|error| trouble("patterns", &error.to_string(), cure))
+    }
+}
+
+/// The lines of a file, as `grep -f` takes them: what follows the last newline is a line if it is anything.
+fn lines_of(file: Input) -> Result<Vec<Vec<u8>>, Failure> {
+    let mut text = Vec::new();
+    file.open()
+        .and_then(|mut file| file.read_to_end(&mut text))
+        .map_err(|error| Failure::Trouble(Message::from_io("find", file.place(), &error).to_string()))?;
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    let text = text.strip_suffix(b"\n").unwrap_or(&text);
+    let lines: Vec<_> = text.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
+    match lines.iter().position(Vec::is_empty) {
+        None => Ok(lines),
+        Some(index) => {
+            let place = format!("{}: line {}", file.place(), index + 1);
+            Err(trouble(&place, "an empty pattern would be everywhere", "remove the line"))
+        }
+    }
+}
+
+/// The bytes of pairs of digits. White space may stand between the pairs.
+fn bytes_of(hex: &str) -> Result<Vec<u8>, Failure> {
+    let cure = "give two digits for each byte, such as '89 50 4e 47'";
+    let wrong = |why: &str| trouble(&format!("--hex {}", name::in_messages(hex.as_bytes())), why, cure);
+    let digits: Vec<u8> = hex.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    if digits.is_empty() {
+        return Err(wrong("it is empty"));
+    }
+    let value = |digit: u8| char::from(digit).to_digit(16);
+    let bytes: Option<Vec<u8>> = digits
+        .chunks(2)
+        .map(|pair| match *pair {
+            [high, low] => Some((value(high)? * 16 + value(low)?) as u8),
+            _ => None,
+        })
+        .collect();
+    bytes.ok_or_else(|| {
+        wrong(if digits.iter().all(u8::is_ascii_hexdigit) { "a digit is missing" } else { "not digits" })
+    })
+}
+
+fn trouble(place: &str, why: &str, cure: &str) -> Failure {
+    Failure::Trouble(Message::new("find", place, why).cure(Some(cure)).to_string())
+}

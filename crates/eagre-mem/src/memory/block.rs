@@ -1,0 +1,150 @@
+//! A block that somebody owns.
+
+use super::error::{RewireError, RewireErrorKind};
+use super::pool::{BlockId, Blocks, Pool};
+use crate::sys::Errno;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::ptr;
+use std::sync::Arc;
+
+/// A block of memory out of a [`Pool`], at home there: some bytes to read and write, and to map into a
+/// [`Region`](super::Region). Dropped, it goes back to its pool.
+///
+/// ```
+/// # use eagre_mem::{BlockSize, Pool};
+/// let pool = Pool::new(BlockSize::DEFAULT, 8, None, None)?;
+/// let mut block = pool.take()?;
+/// block[..5].copy_from_slice(b"eagre");
+/// assert_eq!(pool.stats().taken, 1);
+/// drop(block);
+/// assert_eq!(pool.stats().taken, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Block {
+    pool: Arc<Blocks>,
+    id: BlockId,
+}
+
+impl Block {
+    /// # Safety
+    /// The block is taken, in its place, backed, with bytes that were all written, and nobody else uses it.
+    pub(super) unsafe fn own(pool: Arc<Blocks>, id: BlockId) -> Block {
+        Block { pool, id }
+    }
+
+    /// Its number in the pool, as long as somebody owns it.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    pub(super) fn pool(&self) -> &Arc<Blocks> {
+        &self.pool
+    }
+
+    /// Parts with the ownership, which is now the caller's.
+    pub(super) fn into_id(self) -> BlockId {
+        let block = std::mem::ManuallyDrop::new(self);
+        // SAFETY: read once; the original is never dropped.
+        drop(unsafe { ptr::read(&block.pool) });
+        block.id
+    }
+}
+
+impl Deref for Block {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        let start = ptr::with_exposed_provenance(self.pool.place(self.id));
+        // SAFETY: ours, at home, and written throughout: that is what `own` was promised.
+        unsafe { std::slice::from_raw_parts(start, self.pool.block.bytes()) }
+    }
+}
+
+impl DerefMut for Block {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        let start = ptr::with_exposed_provenance_mut(self.pool.place(self.id));
+        // SAFETY: as above, and borrowed by nobody else.
+        unsafe { std::slice::from_raw_parts_mut(start, self.pool.block.bytes()) }
+    }
+}
+
+impl fmt::Debug for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Block").field("id", &self.id).field("size", &self.pool.block).finish()
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        if self.pool.is_here() {
+            self.pool.give(self.id);
+            self.pool.uncommit(1);
+        }
+    }
+}
+
+impl Pool {
+    /// Takes a block: all zeros, whoever had it before.
+    ///
+    /// # Errors
+    /// [`OutOfBlocks`](RewireErrorKind::OutOfBlocks), [`OutOfMemory`](RewireErrorKind::OutOfMemory),
+    /// [`Forked`](RewireErrorKind::Forked).
+    pub fn take(&self) -> Result<Block, RewireError> {
+        let taken = self.0.take_one(Contents::Zeros)?;
+        // SAFETY: just taken: at home, backed, zeroed, and ours.
+        Ok(unsafe { Block::own(self.0.clone(), taken) })
+    }
+
+    /// Sees to it that at least `blocks` blocks are backed by memory, so that taking them costs no first touch. Returns
+    /// how many are.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`](RewireErrorKind::OutOfMemory), [`Forked`](RewireErrorKind::Forked).
+    pub fn populate(&self, blocks: u32) -> Result<u32, RewireError> {
+        self.0.check_here()?;
+        while self.stats().resident < blocks.min(self.stats().budget) {
+            match self.0.back_one_more() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => return Err(self.0.no_memory(error)),
+            }
+        }
+        Ok(self.stats().resident)
+    }
+}
+
+/// What a block just taken holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Contents {
+    /// Zeros.
+    Zeros,
+    /// Whatever an earlier owner left; to be overwritten before it is read.
+    Leftovers,
+}
+
+impl Blocks {
+    /// Takes one block and its share of the budget; it is at home.
+    pub(super) fn take_one(&self, contents: Contents) -> Result<BlockId, RewireError> {
+        self.check_here()?;
+        if !self.commit(1) {
+            return Err(RewireError::new(RewireErrorKind::OutOfBlocks, self.promises()));
+        }
+        let taken = match contents {
+            Contents::Zeros => self.take(),
+            Contents::Leftovers => self.take_as_is(),
+        };
+        taken.map(|taken| taken.id).map_err(|errno| {
+            self.uncommit(1);
+            self.no_memory(errno)
+        })
+    }
+
+    /// An error in a forked child.
+    pub(super) fn check_here(&self) -> Result<(), RewireError> {
+        if self.is_here() { Ok(()) } else { Err(RewireError::new(RewireErrorKind::Forked, self)) }
+    }
+
+    fn no_memory(&self, errno: Errno) -> RewireError {
+        RewireError::new(RewireErrorKind::OutOfMemory, format_args!("{errno}; {self}"))
+    }
+}

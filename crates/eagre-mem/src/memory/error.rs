@@ -1,0 +1,127 @@
+//! What can go wrong with rewired memory, each with its cure.
+
+use super::block::Block;
+use crate::sys::Errno;
+use std::fmt;
+
+/// Why memory could not be rewired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RewireErrorKind {
+    /// There is no pool to take blocks from.
+    NoPool,
+    /// Nothing notices the touch of a pointer: the pool was made for the trap `off`.
+    NoTrap,
+    /// The reservation has no place left: the limit it was made with is reached.
+    Full,
+    /// The pool's budget is used up.
+    OutOfBlocks,
+    /// The machine, or the control group, has no memory left.
+    OutOfMemory,
+    /// The process has no addresses left.
+    OutOfAddresses,
+    /// The process has about as many mappings as the kernel allows.
+    OutOfMappings,
+    /// A page of the block is pinned by I/O, or was shared by a fork.
+    Pinned,
+    /// The place holds a block already.
+    Occupied,
+    /// The block belongs to another pool.
+    OtherPool,
+    /// A forked child has no part in its parent's memory.
+    Forked,
+    /// The operating system refused.
+    System,
+}
+
+impl RewireErrorKind {
+    fn why_and_cure(self) -> (&'static str, &'static str) {
+        use RewireErrorKind::*;
+        match self {
+            NoPool => ("no pool to take blocks from", "`eagre doctor` tells the cure"),
+            NoTrap => ("nothing notices a touch here", "use a RewiredVec, or a pool for another trap and mover"),
+            Full => ("the reservation is full", "make it with a higher limit"),
+            OutOfBlocks => ("the pool's budget is used up", "raise EAGRE_POOL, or make the pool with a larger budget"),
+            OutOfMemory => ("no memory left", "use less, or raise the control group's limit"),
+            OutOfAddresses => ("no addresses left", "raise `ulimit -v`, or ask for less"),
+            OutOfMappings => ("too many mappings", "raise vm.max_map_count, or use the mover `move`"),
+            Pinned => ("a block is pinned by I/O", "wait until the I/O has ended"),
+            Occupied => ("the place holds a block", "unmap it first"),
+            OtherPool => ("the block belongs to another pool", "map it in a region of its own pool"),
+            Forked => ("a forked child has no part in its parent's memory", "make a region in the child"),
+            System => ("the operating system refused", "see its message"),
+        }
+    }
+}
+
+/// Memory could not be rewired. What was rewired before is as it was, unless the call says otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RewireError {
+    kind: RewireErrorKind,
+    detail: Box<str>,
+}
+
+impl RewireError {
+    pub(crate) fn new(kind: RewireErrorKind, detail: impl fmt::Display) -> RewireError {
+        RewireError { kind, detail: detail.to_string().into() }
+    }
+
+    /// What the kernel's answer to a move means.
+    pub(crate) fn from_move(errno: Errno) -> RewireError {
+        const ENOMEM: i32 = 12;
+        const EBUSY: i32 = 16;
+        let kind = match errno.0 {
+            EBUSY => RewireErrorKind::Pinned,
+            ENOMEM => RewireErrorKind::OutOfMemory,
+            _ => RewireErrorKind::System,
+        };
+        RewireError::new(kind, errno)
+    }
+
+    /// What happened.
+    pub fn kind(&self) -> RewireErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for RewireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (why, cure) = self.kind.why_and_cure();
+        write!(f, "rewired memory: {why}: {}; {cure}", self.detail)
+    }
+}
+
+impl std::error::Error for RewireError {}
+
+impl From<RewireError> for std::io::Error {
+    fn from(error: RewireError) -> Self {
+        use RewireErrorKind::*;
+        use std::io::ErrorKind as Io;
+        let kind = match error.kind {
+            OutOfBlocks | OutOfMemory | OutOfAddresses | OutOfMappings => Io::OutOfMemory,
+            Full => Io::FileTooLarge,
+            NoPool | NoTrap => Io::Unsupported,
+            Occupied | OtherPool => Io::InvalidInput,
+            Pinned => Io::ResourceBusy,
+            Forked | System => Io::Other,
+        };
+        std::io::Error::new(kind, error)
+    }
+}
+
+/// A block could not be mapped; here it is again.
+#[derive(Debug)]
+pub struct NotMapped {
+    /// The block, with the bytes it had.
+    pub block: Block,
+    /// Why.
+    pub error: RewireError,
+}
+
+impl fmt::Display for NotMapped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl std::error::Error for NotMapped {}

@@ -1,0 +1,184 @@
+//! A byte buffer that grows when it is written past its end: for code that knows nothing but a pointer.
+//!
+//! Its addresses are reserved up to a limit and belong to a trap. The touch of a place without a block is a fault, which
+//! takes a zeroed block from the pool and maps it there (`faults.rs`); touches of what is there cost nothing. So a
+//! decoder that wants "enough room" gets all there could ever be, and the memory is what it used.
+//!
+//! # Safety
+//! The faults are resolved by the same rules, and with the same throw-away pages after a failure, as those of streams.
+
+mod faults;
+
+use super::error::{RewireError, RewireErrorKind};
+use super::mapping_budget;
+use super::places::Places;
+use super::pool::Pool;
+use crate::sys::process;
+use crate::trap::registry::{self, Place, Target};
+use crate::trap::{self, Context, End, Ready, Resolve};
+use crate::units::Bytes;
+use faults::Ground;
+use std::fmt;
+use std::ptr::{self, NonNull};
+
+/// The most it can be told to hold.
+const MOST_BYTES: u64 = 1 << 45;
+
+/// A byte buffer behind a plain pointer: memory appears where it is touched, block by block, up to a limit.
+///
+/// What was never written reads as zero. Under the trap `pager` copying system calls (`read`, `recv` …) may write past
+/// the end as well; under `signal` they get `EFAULT` there.
+///
+/// ```
+/// # use eagre_mem::{GrowingBuffer, Pool, BlockSize};
+/// let mut buffer = GrowingBuffer::new(&Pool::shared(BlockSize::DEFAULT)?, 1 << 30)?;
+/// let length = buffer.scope(|start| {
+///     // SAFETY: within the limit.
+///     unsafe { (0..5_000_000).for_each(|at| start.add(at).write(at as u8)) };
+///     5_000_000
+/// })?;
+/// assert_eq!(buffer.bytes(length)?[4_999_999], 4_999_999_u32 as u8);
+/// assert_eq!(buffer.held(), 3 * buffer.block_size().bytes() as u64);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A forked child has no part in it.
+pub struct GrowingBuffer {
+    ground: Box<Ground>,
+    context: Context,
+    place: Place,
+    /// What the registry points to.
+    _target: Box<Target>,
+}
+
+// SAFETY: the memory is the buffer's own; the registry's target is only read.
+unsafe impl Send for GrowingBuffer {}
+// SAFETY: what `&GrowingBuffer` does, faults may do at any time: it is made for many threads.
+unsafe impl Sync for GrowingBuffer {}
+
+impl GrowingBuffer {
+    /// An empty buffer for at most `limit` bytes, rounded up to whole blocks, out of `pool`. It takes addresses only.
+    ///
+    /// # Errors
+    /// [`NoTrap`](RewireErrorKind::NoTrap), [`OutOfAddresses`](RewireErrorKind::OutOfAddresses),
+    /// [`OutOfMappings`](RewireErrorKind::OutOfMappings), [`Forked`](RewireErrorKind::Forked),
+    /// [`System`](RewireErrorKind::System).
+    pub fn new(pool: &Pool, limit: u64) -> Result<GrowingBuffer, RewireError> {
+        process::remember();
+        pool.0.check_here()?;
+        let no_addresses = |why: String| RewireError::new(RewireErrorKind::OutOfAddresses, why);
+        if limit > MOST_BYTES {
+            return Err(no_addresses(format!("{limit} bytes are more than {}", Bytes(MOST_BYTES))));
+        }
+        if matches!(pool.0.engine(), crate::mover::Engine::Copy) {
+            return Err(RewireError::new(RewireErrorKind::NoTrap, "the pool is for the trap `off`"));
+        }
+        let system = |errno| RewireError::new(RewireErrorKind::System, errno);
+        let context = trap::context_of(pool.0.engine().uffd()).map_err(system)?;
+        mapping_budget::claim(1)?;
+        let ground = Ground::new(pool.0.clone(), context, limit).map(Box::new).map_err(|errno| {
+            mapping_budget::release(1);
+            no_addresses(format!("{} are not to be had: {errno}", Bytes(limit)))
+        })?;
+        let target = Box::new(Target::new(ptr::from_ref::<Ground>(&ground) as *const dyn Resolve, End::Writer));
+        let (start, len) = ground.addresses();
+        // SAFETY: ground and target live in boxes until `drop` has withdrawn the place and found it quiet.
+        let Some(place) = (unsafe { registry::register(start, len, &*target) }) else {
+            // SAFETY: nobody has seen it.
+            unsafe { ground.unmap() };
+            mapping_budget::release(1);
+            return Err(no_addresses(format!("{} ranges with pointers are in use", registry::CAPACITY)));
+        };
+        Ok(GrowingBuffer { ground, context, place, _target: target })
+    }
+
+    /// An empty buffer that may take all of its pool.
+    ///
+    /// # Errors
+    /// As [`GrowingBuffer::new`].
+    pub fn in_pool(pool: &Pool) -> Result<GrowingBuffer, RewireError> {
+        GrowingBuffer::new(pool, Places::default_bytes(pool))
+    }
+
+    /// Runs `code` on a pointer to byte 0, which may touch any byte below [`GrowingBuffer::limit`].
+    ///
+    /// # Errors
+    /// If the limit, the pool or memory ends: [`Full`](RewireErrorKind::Full),
+    /// [`OutOfBlocks`](RewireErrorKind::OutOfBlocks), [`OutOfMemory`](RewireErrorKind::OutOfMemory),
+    /// [`OutOfMappings`](RewireErrorKind::OutOfMappings). The code knows nothing of it and runs on, on throw-away pages,
+    /// for as many bytes beyond the limit as there are below it; what `code` returned is dropped. The first error stays
+    /// until [`GrowingBuffer::clear`]. [`Forked`](RewireErrorKind::Forked).
+    pub fn scope<R>(&mut self, code: impl FnOnce(*mut u8) -> R) -> Result<R, RewireError> {
+        self.ground.check()?;
+        let ready = Ready::new(self.context).map_err(|errno| RewireError::new(RewireErrorKind::System, errno))?;
+        let value = code(self.as_ptr().as_ptr());
+        drop(ready);
+        self.ground.check().map(|()| value)
+    }
+
+    /// The address of byte 0. It may be touched inside of [`GrowingBuffer::scope`]; what is touched within the limit
+    /// stays as long as the buffer is not cleared.
+    pub fn as_ptr(&self) -> NonNull<u8> {
+        let start = ptr::with_exposed_provenance_mut(self.ground.addresses().0);
+        // SAFETY: nothing is mapped at address 0.
+        unsafe { NonNull::new_unchecked(start) }
+    }
+
+    /// The first `len` bytes. Places that nobody has touched get their blocks now, all zeros.
+    ///
+    /// # Errors
+    /// As [`GrowingBuffer::scope`].
+    pub fn bytes(&mut self, len: usize) -> Result<&mut [u8], RewireError> {
+        self.ground.check()?;
+        self.ground.bring_all(len as u64)?;
+        // SAFETY: all of it is there now, zeroed or written by the buffer's own users, whom the exclusive borrow excludes.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.as_ptr().as_ptr(), len) })
+    }
+
+    /// The most bytes it can hold.
+    pub fn limit(&self) -> u64 {
+        self.ground.limit()
+    }
+
+    /// The bytes of memory it holds: whole blocks.
+    pub fn held(&self) -> u64 {
+        self.ground.held()
+    }
+
+    /// The unit in which it grows.
+    pub fn block_size(&self) -> crate::BlockSize {
+        self.ground.block()
+    }
+
+    /// Gives all its blocks back to the pool and forgets an error: an empty buffer at the same address.
+    pub fn clear(&mut self) {
+        self.ground.clear();
+    }
+}
+
+impl fmt::Debug for GrowingBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GrowingBuffer")
+            .field("start", &self.as_ptr())
+            .field("held", &self.held())
+            .field("limit", &self.limit())
+            .finish()
+    }
+}
+
+impl Drop for GrowingBuffer {
+    fn drop(&mut self) {
+        if !self.ground.is_here() {
+            return;
+        }
+        registry::withdraw(&self.place);
+        // A fault that is being resolved at this moment does not wait for anyone.
+        while !registry::is_quiet(&self.place) {
+            std::thread::yield_now();
+        }
+        self.ground.clear();
+        // SAFETY: withdrawn and empty, and no borrow outlives the buffer.
+        unsafe { self.ground.unmap() };
+        mapping_budget::release(1);
+    }
+}

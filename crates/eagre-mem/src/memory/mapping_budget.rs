@@ -1,0 +1,50 @@
+//! How many mappings rewiring may use.
+//!
+//! The kernel gives a process so many mappings (`vm.max_map_count`, 65,530 by default) and then refuses every one, the
+//! allocator's too. With `move` a whole reservation is one mapping. With `remap` each block that is away from home is a
+//! mapping of its own, and leaves a hole in its pool: that counts as two. Rewiring stops at seven eighths of what the
+//! kernel gives, with an error that says so; the rest is for everybody else.
+
+use super::error::{RewireError, RewireErrorKind};
+use crate::sys::facts;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::*};
+
+static USED: AtomicU64 = AtomicU64::new(0);
+
+/// What rewired memory takes of the mappings this process may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Mappings {
+    /// In use by rewired memory, counted as if no two of them ever merged.
+    pub used: u64,
+    /// The most it may use.
+    pub budget: u64,
+}
+
+impl Mappings {
+    /// As they are now.
+    pub fn now() -> Mappings {
+        static BUDGET: OnceLock<u64> = OnceLock::new();
+        let budget = *BUDGET.get_or_init(|| facts::most_mappings() / 8 * 7);
+        Mappings { used: USED.load(Relaxed), budget }
+    }
+}
+
+/// Sets `count` mappings aside.
+pub(crate) fn claim(count: u64) -> Result<(), RewireError> {
+    let Mappings { used, budget } = Mappings::now();
+    let detail = || RewireError::new(RewireErrorKind::OutOfMappings, format_args!("{used} of {budget} are in use"));
+    if try_claim(count, budget) { Ok(()) } else { Err(detail()) }
+}
+
+/// The same with the budget known, for handlers.
+pub(crate) fn try_claim(count: u64, budget: u64) -> bool {
+    let within = |used: u64| used.checked_add(count).filter(|&sum| sum <= budget);
+    USED.fetch_update(Relaxed, Relaxed, within).is_ok()
+}
+
+/// Gives `count` mappings back.
+pub(crate) fn release(count: u64) {
+    USED.fetch_sub(count, Relaxed);
+}

@@ -1,0 +1,353 @@
+//! A reservation cut into places that hold blocks of one pool: what regions and vectors stand on.
+//!
+//! The table says which block is at which place; where a block is, its memory is, and nowhere else. No trap watches
+//! these addresses: a touch of an empty place is an ordinary fault.
+//!
+//! # Safety
+//! Calls change what is behind the addresses. Who owns the places makes them, and sees to it that no borrow of the
+//! bytes concerned is alive.
+
+use super::block::Contents;
+use super::error::{RewireError, RewireErrorKind};
+use super::mapping_budget;
+use super::pool::{BlockId, Blocks, Pool};
+use super::reservation::{self, Reservation};
+use crate::mover::{Engine, Prepare};
+use crate::sys::{Errno, map, process};
+use crate::trap;
+use crate::units::Bytes;
+use std::sync::Arc;
+
+/// What a block away from home costs in mappings with `remap`: its own, and the hole it leaves.
+const REMAPPED: u64 = 2;
+/// The most addresses one set of places takes.
+const MOST_BYTES: u64 = 1 << 46;
+
+/// The places, and the blocks at them.
+pub(crate) struct Places {
+    range: Reservation,
+    pool: Arc<Blocks>,
+    engine: Engine,
+    /// The whole range is open; else it is opened as it is used.
+    open: bool,
+    /// As long as places have been used.
+    table: Vec<Option<BlockId>>,
+    /// Why [`one_more`] has failed.
+    failure: Option<RewireError>,
+}
+
+impl Places {
+    /// Reserves room for `bytes` bytes, rounded up to whole blocks, at a multiple of `align`.
+    pub(crate) fn new(pool: &Pool, bytes: u64, align: usize) -> Result<Places, RewireError> {
+        process::remember();
+        let pool = pool.0.clone();
+        pool.check_here()?;
+        let block = pool.block.bytes() as u64;
+        let no_addresses = |why: String| RewireError::new(RewireErrorKind::OutOfAddresses, why);
+        let len = bytes.max(1).checked_next_multiple_of(block).filter(|&len| len <= MOST_BYTES);
+        let len = len.ok_or_else(|| no_addresses(format!("{bytes} bytes are more than {}", Bytes(MOST_BYTES))))?;
+        let engine = Self::engine(&pool)?;
+        mapping_budget::claim(1)?;
+        let reserved = Reservation::aligned(len as usize, align.max(pool.block.bytes()));
+        let prepared = reserved.and_then(|range| match Self::prepare(&range, &pool, engine) {
+            Ok(open) => Ok((range, open)),
+            Err(error) => {
+                // SAFETY: just made, and nobody has seen it.
+                unsafe { range.unmap() };
+                Err(error)
+            }
+        });
+        match prepared {
+            Ok((range, open)) => Ok(Places { range, pool, engine, open, table: Vec::new(), failure: None }),
+            Err(error) => {
+                mapping_budget::release(1);
+                Err(no_addresses(format!("{} are not to be had: {error}", Bytes(len))))
+            }
+        }
+    }
+
+    /// The engine that brings blocks of a pool to addresses without a trap.
+    fn engine(pool: &Blocks) -> Result<Engine, RewireError> {
+        let Engine::Move(_) = pool.engine() else { return Ok(pool.engine()) };
+        let no_descriptor = || RewireError::new(RewireErrorKind::NoPool, "no userfaultfd that moves pages");
+        let uffd = trap::unwatched().map_err(|errno| RewireError::new(RewireErrorKind::System, errno))?;
+        uffd.map(Engine::Move).ok_or_else(no_descriptor)
+    }
+
+    /// Registers and opens a range. False if it must be opened piece by piece (overcommit 2).
+    fn prepare(range: &Reservation, pool: &Blocks, engine: Engine) -> Result<bool, Errno> {
+        if let Some(uffd) = engine.uffd() {
+            // SAFETY: our own range.
+            unsafe { uffd.register(range.start(), range.len())? };
+        }
+        if matches!(engine, Engine::Copy) && pool.block.is_huge() {
+            range.want_huge();
+        }
+        // A piece that `mremap` brings is open by itself, and what is empty stays closed.
+        Ok(matches!(engine, Engine::Remap) || range.open_all())
+    }
+
+    /// As many bytes as a set of places of no particular size should take: all that the pool could ever fill, or a fair
+    /// share of the addresses.
+    pub(crate) fn default_bytes(pool: &Pool) -> u64 {
+        let all = u64::from(pool.stats().budget) * pool.block_size().bytes() as u64;
+        all.min(reservation::fair_share().max(1 << 30))
+    }
+
+    #[inline]
+    pub(crate) fn start(&self) -> usize {
+        self.range.start()
+    }
+
+    /// How many places there are.
+    pub(crate) fn count(&self) -> usize {
+        self.range.len() / self.block()
+    }
+
+    pub(crate) fn block(&self) -> usize {
+        self.pool.block.bytes()
+    }
+
+    pub(crate) fn pool(&self) -> &Arc<Blocks> {
+        &self.pool
+    }
+
+    /// Whether this is the process whose memory it is.
+    pub(crate) fn is_here(&self) -> bool {
+        self.pool.is_here()
+    }
+
+    /// The block at a place.
+    pub(crate) fn at(&self, place: usize) -> Option<BlockId> {
+        self.table.get(place).copied().flatten()
+    }
+
+    /// No place from this one on holds a block.
+    pub(crate) fn used(&self) -> usize {
+        self.table.len()
+    }
+
+    pub(crate) fn address(&self, place: usize) -> usize {
+        self.range.start() + place * self.block()
+    }
+
+    /// Takes blocks for the places that the first `bytes` bytes lie in and that have none, of those behind the last one in
+    /// use: with leftovers in them. What it got before an error stays.
+    pub(crate) fn fill_up_to(&mut self, bytes: usize) -> Result<(), RewireError> {
+        if bytes > self.range.len() {
+            return Err(self.full());
+        }
+        for place in self.used()..bytes.div_ceil(self.block()) {
+            self.take_into(place, Contents::Leftovers)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a block from the pool into an empty place.
+    fn take_into(&mut self, place: usize, contents: Contents) -> Result<(), RewireError> {
+        let id = self.pool.take_one(contents)?;
+        // SAFETY: just taken, so at home and ours.
+        unsafe { self.put(place, id) }.inspect_err(|_| {
+            self.pool.give(id);
+            self.pool.uncommit(1);
+        })
+    }
+
+    /// Moves a block from home to an empty place. If that fails, it is still at home.
+    ///
+    /// # Safety
+    /// The block is the caller's, and at home; no borrow of it is alive.
+    pub(crate) unsafe fn put(&mut self, place: usize, id: BlockId) -> Result<(), RewireError> {
+        self.check(place)?;
+        debug_assert!(self.at(place).is_none());
+        let remapped = self.remapped();
+        mapping_budget::claim(remapped)?;
+        // SAFETY: the caller's contract; the place is empty.
+        let moved = unsafe { self.bring(self.pool.place(id), place) };
+        match moved {
+            Ok(()) => {
+                if self.table.len() <= place {
+                    self.table.resize(place + 1, None);
+                }
+                self.table[place] = Some(id);
+                Ok(())
+            }
+            Err(error) => {
+                mapping_budget::release(remapped);
+                Err(error)
+            }
+        }
+    }
+
+    /// Moves the block at a place home. `None` if there is none; if the move fails, it is still there.
+    ///
+    /// # Safety
+    /// No borrow of the block is alive.
+    pub(crate) unsafe fn send_home(&mut self, place: usize) -> Result<Option<BlockId>, RewireError> {
+        let Some(id) = self.at(place) else { return Ok(None) };
+        self.check(place)?;
+        // SAFETY: the block is ours; its place in the pool is empty while it is away.
+        unsafe { self.pool.engine().into_pool(self.address(place), self.pool.place(id), self.block()) }
+            .map_err(RewireError::from_move)?;
+        self.clear(place);
+        mapping_budget::release(self.remapped());
+        Ok(Some(id))
+    }
+
+    /// Gives the block at a place back to the pool: its memory too, unless it is pinned. Then the pins keep the memory
+    /// until they end, and the pool gets new memory for the block.
+    ///
+    /// # Safety
+    /// No borrow of the block is alive, and its contents are no one's.
+    pub(crate) unsafe fn give_back(&mut self, place: usize) {
+        // SAFETY: the caller's contract.
+        match unsafe { self.send_home(place) } {
+            Ok(Some(id)) => self.pool.give(id),
+            Ok(None) => return,
+            Err(_) => {
+                let Some(id) = self.at(place) else { return };
+                self.clear(place);
+                // SAFETY: as above.
+                let _ = unsafe { map::discard(self.address(place), self.block()) };
+                mapping_budget::release(self.remapped());
+                self.pool.give_empty(id);
+            }
+        }
+        self.pool.uncommit(1);
+    }
+
+    /// Strikes a place from the table, and empty ones at its end.
+    fn clear(&mut self, place: usize) {
+        self.table[place] = None;
+        while self.table.last() == Some(&None) {
+            self.table.pop();
+        }
+    }
+
+    /// Moves what `from` holds to the empty place `to`.
+    ///
+    /// # Safety
+    /// No borrow of the block is alive.
+    unsafe fn carry(&mut self, from: usize, to: usize) -> Result<(), RewireError> {
+        let Some(id) = self.at(from) else { return Ok(()) };
+        // SAFETY: the block is ours, the other place is empty.
+        unsafe { self.bring(self.address(from), to)? };
+        self.table[from] = None;
+        self.table[to] = Some(id);
+        Ok(())
+    }
+
+    /// Gives each place of a cycle what the next one holds, and the last what the first held: one move a block, and one
+    /// more.
+    ///
+    /// # Errors
+    /// Of a move: the places then hold the same blocks in some order. Should the system refuse even to put back what
+    /// waits at home, that block is the pool's again.
+    ///
+    /// # Safety
+    /// No borrow of the blocks is alive; the places are different.
+    pub(crate) unsafe fn rotate(&mut self, cycle: &[usize]) -> Result<(), RewireError> {
+        let (&[first, ..], &[.., last]) = (cycle, cycle) else { return Ok(()) };
+        for &place in cycle {
+            self.check(place)?;
+        }
+        let reach = cycle.iter().fold(0, |reach, &place| reach.max(place + 1));
+        self.table.resize(self.table.len().max(reach), None);
+        let waiting = self.at(first);
+        if let Some(id) = waiting {
+            // SAFETY: the block is ours; its place in the pool is empty while it is away.
+            unsafe { self.pool.engine().into_pool(self.address(first), self.pool.place(id), self.block()) }
+                .map_err(RewireError::from_move)?;
+            self.table[first] = None;
+        }
+        // From here on one place is empty, and its block is on its way or waits at home.
+        let (mut empty, mut moved) = (first, Ok(()));
+        for &from in &cycle[1..] {
+            // SAFETY: the blocks are ours, `empty` is empty.
+            moved = unsafe { self.carry(from, empty) };
+            if moved.is_err() {
+                break;
+            }
+            empty = from;
+        }
+        debug_assert!(moved.is_err() || empty == last);
+        if let Some(id) = waiting {
+            // SAFETY: as above. It came home a moment ago, so nothing pins it.
+            match unsafe { self.bring(self.pool.place(id), empty) } {
+                Ok(()) => self.table[empty] = Some(id),
+                Err(error) => {
+                    mapping_budget::release(self.remapped());
+                    self.pool.give(id);
+                    self.pool.uncommit(1);
+                    return Err(error);
+                }
+            }
+        }
+        moved
+    }
+
+    /// # Safety
+    /// The block at `from` is ours, nothing is at `place`, no borrow of either is alive.
+    unsafe fn bring(&self, from: usize, place: usize) -> Result<(), RewireError> {
+        let (to, len) = (self.address(place), self.block());
+        if !self.open {
+            // SAFETY: our own range.
+            unsafe { map::open(to, len) }.map_err(RewireError::from_move)?;
+        }
+        // SAFETY: the caller's contract. Nobody has touched the empty place, so there is no page table in the way.
+        unsafe { self.engine.into_range(from, to, len, Prepare::Nothing) }.map_err(RewireError::from_move)
+    }
+
+    fn check(&self, place: usize) -> Result<(), RewireError> {
+        self.pool.check_here()?;
+        if place < self.count() { Ok(()) } else { Err(self.full()) }
+    }
+
+    fn full(&self) -> RewireError {
+        let (count, all) = (self.count(), Bytes(self.range.len() as u64));
+        RewireError::new(RewireErrorKind::Full, format_args!("{count} blocks of {} ({all})", self.pool.block))
+    }
+
+    /// What the last [`one_more`] that returned 0 has to say.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn take_failure(&mut self) -> RewireError {
+        self.failure.take().unwrap_or_else(|| self.full())
+    }
+
+    fn remapped(&self) -> u64 {
+        if matches!(self.engine, Engine::Remap) { REMAPPED } else { 0 }
+    }
+}
+
+/// [`Places::fill_up_to`], for a loop that keeps its own books: the elements of `size` bytes there is memory for, or 0.
+///
+/// Of the ABI of C, because such a function does not unwind. So a loop that calls it now and then may keep in registers
+/// what an unwinding caller would have to find in memory.
+#[cold]
+#[inline(never)]
+pub(crate) extern "C" fn one_more(places: &mut Places, bytes: usize, size: usize) -> usize {
+    match places.fill_up_to(bytes) {
+        Ok(()) => places.used() * places.block() / size,
+        Err(error) => {
+            places.failure = Some(error);
+            0
+        }
+    }
+}
+
+impl Drop for Places {
+    fn drop(&mut self) {
+        if !self.is_here() {
+            return;
+        }
+        // Last in, first out: the first block is the first to be taken again.
+        for place in (0..self.table.len()).rev() {
+            // SAFETY: the owner is going, and every borrow with it.
+            unsafe { self.give_back(place) };
+        }
+        // SAFETY: as above, and nothing is left in it.
+        unsafe { self.range.unmap() };
+        mapping_budget::release(1);
+    }
+}

@@ -1,0 +1,78 @@
+//! Rewired memory without faults and without moves, small enough for Miri (see `explicit_miri.rs` for the command).
+
+use eagre_mem::{BlockSize, Mover, Pool, Region, RewireErrorKind, RewiredVec, Trap};
+
+const BLOCK: usize = BlockSize::MIN.bytes();
+
+fn pool(budget: u32) -> Pool {
+    Pool::new(BlockSize::MIN, budget, Some(Trap::Off), Some(Mover::Copy)).unwrap()
+}
+
+#[test]
+fn blocks_change_places() {
+    let pool = pool(3);
+    let mut region = Region::new(&pool, 4).unwrap();
+    for place in 0..3 {
+        let mut block = pool.take().unwrap();
+        assert!(block[..100].iter().all(|&byte| byte == 0));
+        block[..9].fill(place as u8 + 1);
+        region.map(place, block).unwrap();
+    }
+    let full = pool.take().unwrap_err();
+    assert_eq!(full.kind(), RewireErrorKind::OutOfBlocks);
+    region.shuffle(&[2, 3, 0, 1]).unwrap();
+    region.swap(0, 3).unwrap();
+    let firsts: Vec<_> = (0..4).map(|place| region.get(place..place + 1).map(|bytes| bytes[8])).collect();
+    assert_eq!(firsts, [Some(2), None, Some(1), Some(3)]);
+    region.get_mut(2..4).unwrap()[BLOCK - 1..BLOCK + 1].fill(9);
+    let block = region.unmap(3).unwrap().unwrap();
+    assert_eq!((block[0], block[8]), (9, 3));
+    assert!(region.map(2, block).is_err());
+    drop(region);
+    assert_eq!((pool.stats().taken, pool.stats().committed), (0, 0));
+}
+
+#[test]
+fn a_vector_grows_and_shrinks() {
+    let pool = pool(4);
+    let mut texts = RewiredVec::in_pool(&pool).unwrap();
+    let many = BLOCK / size_of::<String>() + 10;
+    texts.extend((0..many).map(|n| n.to_string()));
+    assert_eq!((texts.len(), pool.stats().taken), (many, 2));
+    let tail = texts[many - 10..].to_vec();
+    texts.extend_from_slice(&tail);
+    assert_eq!(texts.remove(1), "1");
+    texts.insert(1, "one".into());
+    assert_eq!(texts.swap_remove(0), "0");
+    texts.truncate(100);
+    texts.shrink_to_fit();
+    assert_eq!((texts[1].as_str(), pool.stats().taken), ("one", 1));
+    let mut left = texts.into_iter();
+    assert_eq!((left.next().as_deref(), left.next_back().as_deref()), (Some(&*(many - 1).to_string()), Some("99")));
+    drop(left);
+    assert_eq!((pool.stats().taken, pool.stats().committed), (0, 0));
+}
+
+/// Padding is nobody's bytes: a block goes from a vector of such elements to an owner who may read all of it.
+#[test]
+fn a_block_with_padding_is_zeroed_for_the_next() {
+    let pool = pool(1);
+    let mut padded = RewiredVec::with_limit(&pool, 100).unwrap();
+    padded.resize(100, (1u8, 2u64));
+    drop(padded);
+    let block = pool.take().unwrap();
+    assert!(block.iter().all(|&byte| byte == 0));
+}
+
+#[test]
+fn elements_without_a_size_and_with_a_large_one() {
+    let pool = pool(2);
+    let mut units = RewiredVec::in_pool(&pool).unwrap();
+    units.extend([(); 5]);
+    assert_eq!((units.pop(), units.len()), (Some(()), 4));
+    let mut wide = RewiredVec::in_pool(&pool).unwrap();
+    wide.push([7u64; 9000]);
+    assert_eq!(wide.try_push([8; 9000]).unwrap_err().value[0], 8);
+    assert_eq!(pool.stats().taken, 2);
+    assert!(wide.iter().flatten().all(|&word| word == 7));
+}

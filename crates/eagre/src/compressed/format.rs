@@ -1,0 +1,87 @@
+//! The formats, and how a file of each is recognised.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::Path;
+
+/// A format of compressed files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// `gzip`, RFC 1952; also bgzip and pigz, whose files are many members.
+    Gzip,
+    /// Zstandard, RFC 8878.
+    Zstd,
+    /// The lz4 frame format.
+    Lz4,
+}
+
+impl Format {
+    /// How many bytes it takes to recognise one.
+    pub const MAGIC: usize = 4;
+
+    /// The format a file claims by its name: `.gz`, `.tgz`, `.zst`, `.tzst` or `.lz4`, whatever the case.
+    #[must_use]
+    pub fn of_name(path: &Path) -> Option<Format> {
+        let suffix = path.extension().and_then(OsStr::to_str)?.to_ascii_lowercase();
+        Some(match suffix.as_str() {
+            "gz" | "tgz" => Format::Gzip,
+            "zst" | "tzst" => Format::Zstd,
+            "lz4" => Format::Lz4,
+            _ => return None,
+        })
+    }
+
+    /// The format a file has by its first [`Format::MAGIC`] bytes.
+    #[must_use]
+    pub fn of_bytes(first: &[u8]) -> Option<Format> {
+        if first.starts_with(&[0x1f, 0x8b, 8]) {
+            return Some(Format::Gzip);
+        }
+        match u32::from_le_bytes(first.get(..4)?.try_into().ok()?) {
+            // Frames to be skipped are the same in both; pzstd begins its files with one, lz4 does not.
+            0xFD2F_B528 | 0x184D_2A50..=0x184D_2A5F => Some(Format::Zstd),
+            0x184D_2204 | LZ4_LEGACY => Some(Format::Lz4),
+            _ => None,
+        }
+    }
+}
+
+/// What the lz4 files of before 2014, and those of the Linux kernel, begin with. Recognised, to be refused by name.
+pub(super) const LZ4_LEGACY: u32 = 0x184C_2102;
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Format::Gzip => "gzip",
+            Format::Zstd => "zstd",
+            Format::Lz4 => "lz4",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_first_bytes() {
+        for (name, format) in [
+            ("a.gz", Some(Format::Gzip)),
+            ("b.tar.ZST", Some(Format::Zstd)),
+            ("dir.gz/c", None),
+            (".gz", None),
+            ("x.lz4", Some(Format::Lz4)),
+            ("x.bz2", None),
+        ] {
+            assert_eq!(Format::of_name(Path::new(name)), format, "{name}");
+        }
+        assert_eq!(Format::of_bytes(b"\x1f\x8b\x08\0"), Some(Format::Gzip));
+        // Not deflate: no gzip file we know of.
+        assert_eq!(Format::of_bytes(b"\x1f\x8b\x07\0"), None);
+        assert_eq!(Format::of_bytes(b"\x28\xb5\x2f\xfd"), Some(Format::Zstd));
+        assert_eq!(Format::of_bytes(b"\x04\x22\x4d\x18"), Some(Format::Lz4));
+        assert_eq!(Format::of_bytes(b"\x28\xb5\x2f"), None);
+        assert_eq!(Format::of_bytes(b""), None);
+    }
+}

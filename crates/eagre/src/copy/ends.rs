@@ -1,0 +1,168 @@
+//! The two ends of a copy, each with its way past the page cache.
+
+use std::fs::File;
+use std::io::{self, IoSliceMut};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+
+use rustix::fs::{self, Mode, OFlags};
+use rustix::io::{Errno, ReadWriteFlags, preadv2, retry_on_intr};
+
+/// What O_DIRECT wants offsets, lengths and memory to be a multiple of: the largest block of a disk we know.
+pub(super) const ALIGN: usize = 4096;
+
+/// A second descriptor of the same file that goes past the page cache, if the file system has such a thing.
+pub(super) fn past_the_cache(file: &File, access: OFlags) -> Option<File> {
+    // A file in memory has nothing to go past, whatever it says.
+    const MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+    if MEMORY.contains(&(fs::fstatfs(file).ok()?.f_type as i64)) {
+        return None;
+    }
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    fs::open(path, access | OFlags::DIRECT | OFlags::CLOEXEC, Mode::empty()).ok().map(File::from)
+}
+
+/// Memory that O_DIRECT takes.
+pub(super) struct Buffer {
+    memory: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+impl Buffer {
+    pub(super) fn new(len: usize) -> Buffer {
+        let memory = vec![0; len + ALIGN];
+        let start = memory.as_ptr().addr().next_multiple_of(ALIGN) - memory.as_ptr().addr();
+        Buffer { memory, start, len }
+    }
+
+    pub(super) fn bytes(&mut self, len: usize) -> &mut [u8] {
+        &mut self.memory[self.start..self.start + self.len][..len]
+    }
+}
+
+/// Where pieces come from.
+pub(super) struct Source<'f> {
+    pub(super) file: &'f File,
+    pub(super) direct: Option<File>,
+}
+
+impl Source<'_> {
+    /// Fills `bytes` from `offset`.
+    ///
+    /// # Errors
+    /// The system's, or the file ends before: it has shrunk.
+    pub(super) fn read(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let (rest, at) = (&mut bytes[done..], offset + done as u64);
+            let read = match &self.direct {
+                Some(direct) => self.read_cached(rest, at).or_else(|_| read_direct(direct, self.file, rest, at)),
+                None => self.file.read_at(rest, at),
+            };
+            match read {
+                Ok(0) => {
+                    return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file shrank while it was copied"));
+                }
+                Ok(n) => done += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// What is in the page cache, if the first byte is; in whole units, so that O_DIRECT can go on.
+    fn read_cached(&self, bytes: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        let whole = bytes.len();
+        let read = preadv2(self.file, &mut [IoSliceMut::new(bytes)], offset, ReadWriteFlags::NOWAIT)?;
+        match if read == whole { read } else { read - read % ALIGN } {
+            0 => Err(Errno::AGAIN),
+            read => Ok(read),
+        }
+    }
+}
+
+/// Reads past the page cache what is aligned, the rest through it.
+fn read_direct(direct: &File, file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    let whole = bytes.len() - bytes.len() % ALIGN;
+    let aligned = offset.is_multiple_of(ALIGN as u64) && bytes.as_ptr().addr().is_multiple_of(ALIGN);
+    if whole == 0 || !aligned {
+        return file.read_at(bytes, offset);
+    }
+    match direct.read_at(&mut bytes[..whole], offset) {
+        // A disk with larger units, or a file system that changed its mind.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => file.read_at(bytes, offset),
+        other => other,
+    }
+}
+
+/// Where pieces go.
+pub(super) struct Sink<'f> {
+    pub(super) file: &'f File,
+    pub(super) direct: Option<File>,
+}
+
+impl Sink<'_> {
+    /// Writes `bytes` at `offset`.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(super) fn write(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let whole = bytes.len() - bytes.len() % ALIGN;
+        let aligned = offset.is_multiple_of(ALIGN as u64) && bytes.as_ptr().addr().is_multiple_of(ALIGN);
+        let Some(direct) = self.direct.as_ref().filter(|_| aligned && whole > 0) else {
+            return self.file.write_all_at(bytes, offset);
+        };
+        match direct.write_all_at(&bytes[..whole], offset) {
+            Ok(()) => self.file.write_all_at(&bytes[whole..], offset + whole as u64),
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => self.file.write_all_at(bytes, offset),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes the file `bytes` long, and makes sure that there is room for `data` bytes of it in these stretches.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(super) fn make_room(&self, bytes: u64, data: &[(u64, u64)]) -> io::Result<()> {
+        if self.direct.is_none() && self.is_full_enough(data.iter().map(|(_, len)| len).sum())? {
+            return Err(Errno::NOSPC.into());
+        }
+        self.file.set_len(bytes)?;
+        // In memory, blocks set aside are blocks cleared, which costs as much as filling them.
+        if self.direct.is_some() {
+            for &(offset, len) in data {
+                let none = fs::FallocateFlags::empty();
+                match retry_on_intr(|| fs::fallocate(self.file, none, offset, len)) {
+                    Ok(()) => {}
+                    Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => break,
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_full_enough(&self, data: u64) -> io::Result<bool> {
+        let system = fs::fstatvfs(self.file)?;
+        // Some network file systems do not say how large they are.
+        Ok(system.f_blocks > 0 && data.div_ceil(system.f_frsize) > system.f_bavail)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_room_is_known_beforehand() {
+        let file = tempfile::tempfile().unwrap();
+        // No disk of ours, but no more than a file may have.
+        let much = 8 << 40;
+        for direct in [None, past_the_cache(&file, OFlags::WRONLY)] {
+            let error = Sink { file: &file, direct }.make_room(much, &[(0, much)]).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! What one piece says of lines, words and widths, and how neighbours join.
+//!
+//! A piece does not know what came before it. Lines do not care. For words there are two cases, a word was going on or
+//! not; they differ only up to the first byte that makes or ends a word, so both are counted that far. The width of the
+//! line that the piece begins in depends on the column it begins at, but simply: what stands before the first tab is
+//! added to it, the tab reaches to a multiple of eight, and from there on the column no longer matters.
+
+use super::Counts;
+use crate::scan::Scan;
+use crate::scan::kernels::{Columns, Kernels, Words};
+
+/// How much is looked at by one loop before the next one looks at it: stays in a first-level cache.
+const CHUNK: usize = 16 << 10;
+
+/// What is counted, beside bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tally {
+    pub(super) kernels: Kernels,
+    pub(super) lines: bool,
+    pub(super) words: bool,
+    pub(super) longest: bool,
+}
+
+/// What one piece says.
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    lines: u64,
+    /// From outside of a word, and from inside of one.
+    words: Cases,
+    widths: Widths,
+}
+
+impl Scan for Tally {
+    type Worker = ();
+    type Part = Part;
+
+    fn worker(&self) {}
+
+    fn piece(&self, (): &mut (), _: u64, bytes: &[u8]) -> Part {
+        let mut part = Part::default();
+        for chunk in bytes.chunks(if self.words || self.longest { CHUNK } else { bytes.len() }) {
+            if self.lines {
+                part.lines += self.kernels.count(b'\n', chunk);
+            }
+            if self.words {
+                part.words.go_on(self.kernels, chunk);
+            }
+            if self.longest {
+                part.widths.go_on(self.kernels, chunk);
+            }
+        }
+        part
+    }
+}
+
+/// The words of a piece, whatever came before it.
+#[derive(Debug)]
+struct Cases {
+    from_outside: Words,
+    from_inside: Words,
+}
+
+impl Default for Cases {
+    fn default() -> Cases {
+        Cases { from_outside: Words::default(), from_inside: Words { begun: 0, inside: true } }
+    }
+}
+
+impl Cases {
+    fn go_on(&mut self, kernels: Kernels, bytes: &[u8]) {
+        let before = self.from_outside;
+        kernels.words(&mut self.from_outside, bytes);
+        if before.inside == self.from_inside.inside {
+            // The cases have met: what is true for one is for the other.
+            self.from_inside.begun += self.from_outside.begun - before.begun;
+            self.from_inside.inside = self.from_outside.inside;
+        } else {
+            kernels.words(&mut self.from_inside, bytes);
+        }
+    }
+}
+
+/// The widths of the lines of a piece, whatever column it begins at.
+#[derive(Debug, Default)]
+struct Widths {
+    /// The columns before the first tab of the line that the piece begins in.
+    before_tab: u64,
+    /// The columns behind that tab, if there is one.
+    behind_tab: Option<u64>,
+    /// The lines that follow, if that line ends.
+    rest: Option<Columns>,
+}
+
+impl Widths {
+    fn go_on(&mut self, kernels: Kernels, bytes: &[u8]) {
+        let rest = match &mut self.rest {
+            Some(rest) => return kernels.columns(rest, bytes),
+            rest => rest,
+        };
+        let end = memchr::memchr3(b'\n', b'\r', b'\x0c', bytes);
+        let mut first = &bytes[..end.unwrap_or(bytes.len())];
+        let on_from = |column: u64, bytes: &[u8]| {
+            let mut columns = Columns { longest: 0, column };
+            kernels.columns(&mut columns, bytes);
+            columns.column
+        };
+        if self.behind_tab.is_none() {
+            let tab = memchr::memchr(b'\t', first);
+            let before;
+            (before, first) = first.split_at(tab.unwrap_or(first.len()));
+            self.before_tab = on_from(self.before_tab, before);
+            if tab.is_some() {
+                self.behind_tab = Some(0);
+                first = &first[1..];
+            }
+        }
+        if let Some(behind) = &mut self.behind_tab {
+            *behind = on_from(*behind, first);
+        }
+        if let Some(end) = end {
+            kernels.columns(rest.insert(Columns::default()), &bytes[end + 1..]);
+        }
+    }
+}
+
+/// The parts so far, put together.
+#[derive(Debug, Default)]
+pub(super) struct Total {
+    lines: u64,
+    words: Words,
+    columns: Columns,
+}
+
+impl Total {
+    /// Adds the next part.
+    pub(super) fn add(&mut self, part: Part) {
+        let Part { lines, words, widths } = part;
+        self.lines += lines;
+
+        let words = if self.words.inside { words.from_inside } else { words.from_outside };
+        self.words = Words { begun: self.words.begun + words.begun, inside: words.inside };
+
+        let Columns { longest, column } = &mut self.columns;
+        *column += widths.before_tab;
+        if let Some(behind) = widths.behind_tab {
+            *column = (*column | 7) + 1 + behind;
+        }
+        if let Some(rest) = widths.rest {
+            *longest = (*longest).max(*column).max(rest.longest);
+            *column = rest.column;
+        }
+    }
+
+    /// What was counted in so many bytes.
+    pub(super) fn counts(&self, bytes: u64) -> Counts {
+        let Columns { longest, column } = self.columns;
+        Counts { lines: self.lines, words: self.words.begun, bytes, longest: longest.max(column) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts a text cut into pieces at these places.
+    fn cut(text: &[u8], cuts: &[usize]) -> Counts {
+        let tally = Tally { kernels: Kernels::best(), lines: true, words: true, longest: true };
+        let mut total = Total::default();
+        let mut start = 0;
+        for &end in cuts.iter().chain([&text.len()]) {
+            if start < end {
+                total.add(tally.piece(&mut (), start as u64, &text[start..end]));
+            }
+            start = end;
+        }
+        total.counts(text.len() as u64)
+    }
+
+    fn texts() -> impl Iterator<Item = Vec<u8>> {
+        let alphabets: [&[u8]; 6] = [b"ab \n", b"a\x01 \xff", b"a\tb\n", b"\t\x80 ", b"a\r\x0c\x0b\n", b"a"];
+        let mut state = 0x1234_5678_u64;
+        (0..600).map(move |round| {
+            let alphabet = alphabets[round % alphabets.len()];
+            (0..round % 40)
+                .map(|_| {
+                    state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
+                    alphabet[(state >> 33) as usize % alphabet.len()]
+                })
+                .collect()
+        })
+    }
+
+    #[test]
+    fn where_pieces_are_cut_makes_no_difference() {
+        for text in texts() {
+            let whole = cut(&text, &[]);
+            let bytes: Vec<usize> = (0..text.len()).collect();
+            assert_eq!(cut(&text, &bytes), whole, "{text:?} in single bytes");
+            for first in 0..text.len() {
+                assert_eq!(cut(&text, &[first]), whole, "{text:?} cut at {first}");
+                let second = first + (text.len() - first) / 2;
+                assert_eq!(cut(&text, &[first, second]), whole, "{text:?} cut at {first}, {second}");
+            }
+        }
+    }
+
+    #[test]
+    fn chunks_of_a_piece_join_as_well() {
+        for filler in [b'x', b' ', 0, b'\t'] {
+            let mut text = vec![filler; 3 * CHUNK + 5];
+            for (at, byte) in
+                [(CHUNK - 1, b'a'), (CHUNK, b' '), (CHUNK + 1, b'b'), (2 * CHUNK, b'\t'), (3 * CHUNK, b'\n')]
+            {
+                text[at] = byte;
+            }
+            let pieces: Vec<usize> = (0..text.len()).step_by(1000).collect();
+            assert_eq!(cut(&text, &pieces), cut(&text, &[]), "{filler}");
+        }
+    }
+}

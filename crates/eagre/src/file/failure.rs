@@ -1,0 +1,51 @@
+//! What went wrong with a file, as `what: where: why`.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+/// What was being done with a file, and what it is called in messages.
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    pub(super) what: &'static str,
+    pub(super) place: String,
+}
+
+impl Task {
+    pub(super) fn read(path: &Path) -> Task {
+        Task { what: "read", place: in_one_line(&path.to_string_lossy()) }
+    }
+
+    pub(super) fn write(path: &Path) -> Task {
+        Task { what: "write", place: in_one_line(&path.to_string_lossy()) }
+    }
+
+    /// `what: where: why`.
+    pub(super) fn message(&self, why: impl fmt::Display) -> String {
+        format!("{}: {}: {why}", self.what, self.place)
+    }
+
+    /// `what: where: why at byte n`.
+    pub(super) fn message_at(&self, offset: u64, error: &io::Error) -> String {
+        self.message(format_args!("{} at byte {offset}", reason(error)))
+    }
+
+    /// The same error with the whole message.
+    pub(super) fn error(&self, error: &io::Error) -> io::Error {
+        io::Error::new(error.kind(), self.message(reason(error)))
+    }
+}
+
+/// A name that cannot break out of its line.
+fn in_one_line(name: &str) -> String {
+    match name.contains(char::is_control) {
+        true => name.escape_debug().to_string(),
+        false => name.to_owned(),
+    }
+}
+
+/// What the system says, without Rust's error number.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split_once(" (os error ").map_or(text.clone(), |(reason, _)| reason.to_owned())
+}

@@ -1,0 +1,305 @@
+//! A file that appears complete or not at all.
+//!
+//! What is written goes to a file without a name (`O_TMPFILE`) in the directory of the target. [`Output::commit`] makes
+//! it durable, gives it a name, and puts that name in the place of the target's in one step. Whoever looks sees the old
+//! file or the new one, and a program that dies, however suddenly, leaves nothing behind: the system takes back what has
+//! no name. Where the file system knows no files without names, a hidden one (`.eagre-…`, for its owner alone) stands in,
+//! and is removed on failure, though not by a kill.
+//!
+//! What cannot be replaced (a pipe, a device, a terminal) is written as it is.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use rustix::fs::{self, Access, AtFlags, CWD, Gid, Mode, OFlags, Uid};
+use rustix::io::Errno;
+
+/// A file being written. Dropped without [`Output::commit`], nothing has happened to the target.
+#[derive(Debug)]
+pub struct Output {
+    file: File,
+    /// The name that `file` will get. None: `file` is the target itself.
+    target: Option<Target>,
+}
+
+#[derive(Debug)]
+struct Target {
+    directory: OwnedFd,
+    name: OsString,
+    /// What is there now, and will be replaced.
+    previous: Option<Metadata>,
+    /// The mode asked for, in place of the usual one.
+    mode: Option<u32>,
+    /// The name of the file where it has to have one from the beginning.
+    temporary: Option<OsString>,
+}
+
+impl Output {
+    /// Begins to write the file at `path`. Symbolic links are followed; a file that is there keeps its contents until
+    /// [`Output::commit`], which keeps its mode and, if permitted, its owner. A new file gets what the umask leaves.
+    ///
+    /// # Errors
+    /// The system's: no such directory, no permission to write there or to write the file that is there, a directory
+    /// at `path`.
+    pub fn create(path: impl AsRef<Path>) -> io::Result<Output> {
+        Output::create_as(path.as_ref(), true)
+    }
+
+    fn create_as(path: &Path, without_name: bool) -> io::Result<Output> {
+        if path.as_os_str().as_bytes().ends_with(b"/") {
+            return Err(Errno::ISDIR.into());
+        }
+        let Some(path) = real(path)? else { return open_direct(path) };
+        let previous = match std::fs::metadata(&path) {
+            Ok(there) => Some(there),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        if let Some(there) = &previous {
+            if there.is_dir() {
+                return Err(Errno::ISDIR.into());
+            }
+            if !there.is_file() {
+                return open_direct(&path);
+            }
+            match fs::accessat(CWD, &path, Access::WRITE_OK, AtFlags::EACCESS) {
+                Ok(()) | Err(Errno::NOSYS) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let name = path.file_name().ok_or(Errno::NOENT)?.to_owned();
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let directory = open_directory(parent)?;
+        let mut target = Target { directory, name, previous, mode: None, temporary: None };
+        let file = target.open(without_name)?;
+        Ok(Output { file, target: Some(target) })
+    }
+
+    /// An output that is written as it is: standard output, say.
+    #[must_use]
+    pub fn direct(file: File) -> Output {
+        Output { file, target: None }
+    }
+
+    /// The file to write, open for reading and writing, or for writing only if it is [direct](Output::is_direct).
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Whether what is written arrives at once, at something that cannot be replaced.
+    pub fn is_direct(&self) -> bool {
+        self.target.is_none()
+    }
+
+    /// Whether nothing was at the target when writing began.
+    pub(crate) fn is_new(&self) -> bool {
+        self.target.as_ref().is_some_and(|target| target.previous.is_none())
+    }
+
+    /// The file gets this mode, and not that of the file it replaces.
+    pub(crate) fn set_mode(&mut self, mode: u32) {
+        if let Some(target) = &mut self.target {
+            target.mode = Some(mode);
+        }
+    }
+
+    /// The file gets the mode of another and, if permitted, its owner.
+    pub(crate) fn dress_as(&mut self, other: &Metadata) -> io::Result<()> {
+        if let Some(target) = &mut self.target {
+            target.mode = Some(take_owner(&self.file, other)?);
+        }
+        Ok(())
+    }
+
+    /// Whether there are `bytes` bytes left where the file is, as far as the system tells. Takes none of them: asked to set
+    /// aside more than there is, a file system fills itself up before it refuses.
+    ///
+    /// # Errors
+    /// `ENOSPC` if there are not.
+    pub fn check_room(&self, bytes: u64) -> io::Result<()> {
+        match fs::fstatvfs(&self.file) {
+            // Some file systems do not count, and say that they have none at all.
+            Ok(room) if !self.is_direct() && room.f_blocks > 0 => {
+                let left = room.f_bavail.saturating_mul(room.f_frsize);
+                if left < bytes { Err(Errno::NOSPC.into()) } else { Ok(()) }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// All is written: makes it durable, then visible, then its name durable.
+    ///
+    /// # Errors
+    /// The system's. The target is as it was before, unless the last step alone failed (the directory's own write).
+    pub fn commit(mut self) -> io::Result<()> {
+        if let Some(target) = &mut self.target {
+            return target.appear(&self.file);
+        }
+        match self.file.metadata()?.file_type() {
+            kind if kind.is_file() || kind.is_block_device() => self.file.sync_all(),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Target {
+    /// A file without a name in the target's directory, or, where there is no such thing, a hidden one.
+    fn open(&mut self, without_name: bool) -> io::Result<File> {
+        // The bits a new file gets are the kernel's business: umask, and the directory's default ACL.
+        let mode = if self.previous.is_some() { 0o600 } else { 0o666 };
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        if without_name {
+            match fs::openat(&self.directory, ".", flags | OFlags::TMPFILE, Mode::from_raw_mode(mode)) {
+                Ok(file) => return Ok(file.into()),
+                Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let mode = Mode::from_raw_mode(0o600);
+        let (file, name) = with_fresh_name(|name| {
+            fs::openat(&self.directory, name, flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW, mode)
+        })?;
+        self.temporary = Some(name);
+        Ok(file.into())
+    }
+
+    fn appear(&mut self, file: &File) -> io::Result<()> {
+        self.dress(file)?;
+        file.sync_all()?;
+        if self.temporary.is_none() && self.previous.is_none() {
+            match link(file, &self.directory, &self.name) {
+                Ok(()) => return self.sync(),
+                // Somebody else was faster; theirs is replaced.
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if self.temporary.is_none() {
+            // A name cannot be given to a file and taken from another in one step; for a moment it has a hidden one.
+            let ((), name) = with_fresh_name(|name| link(file, &self.directory, name))?;
+            self.temporary = Some(name);
+        }
+        if let Some(temporary) = &self.temporary {
+            fs::renameat(&self.directory, temporary, &self.directory, &self.name)?;
+            self.temporary = None;
+        }
+        self.sync()
+    }
+
+    /// Gives the file the owner and mode it is to have.
+    fn dress(&self, file: &File) -> io::Result<()> {
+        let mode = match (self.mode, &self.previous, &self.temporary) {
+            (Some(mode), ..) => mode,
+            (None, Some(previous), _) => take_owner(file, previous)?,
+            (None, None, Some(_)) => 0o666 & !umask(),
+            (None, None, None) => return Ok(()),
+        };
+        Ok(fs::fchmod(file, Mode::from_raw_mode(mode))?)
+    }
+
+    /// Makes the new name durable.
+    fn sync(&self) -> io::Result<()> {
+        match fs::fsync(&self.directory) {
+            // A directory one may write but not read, or a file system that does not sync directories.
+            Ok(()) | Err(Errno::BADF | Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            let _ = fs::unlinkat(&self.directory, temporary, AtFlags::empty());
+        }
+    }
+}
+
+/// Gives a file the owner of another, as far as that is permitted, and returns the mode it may have then.
+fn take_owner(file: &File, other: &Metadata) -> io::Result<u32> {
+    let now = file.metadata()?;
+    let (user, group) = (other.uid(), other.gid());
+    let group_kept = group == now.gid() || fs::fchown(file, None, Some(Gid::from_raw(group))).is_ok();
+    let user_kept = user == now.uid() || fs::fchown(file, Some(Uid::from_raw(user)), None).is_ok();
+    // With another owner, bits that lend the owner's rights would lend the wrong ones.
+    let lent = if user_kept && group_kept { 0o7777 } else { 0o777 };
+    Ok(other.mode() & lent)
+}
+
+/// Follows symbolic links to where a new file would be made. `None` if they lead through the `/proc` of a process: such
+/// a link stands for an open file, not for a name.
+fn real(path: &Path) -> io::Result<Option<PathBuf>> {
+    const MOST_LINKS: u32 = 40;
+    const PROC: fs::FsWord = 0x9fa0;
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let to = match std::fs::read_link(&path) {
+            Ok(to) => to,
+            // Not a link, or nothing there.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(Some(path)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(path)),
+            Err(error) => return Err(error),
+        };
+        path.pop();
+        let here = if path.as_os_str().is_empty() { Path::new(".") } else { &path };
+        if fs::statfs(here)?.f_type == PROC {
+            return Ok(None);
+        }
+        path.push(to);
+    }
+    Err(Errno::LOOP.into())
+}
+
+fn open_direct(path: &Path) -> io::Result<Output> {
+    let file = OpenOptions::new().write(true).open(path)?;
+    if file.metadata()?.is_file() {
+        file.set_len(0)?;
+    }
+    Ok(Output::direct(file))
+}
+
+fn open_directory(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    match fs::open(path, flags | OFlags::RDONLY, Mode::empty()) {
+        Err(Errno::ACCESS) => Ok(fs::open(path, flags | OFlags::PATH, Mode::empty())?),
+        other => Ok(other?),
+    }
+}
+
+/// Gives an open file a name.
+fn link(file: &File, directory: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
+    let open = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
+    fs::linkat(CWD, open, directory, name, AtFlags::SYMLINK_FOLLOW)
+}
+
+/// Calls `make` with hidden names until one was free.
+fn with_fresh_name<T>(make: impl Fn(&OsStr) -> rustix::io::Result<T>) -> io::Result<(T, OsString)> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    for _ in 0..10_000 {
+        let name = OsString::from(format!(".eagre-{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed)));
+        match make(&name) {
+            Ok(made) => return Ok((made, name)),
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(Errno::EXIST.into())
+}
+
+/// The permission bits this process does not give to new files. All but the owner's where that cannot be known without
+/// changing it.
+pub(crate) fn umask() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let digits = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    digits.and_then(|digits| u32::from_str_radix(digits.trim(), 8).ok()).unwrap_or(0o077)
+}
+
+#[cfg(test)]
+#[path = "output_tests.rs"]
+mod tests;

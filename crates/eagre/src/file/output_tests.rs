@@ -1,0 +1,165 @@
+//! Every test that makes a file makes it in both ways: without a name, and with a hidden one.
+
+use super::*;
+use std::io::{Read, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+fn entries(directory: &Path) -> Vec<OsString> {
+    let mut names: Vec<_> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    names
+}
+
+fn both(test: impl Fn(&Path, &dyn Fn(&Path) -> io::Result<Output>)) {
+    for without_name in [true, false] {
+        let room = tempfile::tempdir().unwrap();
+        test(room.path(), &|path| Output::create_as(path, without_name));
+    }
+}
+
+fn put(output: io::Result<Output>, text: &str) {
+    let output = output.unwrap();
+    output.file().write_all(text.as_bytes()).unwrap();
+    output.commit().unwrap();
+}
+
+#[test]
+fn a_new_file_appears_when_it_is_complete() {
+    both(|room, create| {
+        let path = room.join("new");
+        let output = create(&path).unwrap();
+        output.file().write_all(b"half").unwrap();
+        assert!(!path.exists());
+        output.file().write_all(b" and half").unwrap();
+        output.commit().unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "half and half");
+        assert_eq!(entries(room), ["new"]);
+        // As another new file, which the standard library makes.
+        let plain = File::create(room.join("plain")).unwrap().metadata().unwrap().mode();
+        assert_eq!(std::fs::metadata(&path).unwrap().mode(), plain);
+    });
+}
+
+#[test]
+fn without_commit_nothing_has_happened() {
+    both(|room, create| {
+        let old = room.join("old");
+        std::fs::write(&old, "old").unwrap();
+        for path in [&old, &room.join("new")] {
+            create(path).unwrap().file().write_all(b"other").unwrap();
+        }
+        assert_eq!(entries(room), ["old"]);
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), "old");
+    });
+}
+
+#[test]
+fn a_file_that_is_replaced_keeps_its_mode_and_owner() {
+    both(|room, create| {
+        let path = room.join("file");
+        std::fs::write(&path, "a long old text").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o641)).unwrap();
+        let root = rustix::process::geteuid().is_root();
+        if root {
+            std::os::unix::fs::chown(&path, Some(1234), Some(2345)).unwrap();
+        }
+        let before = std::fs::metadata(&path).unwrap();
+        put(create(&path), "new");
+        let after = std::fs::metadata(&path).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!((after.mode(), after.uid(), after.gid()), (before.mode(), before.uid(), before.gid()));
+        assert_ne!(after.ino(), before.ino());
+        assert_eq!(entries(room), ["file"]);
+    });
+}
+
+#[test]
+fn links_are_followed_to_the_file_they_mean() {
+    both(|room, create| {
+        std::fs::create_dir(room.join("far")).unwrap();
+        symlink("far/link", room.join("near")).unwrap();
+        symlink("file", room.join("far/link")).unwrap();
+        for text in ["made through the links", "replaced through them"] {
+            put(create(&room.join("near")), text);
+            assert_eq!(std::fs::read_to_string(room.join("far/file")).unwrap(), text);
+        }
+        assert!(room.join("near").is_symlink() && room.join("far/link").is_symlink());
+        assert_eq!(entries(&room.join("far")), ["file", "link"]);
+        symlink("around", room.join("around")).unwrap();
+        assert_eq!(create(&room.join("around")).unwrap_err().raw_os_error(), Some(libc::ELOOP));
+    });
+}
+
+#[test]
+fn what_appeared_meanwhile_is_replaced() {
+    both(|room, create| {
+        let path = room.join("file");
+        let output = create(&path).unwrap();
+        std::fs::write(&path, "faster").unwrap();
+        put(Ok(output), "slower");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "slower");
+        assert_eq!(entries(room), ["file"]);
+    });
+}
+
+#[test]
+fn what_cannot_be_replaced_is_written_as_it_is() {
+    let full = Output::create("/dev/full").unwrap();
+    assert!(full.is_direct());
+    assert_eq!(full.file().write(b"x").unwrap_err().raw_os_error(), Some(libc::ENOSPC));
+    put(Output::create("/dev/null"), "away");
+
+    let room = tempfile::tempdir().unwrap();
+    let pipe = room.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reading = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::read_to_string(pipe)
+    });
+    put(Output::create(&pipe), "through");
+    assert_eq!(reading.join().unwrap().unwrap(), "through");
+}
+
+#[test]
+fn the_name_of_an_open_file_is_that_file() {
+    let room = tempfile::tempdir().unwrap();
+    let mut file = File::options().read(true).write(true).create_new(true).open(room.path().join("file")).unwrap();
+    file.write_all(b"what was there before").unwrap();
+    let inode = file.metadata().unwrap().ino();
+    put(Output::create(format!("/proc/self/fd/{}", file.as_raw_fd())), "short");
+    let mut text = String::new();
+    io::Seek::rewind(&mut file).unwrap();
+    file.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "short");
+    assert_eq!(std::fs::metadata(room.path().join("file")).unwrap().ino(), inode);
+}
+
+#[test]
+fn refusals() {
+    let room = tempfile::tempdir().unwrap();
+    let number = |path: &Path| Output::create(path).unwrap_err().raw_os_error();
+    assert_eq!(number(room.path()), Some(libc::EISDIR));
+    assert_eq!(number(&room.path().join("file/")), Some(libc::EISDIR));
+    assert_eq!(number(&room.path().join("none/file")), Some(libc::ENOENT));
+    assert_eq!(number(Path::new("")), Some(libc::ENOENT));
+    if rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: refusals for want of permission: this is root");
+    }
+    let locked = room.path().join("locked");
+    std::fs::write(&locked, "kept").unwrap();
+    std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o444)).unwrap();
+    assert_eq!(number(&locked), Some(libc::EACCES));
+    std::fs::set_permissions(room.path(), std::fs::Permissions::from_mode(0o555)).unwrap();
+    assert_eq!(number(&room.path().join("new")), Some(libc::EACCES));
+    std::fs::set_permissions(room.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_full_disk_is_known_at_once() {
+    let room = tempfile::tempdir().unwrap();
+    let output = Output::create(room.path().join("huge")).unwrap();
+    assert_eq!(output.check_room(1 << 60).unwrap_err().raw_os_error(), Some(libc::ENOSPC));
+    output.check_room(1).unwrap();
+    drop(output);
+    assert_eq!(entries(room.path()), [""; 0]);
+}

@@ -1,0 +1,136 @@
+//! How a file is read or written: through the page cache, past it, or from where it stands.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use super::residency::residency;
+use eagre_mem::transfer::{Blocking, Device, Engine, Uring, set_direct};
+use eagre_mem::{BlockSize, options};
+use rustix::fs::{AtFlags, FsWord, Mode, OFlags, StatxFlags};
+
+/// Whether the page cache is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Plan {
+    /// Past the page cache if the file is large and not in it yet, through it otherwise.
+    #[default]
+    Auto,
+    /// Through the page cache: what is in it is not read from the disk again, and what was read stays in it.
+    Cached,
+    /// Past the page cache, straight between the disk and the stream, where the file system can.
+    Unbuffered,
+}
+
+/// A file, opened as its plan asks for.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) file: File,
+    pub(super) access: Access,
+}
+
+/// What a file lets us do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Read or write on from where it stands: a pipe, a terminal, a file of /proc or /sys.
+    Sequential,
+    /// Transfers at any offset, through the page cache.
+    Cached,
+    /// Transfers of multiples of this, past it.
+    Unbuffered(usize),
+}
+
+/// Below this, a file is not worth the preparations.
+const SMALL: u64 = 4 << 20;
+/// The most bytes of a request when several are on their way at once. Larger ones cost less and smaller ones finish
+/// more evenly; from 256 KiB to 2 MiB there is little between them.
+const PIECE: usize = 512 << 10;
+/// How many requests are on their way at most. The default windows of a stream, two blocks of 2 MiB at a file's end of
+/// it, make eight.
+const DEPTH: usize = 32;
+/// What O_DIRECT is content with where the file system does not say.
+const USUAL_ALIGNMENT: usize = 4096;
+
+impl Opened {
+    /// How `file` of `size` bytes (0: not known), of which `from` on is to be read, is read best.
+    pub(super) fn to_read(file: File, plan: Plan, from: u64, size: u64) -> Opened {
+        if size == 0 {
+            return Opened { file, access: Access::Sequential };
+        }
+        let left = size.saturating_sub(from);
+        let past = match plan {
+            Plan::Unbuffered => true,
+            Plan::Cached => false,
+            Plan::Auto => left >= SMALL && !is_cached(&file, from, left),
+        };
+        if let Some(alignment) = alignment(&file).filter(|&alignment| past && from.is_multiple_of(alignment as u64))
+            && let Ok(file) = reopen_direct(&file)
+        {
+            return Opened { file, access: Access::Unbuffered(alignment) };
+        }
+        let _ = rustix::fs::fadvise(&file, from, None, rustix::fs::Advice::Sequential);
+        Opened { file, access: Access::Cached }
+    }
+
+    /// How `file`, which is ours alone and empty, is written best.
+    pub(super) fn to_write(file: File, plan: Plan) -> Opened {
+        let access = match alignment(&file) {
+            Some(alignment) if plan != Plan::Cached && set_direct(&file, true).is_ok() => Access::Unbuffered(alignment),
+            _ => Access::Cached,
+        };
+        Opened { file, access }
+    }
+
+    /// The device for it, and how large requests to it should be. To be called by the thread that will use it.
+    pub(super) fn device(
+        self,
+        engine: Option<Engine>,
+        piece: Option<usize>,
+        block: BlockSize,
+    ) -> io::Result<(Box<dyn Device>, usize)> {
+        let whole = piece.unwrap_or(block.bytes());
+        let alignment = match self.access {
+            Access::Sequential => return Ok((Box::new(Blocking::sequential(self.file)), whole)),
+            // Copies out of memory: one after the other is as fast as it gets.
+            Access::Cached => return Ok((Box::new(Blocking::new(self.file, 1)), whole)),
+            Access::Unbuffered(alignment) => alignment,
+        };
+        let forced = engine.or(options::io().map_err(io::Error::other)?);
+        if forced != Some(Engine::Blocking) {
+            match Uring::new(self.file.try_clone()?, DEPTH, alignment) {
+                Ok(ring) => return Ok((Box::new(ring), piece.unwrap_or(PIECE))),
+                Err(error) if forced == Some(Engine::Uring) => return Err(error),
+                Err(_) => {}
+            }
+        }
+        Ok((Box::new(Blocking::new(self.file, alignment)), whole))
+    }
+}
+
+/// What offsets and lengths of unbuffered transfers must be multiples of. `None`: not possible, or of no use.
+fn alignment(file: &File) -> Option<usize> {
+    const IN_MEMORY: [FsWord; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6]; // tmpfs, ramfs, hugetlbfs
+    if rustix::fs::fstatfs(file).is_ok_and(|system| IN_MEMORY.contains(&system.f_type)) {
+        return None;
+    }
+    match rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) {
+        Ok(said) if said.stx_mask & StatxFlags::DIOALIGN.bits() != 0 => {
+            let least = said.stx_dio_offset_align.max(said.stx_dio_mem_align) as usize;
+            (said.stx_dio_offset_align > 0 && least <= BlockSize::MIN.bytes()).then_some(least.max(512))
+        }
+        // A kernel or file system that does not say: opening it will.
+        _ => Some(USUAL_ALIGNMENT),
+    }
+}
+
+/// A file of our own for the same data, past the page cache: the one we were given may be shared with other programs.
+fn reopen_direct(file: &File) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let path = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+}
+
+/// Whether most of a stretch of a file is in the page cache.
+fn is_cached(file: &File, from: u64, bytes: u64) -> bool {
+    residency(file, from, bytes).is_some_and(|residency| residency.fraction() > 0.5)
+}

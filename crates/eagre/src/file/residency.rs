@@ -1,0 +1,107 @@
+//! How much of a file is in memory already.
+//!
+//! What is in the page cache is read at the speed of memory, and then it matters how it is read; what is not comes at
+//! the speed of a disk, and is best not put there. So whoever reads a large file asks first.
+//!
+//! The kernel counts the pages of a range (`cachestat`, Linux 6.5). Where it has no such call, or will not tell us
+//! about a file that is somebody else's, a few single bytes are read from all over the range with the wish not to wait:
+//! a refusal means that the byte would have to come from the disk.
+
+use std::fs::File;
+use std::io::IoSliceMut;
+
+use rustix::fs::{Advice, fadvise};
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
+
+/// How many bytes are tried where nobody counts. The answer is off by a few percent then.
+const SAMPLES: u64 = 32;
+
+/// How much of a range of a file was in the page cache a moment ago.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Residency {
+    /// Bytes in the page cache; an estimate where the kernel does not count.
+    pub cached: u64,
+    /// Bytes of the range.
+    pub of: u64,
+}
+
+impl Residency {
+    /// From 0, nothing is in memory, to 1, everything is. An empty range is in memory.
+    #[must_use]
+    pub fn fraction(self) -> f64 {
+        if self.of == 0 { 1.0 } else { self.cached as f64 / self.of as f64 }
+    }
+}
+
+/// How much of `length` bytes from `offset` is in the page cache. `None` if there is no way to know.
+#[must_use]
+pub fn residency(file: &File, offset: u64, length: u64) -> Option<Residency> {
+    counted(file, offset, length).or_else(|| sampled(file, offset, length))
+}
+
+fn counted(file: &File, offset: u64, length: u64) -> Option<Residency> {
+    let cached = eagre_mem::cache::resident(file, offset, length).ok()?;
+    // Whole pages may be more than was asked for.
+    Some(Residency { cached: cached.min(length), of: length })
+}
+
+fn sampled(file: &File, offset: u64, length: u64) -> Option<Residency> {
+    // Or the kernel reads ahead of each sample, and its own answer comes true.
+    fadvise(file, 0, None, Advice::Random).ok()?;
+    let samples = SAMPLES.min(length);
+    let hits = (0..samples).try_fold(0u64, |hits, sample| {
+        let at = offset + (u128::from(length) * u128::from(sample) / u128::from(samples)) as u64;
+        match preadv2(file, &mut [IoSliceMut::new(&mut [0])], at, ReadWriteFlags::NOWAIT) {
+            Ok(_) => Some(hits + 1),
+            Err(Errno::AGAIN) => Some(hits),
+            // The file system does not know the wish.
+            Err(_) => None,
+        }
+    });
+    let _ = fadvise(file, 0, None, Advice::Normal);
+    let cached = (u128::from(length) * u128::from(hits?) / u128::from(samples.max(1))) as u64;
+    Some(Residency { cached: if samples == 0 { length } else { cached }, of: length })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    const SIZE: u64 = 8 << 20;
+
+    type Way = fn(&File, u64, u64) -> Option<Residency>;
+
+    const WAYS: [Way; 2] = [counted, sampled];
+
+    #[test]
+    fn what_was_written_is_there_what_was_dropped_is_not() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&vec![7; SIZE as usize]).unwrap();
+        for way in WAYS {
+            let Some(residency) = way(&file, 0, SIZE) else {
+                eprintln!("skipped: this kernel or file system does not tell");
+                continue;
+            };
+            assert_eq!(residency, Residency { cached: SIZE, of: SIZE });
+        }
+        file.sync_all().unwrap();
+        fadvise(&file, SIZE / 2, None, Advice::DontNeed).unwrap();
+        if counted(&file, SIZE / 2, SIZE / 2).is_none_or(|residency| residency.cached > 0) {
+            eprintln!("skipped: this file system keeps its files in memory");
+            return;
+        }
+        for way in WAYS {
+            let Some(residency) = way(&file, 0, SIZE) else { continue };
+            assert!((0.45..=0.55).contains(&residency.fraction()), "{residency:?}");
+            assert!(way(&file, SIZE / 2, SIZE / 2).unwrap().fraction() < 0.05);
+        }
+    }
+
+    #[test]
+    fn nothing_is_all_there() {
+        let file = tempfile::tempfile().unwrap();
+        assert_eq!(residency(&file, 0, 0).unwrap().fraction(), 1.0);
+    }
+}

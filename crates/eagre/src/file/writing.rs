@@ -1,0 +1,310 @@
+//! A stream into a file: a helper thread empties the blocks of an ordinary stream into it.
+//!
+//! Blocks are written as the writer finishes them, as many at a time as the reading window allows (`M + 1`). Past the
+//! page cache only whole sectors can be written; the zeros that follow the last byte of a stream fill the last one, and
+//! the file is cut to its length in the end.
+
+use std::fs::File;
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::path::Path;
+use std::thread::JoinHandle;
+
+use eagre_mem::options;
+use eagre_mem::transfer::{Engine, Transfer, TransferError};
+use rustix::fs::FallocateFlags;
+
+use super::failure::Task;
+use super::output::Output;
+use super::plan::{Access, Opened, Plan};
+use crate::{Builder, ErrorKind, Pipe, ReadBlock, Reader, StreamError, Writer};
+
+/// How a file is to be written.
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct WriteOptions {
+    plan: Plan,
+    engine: Option<Engine>,
+    piece: Option<usize>,
+    length: Option<u64>,
+    stream: Option<Builder>,
+}
+
+impl WriteOptions {
+    /// All defaults: past the page cache where the file system can, in ten MiB of memory.
+    pub fn new() -> WriteOptions {
+        WriteOptions::default()
+    }
+
+    /// Whether the page cache is used. [`Plan::Auto`] is [`Plan::Unbuffered`] here.
+    pub fn plan(mut self, plan: Plan) -> WriteOptions {
+        self.plan = plan;
+        self
+    }
+
+    /// How unbuffered requests reach the system. Default: `EAGRE_IO`, or else blocking calls, a block each.
+    ///
+    /// Several writes at a time (io_uring) are for disks that need them. Writes that make a file longer wait for one
+    /// another in the file system, so room is set aside ahead of them, and a file system that keeps account of which of
+    /// that room has been written (ext4, XFS) has more to do than the disk saves.
+    pub fn engine(mut self, engine: Engine) -> WriteOptions {
+        self.engine = Some(engine);
+        self
+    }
+
+    /// The most bytes of one request. Default: 512 KiB with io_uring, a block otherwise.
+    pub fn request_size(mut self, bytes: usize) -> WriteOptions {
+        self.piece = Some(bytes);
+        self
+    }
+
+    /// How long the file will be: a disk that has no room for it is an error at once, and finishing with another length
+    /// one at the end.
+    pub fn length(mut self, bytes: u64) -> WriteOptions {
+        self.length = Some(bytes);
+        self
+    }
+
+    /// The stream that carries the bytes: its windows, trap, pool. The reading window is the file's: `M + 1` blocks are
+    /// on their way to the disk at a time.
+    pub fn stream(mut self, stream: Builder) -> WriteOptions {
+        self.stream = Some(stream);
+        self
+    }
+
+    /// Begins to write the file at `path`, which appears when it is finished (see [`Output`]).
+    ///
+    /// # Errors
+    /// As [`Output::create`] and [`Output::check_room`], or a stream that cannot be opened. What goes wrong later, the
+    /// writer gets: as an [`ErrorKind::Io`] that names the file and the byte.
+    pub fn create(self, path: impl AsRef<Path>) -> io::Result<FileWriter> {
+        let task = Task::write(path.as_ref());
+        let output = Output::create(path).map_err(|error| task.error(&error))?;
+        self.begin(output, task)
+    }
+
+    /// Begins to write `output`, called `name` in messages.
+    ///
+    /// # Errors
+    /// As [`WriteOptions::create`].
+    pub fn write(self, output: Output, name: impl AsRef<Path>) -> io::Result<FileWriter> {
+        let task = Task::write(name.as_ref());
+        self.begin(output, task)
+    }
+
+    fn begin(self, output: Output, task: Task) -> io::Result<FileWriter> {
+        let mut stream = self.stream.unwrap_or_else(Pipe::builder).name(&task.place);
+        if let Some(length) = self.length {
+            output.check_room(length).map_err(|error| task.error(&error))?;
+            stream = stream.length(length);
+        }
+        let engine = match self.engine {
+            Some(engine) => engine,
+            None => options::io().map_err(io::Error::other)?.unwrap_or(Engine::Blocking),
+        };
+        let file = output.file().try_clone()?;
+        let opened = match output.is_direct() {
+            true => Opened { file, access: Access::Sequential },
+            false => Opened::to_write(file, self.plan),
+        };
+        let several = engine == Engine::Uring && matches!(opened.access, Access::Unbuffered(_));
+        let ahead = several.then(|| opened.file.try_clone()).transpose()?.map(Ahead::new);
+        let (writer, reader) = stream.open()?.split();
+        let piece = self.piece;
+        let helper = std::thread::Builder::new().name("eagre-write".into());
+        let told = task.clone();
+        let helper = helper.spawn(move || {
+            let block = reader.control().block_size();
+            match opened.device(Some(engine), piece, block) {
+                Ok((device, piece)) => pump(reader, Transfer::new(device, piece), ahead, &told),
+                Err(error) => Err(told.error(&error)),
+            }
+        })?;
+        Ok(FileWriter { writer, file: Some((helper, output)), task })
+    }
+}
+
+/// The writing end of a stream into a file. All of [`Writer`] is there: pointer, `reserve`/`commit`, `Write`.
+///
+/// The file appears when [`FileWriter::finish`] has returned. Dropped before, it does not.
+#[derive(Debug)]
+pub struct FileWriter {
+    writer: Writer,
+    file: Option<(JoinHandle<io::Result<u64>>, Output)>,
+    task: Task,
+}
+
+impl FileWriter {
+    /// Ends the file at the position, waits until all of it is on the disk, and lets it appear.
+    ///
+    /// # Errors
+    /// What went wrong with the file or the stream. The file has not appeared then.
+    pub fn finish(mut self) -> io::Result<()> {
+        let finished = self.writer.finish();
+        self.appear(finished)
+    }
+
+    /// Ends the file at `length` bytes, for a writer on a pointer; otherwise as [`FileWriter::finish`].
+    ///
+    /// # Errors
+    /// As [`FileWriter::finish`].
+    pub fn finish_at(mut self, length: u64) -> io::Result<()> {
+        let finished = self.writer.finish_at(length);
+        self.appear(finished)
+    }
+
+    fn appear(&mut self, finished: Result<(), StreamError>) -> io::Result<()> {
+        if finished.is_err() {
+            // Perhaps not failed either (a block is still out, say): the helper would wait for more for ever.
+            self.writer.fail("not finished");
+        }
+        let Some((helper, output)) = self.file.take() else { return finished.map_err(io::Error::from) };
+        let written = helper.join().unwrap_or_else(|_| Err(io::Error::other("the helper thread panicked")));
+        // The file's own error comes before the stream's, which is its echo.
+        let length = written?;
+        finished?;
+        if !output.is_direct() {
+            output.file().set_len(length).map_err(|error| self.task.error(&error))?;
+        }
+        output.commit().map_err(|error| self.task.error(&error))
+    }
+}
+
+impl Drop for FileWriter {
+    fn drop(&mut self) {
+        if let Some((helper, output)) = self.file.take() {
+            self.writer.fail("dropped before it was finished");
+            // What is written as it is may wait for its reader for ever, and leaves nothing that is ours.
+            if !output.is_direct() {
+                let _ = helper.join();
+            }
+        }
+    }
+}
+
+impl Deref for FileWriter {
+    type Target = Writer;
+    fn deref(&self) -> &Writer {
+        &self.writer
+    }
+}
+
+impl DerefMut for FileWriter {
+    fn deref_mut(&mut self) -> &mut Writer {
+        &mut self.writer
+    }
+}
+
+impl io::Write for FileWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer.write(bytes)
+    }
+
+    /// Does nothing: see [`FileWriter::finish`].
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Sets room on the disk aside ahead of several writes at a time. Writes that make a file longer wait for one another; writes into
+/// room that is already the file's do not.
+#[derive(Debug)]
+pub(super) struct Ahead {
+    file: Option<File>,
+    until: u64,
+    step: u64,
+}
+
+impl Ahead {
+    const FIRST: u64 = 16 << 20;
+    const MOST: u64 = 1 << 30;
+
+    fn new(file: File) -> Ahead {
+        Ahead { file: Some(file), until: 0, step: Ahead::FIRST }
+    }
+
+    /// The file will reach `offset` soon.
+    fn reach(&mut self, offset: u64) {
+        while self.until < offset {
+            let Some(file) = &self.file else { return };
+            // Where it cannot be done, or there is no room for more than is needed, the writes will tell.
+            if rustix::fs::fallocate(file, FallocateFlags::empty(), self.until, self.step).is_err() {
+                self.file = None;
+                return;
+            }
+            self.until += self.step;
+            self.step = (2 * self.step).min(Ahead::MOST);
+        }
+    }
+}
+
+/// Empties the stream into the file, to its end. Returns the length.
+pub(super) fn pump(
+    mut reader: Reader,
+    mut transfer: Transfer<ReadBlock>,
+    ahead: Option<Ahead>,
+    task: &Task,
+) -> io::Result<u64> {
+    empty(&mut reader, &mut transfer, ahead).map_err(|stop| match stop {
+        Stop::Stream(error) => error.into(),
+        Stop::File(TransferError { offset, error }) => {
+            let message = task.message_at(offset, &error);
+            reader.fail_io(&error, &message);
+            io::Error::new(error.kind(), message)
+        }
+    })
+}
+
+/// Why writing stopped before the end.
+enum Stop {
+    Stream(StreamError),
+    File(TransferError),
+}
+
+impl From<StreamError> for Stop {
+    fn from(error: StreamError) -> Stop {
+        Stop::Stream(error)
+    }
+}
+
+impl From<TransferError> for Stop {
+    fn from(error: TransferError) -> Stop {
+        Stop::File(error)
+    }
+}
+
+fn empty(reader: &mut Reader, transfer: &mut Transfer<ReadBlock>, mut ahead: Option<Ahead>) -> Result<u64, Stop> {
+    let control = reader.control();
+    loop {
+        let block = match transfer.blocks() {
+            0 => match reader.take()? {
+                None => return Ok(reader.position()),
+                block => block,
+            },
+            _ => next_block(reader)?,
+        };
+        if let Some(block) = block {
+            let (offset, bytes) = (block.offset(), block.as_slice().len());
+            if let Some(ahead) = &mut ahead {
+                ahead.reach(offset + bytes as u64);
+            }
+            transfer.begin(block, offset, bytes);
+        } else if let Some(written) = transfer.finish(|| control.failure().is_none())? {
+            reader.release_block(written.block);
+        } else if let Some(error) = control.failure() {
+            return Err(error.into());
+        }
+    }
+}
+
+/// A block to write, if there is one already and the window is not full.
+fn next_block(reader: &mut Reader) -> Result<Option<ReadBlock>, StreamError> {
+    match reader.try_take() {
+        Err(full) if full.kind() == ErrorKind::Busy => Ok(None),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+#[path = "writing_tests.rs"]
+mod tests;

@@ -1,0 +1,88 @@
+//! Many matches in little memory.
+//!
+//! Each match is the gap to the end of the one before, and which pattern it is if there are several, as numbers of seven
+//! bits a byte, the lowest first. A piece that is nothing but matches of one byte takes one byte for each.
+
+use super::{Finder, Match};
+
+/// The matches of a piece.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// How many there are, kept or only counted.
+    pub(super) count: u64,
+    codes: Vec<u8>,
+    /// What stands there, match behind match, where the patterns do not say it.
+    texts: Vec<u8>,
+}
+
+impl Found {
+    /// Keeps one more, `gap` bytes behind the one before.
+    pub(super) fn push(&mut self, finder: &Finder, gap: usize, pattern: usize, bytes: &[u8]) {
+        encode(&mut self.codes, gap);
+        if finder.has_several() {
+            encode(&mut self.codes, pattern);
+        }
+        if !finder.is_verbatim() {
+            self.texts.extend_from_slice(bytes);
+        }
+        self.count += 1;
+    }
+
+    /// Counts one more.
+    pub(super) fn count_one(&mut self) {
+        self.count += 1;
+    }
+
+    /// The matches that were kept. The gap of the first one is taken from `from`.
+    pub(super) fn iter<'a>(&'a self, finder: &'a Finder, mut from: u64) -> impl Iterator<Item = Match<'a>> {
+        let mut codes = &self.codes[..];
+        let mut texts = &self.texts[..];
+        std::iter::from_fn(move || {
+            let start = from + decode(&mut codes)? as u64;
+            let pattern = if finder.has_several() { decode(&mut codes)? } else { 0 };
+            let mut bytes = finder.pattern(pattern);
+            if !finder.is_verbatim() {
+                (bytes, texts) = texts.split_at(bytes.len());
+            }
+            from = start + bytes.len() as u64;
+            Some(Match { start, pattern, bytes })
+        })
+    }
+}
+
+fn encode(codes: &mut Vec<u8>, mut number: usize) {
+    while number >= 0x80 {
+        codes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    codes.push(number as u8);
+}
+
+fn decode(codes: &mut &[u8]) -> Option<usize> {
+    let mut number = 0;
+    let mut shift = 0;
+    loop {
+        let (&code, rest) = codes.split_first()?;
+        *codes = rest;
+        number |= usize::from(code & 0x7f) << shift;
+        if code < 0x80 {
+            return Some(number);
+        }
+        shift += 7;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back() {
+        let numbers = [0, 1, 127, 128, 16_383, 16_384, 1 << 31, usize::MAX];
+        let mut codes = Vec::new();
+        numbers.iter().for_each(|&number| encode(&mut codes, number));
+        let mut rest = &codes[..];
+        let back: Vec<_> = std::iter::from_fn(|| decode(&mut rest)).collect();
+        assert_eq!(back, numbers);
+    }
+}

@@ -1,0 +1,193 @@
+//! The loops, over blocks of 64 bytes that answer questions with masks.
+
+/// How many bytes are looked at together: as many as a mask has bits.
+pub(super) const BLOCK: usize = 64;
+
+/// Sixty-four bytes in registers. Bit `i` of a mask stands for byte `i`.
+///
+/// # Safety
+/// The methods may be called only where the processor has the instructions of the implementation.
+pub(super) unsafe trait Block: Copy {
+    /// Loads them, from any address.
+    ///
+    /// # Safety
+    /// 64 bytes can be read there; and see the trait.
+    unsafe fn load(from: *const u8) -> Self;
+
+    /// Which bytes equal this one.
+    ///
+    /// # Safety
+    /// See the trait.
+    unsafe fn equal(self, byte: u8) -> u64;
+
+    /// Which bytes lie between these two, both of them ASCII and included.
+    ///
+    /// # Safety
+    /// See the trait.
+    unsafe fn between(self, low: u8, high: u8) -> u64;
+
+    /// How often a byte occurs in whole blocks. Adding masks up is not the best for all instructions.
+    ///
+    /// # Safety
+    /// See the trait; the length is a multiple of 64.
+    #[inline(always)]
+    unsafe fn count(byte: u8, bytes: &[u8]) -> u64 {
+        let mut count = 0;
+        for block in bytes.chunks_exact(BLOCK) {
+            // SAFETY: 64 bytes of a slice; the instructions are there, says the caller.
+            count += u64::from(unsafe { Self::load(block.as_ptr()).equal(byte) }.count_ones());
+        }
+        count
+    }
+}
+
+/// A slice as blocks, the last one filled up with zeros.
+///
+/// The loops below walk over it by index and hold no closures: the compiler would have to inline those before it can
+/// use vector instructions in them, and does not always.
+struct Blocks<'a> {
+    whole: &'a [u8],
+    last: [u8; BLOCK],
+    count: usize,
+}
+
+impl<'a> Blocks<'a> {
+    #[inline(always)]
+    fn of(bytes: &'a [u8]) -> Blocks<'a> {
+        let (whole, rest) = bytes.split_at(bytes.len() / BLOCK * BLOCK);
+        let mut last = [0; BLOCK];
+        last[..rest.len()].copy_from_slice(rest);
+        Blocks { whole, last, count: bytes.len().div_ceil(BLOCK) }
+    }
+
+    /// Where block `i` begins.
+    #[inline(always)]
+    fn at(&self, i: usize) -> *const u8 {
+        let at = i * BLOCK;
+        if at < self.whole.len() { self.whole[at..].as_ptr() } else { self.last.as_ptr() }
+    }
+}
+
+/// # Safety
+/// The processor has the instructions of `B`.
+#[inline(always)]
+pub(super) unsafe fn count<B: Block>(byte: u8, bytes: &[u8]) -> u64 {
+    let Blocks { whole, last, .. } = Blocks::of(bytes);
+    let real = (1 << (bytes.len() % BLOCK)) - 1;
+    // SAFETY: whole blocks; the caller's contract.
+    unsafe { B::count(byte, whole) + u64::from((B::load(last.as_ptr()).equal(byte) & real).count_ones()) }
+}
+
+/// Words as `wc -w` counts them in the C locale, and whether we are in the middle of one.
+///
+/// Six bytes separate words: space, tab, newline, vertical tab, form feed, carriage return. The other visible characters
+/// of ASCII make words. All else, control characters and bytes above 126, neither makes nor ends one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Words {
+    /// How many words have begun.
+    pub begun: u64,
+    /// Whether the last one goes on.
+    pub inside: bool,
+}
+
+/// # Safety
+/// The processor has the instructions of `B`.
+#[inline(always)]
+pub(super) unsafe fn words<B: Block>(words: &mut Words, bytes: &[u8]) {
+    let mut begun = 0;
+    let mut inside = u64::from(words.inside);
+    let blocks = Blocks::of(bytes);
+    for i in 0..blocks.count {
+        // SAFETY: a block there; the caller's contract.
+        let (separates, visible) = unsafe {
+            let block = B::load(blocks.at(i));
+            (block.between(b'\t', b'\r') | block.equal(b' '), block.between(b'!', b'~'))
+        };
+        // The zeros that fill the last block up are silent too.
+        let silent = !(separates | visible);
+        // Bytes that follow a visible one are inside its word; and so are those that follow such a byte across silent
+        // ones. Adding makes a carry run through the silent ones, and come out behind them.
+        let follows = (visible << 1) | inside;
+        let (through, overflow) = silent.overflowing_add(follows & silent);
+        let inside_before = (follows | through) & !silent;
+        begun += u64::from((visible & !inside_before).count_ones());
+        inside = (visible >> (BLOCK - 1)) | u64::from(overflow);
+    }
+    words.begun += begun;
+    words.inside = inside != 0;
+}
+
+/// The width of lines as `wc -L` measures it in the C locale, and the column where we are.
+///
+/// A visible character or a space is one column wide, a tab reaches to the next multiple of eight, everything else has
+/// no width. Newline, carriage return and form feed go back to the first column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Columns {
+    /// The widest line that has ended.
+    pub longest: u64,
+    /// The column that the line goes on from.
+    pub column: u64,
+}
+
+/// # Safety
+/// The processor has the instructions of `B`.
+#[inline(always)]
+pub(super) unsafe fn columns<B: Block>(columns: &mut Columns, bytes: &[u8]) {
+    let Columns { mut longest, mut column } = *columns;
+    let blocks = Blocks::of(bytes);
+    for i in 0..blocks.count {
+        // The zeros that fill the last block up have no width.
+        // SAFETY: a block there; the caller's contract.
+        let (tabs, returns, mut wide) = unsafe {
+            let block = B::load(blocks.at(i));
+            let returns = block.equal(b'\n') | block.between(b'\x0c', b'\r');
+            (block.equal(b'\t'), returns, block.between(b' ', b'~'))
+        };
+        let mut jumps = tabs | returns;
+        while jumps != 0 {
+            let jump = jumps & jumps.wrapping_neg();
+            let before = jump - 1;
+            column += u64::from((wide & before).count_ones());
+            wide &= !before;
+            if returns & jump != 0 {
+                longest = longest.max(column);
+                column = 0;
+            } else {
+                column = (column | 7) + 1;
+            }
+            jumps &= jumps - 1;
+        }
+        column += u64::from(wide.count_ones());
+    }
+    *columns = Columns { longest, column };
+}
+
+/// The functions that enter the loops with the instructions of one kind of block.
+macro_rules! entry_points {
+    ($block:ty $(, $features:literal)?) => {
+        /// # Safety
+        /// The processor has the instructions of the block.
+        $(#[target_feature(enable = $features)])?
+        pub(in super::super) unsafe fn count(byte: u8, bytes: &[u8]) -> u64 {
+            // SAFETY: the caller's contract.
+            unsafe { $crate::scan::kernels::loops::count::<$block>(byte, bytes) }
+        }
+
+        /// # Safety
+        /// The processor has the instructions of the block.
+        $(#[target_feature(enable = $features)])?
+        pub(in super::super) unsafe fn words(words: &mut $crate::scan::kernels::Words, bytes: &[u8]) {
+            // SAFETY: the caller's contract.
+            unsafe { $crate::scan::kernels::loops::words::<$block>(words, bytes) }
+        }
+
+        /// # Safety
+        /// The processor has the instructions of the block.
+        $(#[target_feature(enable = $features)])?
+        pub(in super::super) unsafe fn columns(columns: &mut $crate::scan::kernels::Columns, bytes: &[u8]) {
+            // SAFETY: the caller's contract.
+            unsafe { $crate::scan::kernels::loops::columns::<$block>(columns, bytes) }
+        }
+    };
+}
+pub(super) use entry_points;

@@ -1,0 +1,155 @@
+//! Pieces are handed out as they come, their parts are taken in order.
+//!
+//! ```text
+//! numbers    0 1 2 3 4 5 6 7 8 9 …
+//!            delivered ┘ │ │   │ └ handed out next, unless more than `ahead` are on their way
+//!                     done │  done
+//!                       at work
+//! ```
+//!
+//! A thread that gets far ahead waits until what lies behind it has been delivered: so few parts are kept, however long
+//! the file. Whoever finds the end, an error, or a panic closes the queue: nothing more is handed out, and what was is
+//! finished and delivered up to there.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Numbers out, results in, results out in order.
+pub(super) struct Queue<T> {
+    state: Mutex<State<T>>,
+    /// There is room to hand out more, or nothing will be any more.
+    room: Condvar,
+    /// The next result to deliver is there, or nothing will be any more.
+    ready: Condvar,
+    /// How many may be on their way.
+    ahead: usize,
+}
+
+struct State<T> {
+    /// What is on its way, from the next to deliver on; `None` while somebody works on it.
+    under_way: VecDeque<Option<T>>,
+    /// The number of the first of them.
+    first: u64,
+    closed: bool,
+    /// The thread that delivers sleeps.
+    waited_for: bool,
+}
+
+/// What there is to do for the thread that delivers.
+pub(super) enum Next<T> {
+    /// A result to deliver.
+    Deliver(T),
+    /// Nothing to deliver yet: this piece to work on meanwhile.
+    Work(u64),
+    /// All has been delivered.
+    Over,
+}
+
+impl<T> Queue<T> {
+    pub(super) fn new(ahead: usize) -> Queue<T> {
+        let state = State { under_way: VecDeque::with_capacity(ahead), first: 0, closed: false, waited_for: false };
+        Queue { state: Mutex::new(state), room: Condvar::new(), ready: Condvar::new(), ahead }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next piece to work on, when there is room for its result. `None`: nothing more to do.
+    pub(super) fn hand_out(&self) -> Option<u64> {
+        let mut state = self.lock();
+        loop {
+            if state.closed {
+                return None;
+            }
+            if state.under_way.len() < self.ahead {
+                return Some(state.hand_out());
+            }
+            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Takes the result of a piece that was handed out. `last`: no piece after it has anything to say.
+    pub(super) fn put(&self, number: u64, result: T, last: bool) {
+        let mut state = self.lock();
+        let at = (number - state.first) as usize;
+        // Gone if the queue was abandoned meanwhile.
+        let Some(place) = state.under_way.get_mut(at) else { return };
+        *place = Some(result);
+        let wanted = at == 0 && state.waited_for;
+        if last {
+            self.close_locked(&mut state);
+        }
+        drop(state);
+        if wanted {
+            self.ready.notify_one();
+        }
+    }
+
+    /// What the delivering thread should do now; waits only if it can neither deliver nor work.
+    pub(super) fn next(&self) -> Next<T> {
+        let mut state = self.lock();
+        loop {
+            if let Some(Some(_)) = state.under_way.front() {
+                let result = state.under_way.pop_front().flatten();
+                state.first += 1;
+                let was_full = state.under_way.len() + 1 == self.ahead;
+                drop(state);
+                if was_full {
+                    self.room.notify_one();
+                }
+                return result.map_or(Next::Over, Next::Deliver);
+            }
+            if !state.closed && state.under_way.len() < self.ahead {
+                return Next::Work(state.hand_out());
+            }
+            if state.closed && state.under_way.is_empty() {
+                return Next::Over;
+            }
+            state.waited_for = true;
+            state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waited_for = false;
+        }
+    }
+
+    /// Hands nothing more out.
+    pub(super) fn close(&self) {
+        self.close_locked(&mut self.lock());
+    }
+
+    /// Hands nothing more out, and does not wait for what was: somebody who worked on it has panicked.
+    fn abandon(&self) {
+        let mut state = self.lock();
+        state.under_way.clear();
+        self.close_locked(&mut state);
+    }
+
+    fn close_locked(&self, state: &mut State<T>) {
+        state.closed = true;
+        self.room.notify_all();
+        self.ready.notify_one();
+    }
+
+    /// Something to hold while working on pieces: lets nobody wait for ever if that panics.
+    pub(super) fn presence(&self) -> Presence<'_, T> {
+        Presence(self)
+    }
+}
+
+impl<T> State<T> {
+    fn hand_out(&mut self) -> u64 {
+        self.under_way.push_back(None);
+        self.first + self.under_way.len() as u64 - 1
+    }
+}
+
+/// See [`Queue::presence`].
+pub(super) struct Presence<'a, T>(&'a Queue<T>);
+
+impl<T> Drop for Presence<'_, T> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.abandon();
+        }
+    }
+}

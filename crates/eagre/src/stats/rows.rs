@@ -1,0 +1,129 @@
+//! The second pass: rows of an indexed block go into the table.
+
+use super::Layout;
+use super::fixed::Fixed;
+use super::index::Index;
+use super::table::{Block, LONGEST, Table};
+
+/// Where key and value are in rows that all have the same number of fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// Fields a row.
+    pub(super) fields: usize,
+    /// Which of them is the key, from 0.
+    pub(super) key: usize,
+    /// Which of them is the value, from 0.
+    pub(super) value: usize,
+}
+
+impl Shape {
+    /// Two fields, key and value: the shape compilers are told of.
+    pub(super) const PAIR: Shape = Shape { fields: 2, key: 0, value: 1 };
+
+    /// The shape of rows with so many fields; `None` if there is no key or no value in them.
+    pub(super) fn new(layout: &Layout, fields: usize) -> Option<Shape> {
+        let (key, value) = (layout.key, layout.value);
+        (key < fields && value < fields).then_some(Shape { fields, key, value })
+    }
+}
+
+/// The rows of an indexed block, as far as they may be of one shape.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a> {
+    pub(super) text: &'a [u8],
+    /// Where in it the block begins.
+    pub(super) base: usize,
+    /// The ends of fields from there on, for a whole number of rows, and in front of them -1.
+    pub(super) ends: &'a [u16],
+    pub(super) shape: Shape,
+    /// They are known to be of that shape.
+    pub(super) regular: bool,
+    pub(super) fixed: Fixed,
+}
+
+impl<'a> Rows<'a> {
+    /// The rows of the block at `base`.
+    pub(super) fn new(text: &'a [u8], base: usize, index: &'a Index, shape: Shape, fixed: Fixed) -> Rows<'a> {
+        let rows = index.lines.min(index.fields / shape.fields);
+        let regular = index.regular && index.expected as usize == shape.fields;
+        Rows { text, base, ends: &index.ends[..=rows * shape.fields], shape, regular, fixed }
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        (self.ends.len() - 1) / self.shape.fields
+    }
+
+    /// Where a row begins, or the one behind the last would.
+    pub(super) fn start(&self, row: usize) -> usize {
+        self.base + usize::from(self.ends[row * self.shape.fields].wrapping_add(1))
+    }
+
+    /// Adds rows from number `from` on to the table, up to the first that it does not understand, whose number it
+    /// returns, or to the number of rows.
+    #[inline(always)]
+    pub(super) fn add(&self, from: usize, table: &mut Table) -> usize {
+        if self.shape == Shape::PAIR {
+            self.add_shaped(Shape::PAIR, from, table)
+        } else {
+            self.add_shaped(self.shape, from, table)
+        }
+    }
+
+    #[inline(always)]
+    fn add_shaped(&self, shape: Shape, from: usize, table: &mut Table) -> usize {
+        // A row has the end of the row before it in front of its own.
+        let rows = self.ends.windows(shape.fields + 1).step_by(shape.fields);
+        for (row, ends) in rows.enumerate().skip(from) {
+            if self.add_row(shape, ends, table).is_none() {
+                return row;
+            }
+        }
+        self.count()
+    }
+
+    /// Adds one row.
+    #[inline(always)]
+    fn add_row(&self, shape: Shape, ends: &[u16], table: &mut Table) -> Option<()> {
+        let text = &self.text[self.base..];
+        // Fields of other lines may have been taken for this one's: all its ends but the last are delimiters.
+        let newline = |end: &u16| text[usize::from(*end)] == b'\n';
+        if !self.regular && (!newline(&ends[shape.fields]) || ends[1..shape.fields].iter().any(newline)) {
+            return None;
+        }
+        let field = |number: usize| {
+            let start = usize::from(ends[number].wrapping_add(1));
+            let end = usize::from(ends[number + 1]);
+            // The carriage return of a line that ends with both is not part of it.
+            let cut = number + 1 == shape.fields && text[start..end].ends_with(b"\r");
+            (start, end - usize::from(cut))
+        };
+        let (start, end) = field(shape.value);
+        let word = self.text.get((self.base + end).wrapping_sub(8)..self.base + end)?.first_chunk()?;
+        let value = self.fixed.parse(u64::from_le_bytes(*word), end - start)?;
+        let (start, end) = field(shape.key);
+        let mask = MASKS.get(end - start)?;
+        let words = text.get(start..start + LONGEST)?.as_chunks::<8>().0;
+        let mut key = [0; 4];
+        for (to, (from, mask)) in key.iter_mut().zip(words.iter().zip(mask)) {
+            *to = u64::from_le_bytes(*from) & mask;
+        }
+        table.entry(&key, (end - start) as u32)?.add(value);
+        Some(())
+    }
+}
+
+/// The first so many bytes of a block.
+static MASKS: [Block; LONGEST + 1] = {
+    let mut masks = [[0; 4]; LONGEST + 1];
+    let mut length = 0;
+    while length <= LONGEST {
+        let mut byte = 0;
+        while byte < length {
+            masks[length][byte / 8] |= 0xff << (8 * (byte % 8));
+            byte += 1;
+        }
+        length += 1;
+    }
+    masks
+};

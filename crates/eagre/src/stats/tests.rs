@@ -1,0 +1,369 @@
+//! All ways through the code give the answer of a naive one: every level of instructions, every cut, every shape.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+
+use super::join::{Joiner, Question};
+use super::kernels::Level;
+use super::tally::Lines;
+use super::{Layout, Stats};
+use crate::scan::Scan;
+use crate::scan::kernels::Simd;
+
+/// A generator of numbers (xorshift), the same for the same seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % end
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize]
+    }
+}
+
+/// Count, and smallest value, sum and largest in units of 10^-9.
+type Naive = (u64, i128, i128, i128);
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Answer {
+    groups: BTreeMap<Vec<u8>, Naive>,
+    decimals: usize,
+    lines: u64,
+    /// The numbers of lines that are no rows: the first, and how many.
+    bad: (Option<u64>, u64),
+}
+
+/// The number, in units of 10^-9, and how many decimals it was written with; by other means than the code under test.
+fn naive_number(text: &str) -> Option<(i128, usize)> {
+    let text = text.trim_matches([' ', '\t', '\r']);
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    if (whole.len() + part.len() == 0) || !(whole.chars().chain(part.chars())).all(|c| c.is_ascii_digit()) {
+        return None;
+    }
+    let number: i128 = format!("0{whole}{part:0<9}").parse().ok()?;
+    Some((if text.starts_with('-') { -number } else { number }, part.len()))
+}
+
+fn naive(text: &[u8], layout: Layout, header: bool) -> Answer {
+    let mut answer = Answer::default();
+    let mut lines: Vec<&[u8]> = text.split(|&byte| byte == b'\n').collect();
+    if lines.last().is_some_and(|line| line.is_empty()) {
+        lines.pop();
+    }
+    for (number, line) in (1..).zip(lines) {
+        answer.lines = number;
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() || (header && number == 1) {
+            continue;
+        }
+        let fields: Vec<&[u8]> = line.split(|&byte| byte == layout.delimiter).collect();
+        let value = fields.get(layout.value).and_then(|value| naive_number(std::str::from_utf8(value).ok()?));
+        let (Some(key), Some((value, decimals))) = (fields.get(layout.key), value) else {
+            answer.bad = (answer.bad.0.or(Some(number)), answer.bad.1 + 1);
+            if layout.strict {
+                return answer;
+            }
+            continue;
+        };
+        answer.decimals = answer.decimals.max(decimals);
+        let group = answer.groups.entry(key.to_vec()).or_insert((0, value, 0, value));
+        *group = (group.0 + 1, group.1.min(value), group.2 + value, group.3.max(value));
+    }
+    answer
+}
+
+/// The answer for a text in pieces, which two workers take in turn.
+fn pieces(text: &[u8], cuts: &[usize], layout: Layout, header: bool, level: Level) -> Answer {
+    let question = Question { layout, level };
+    let mut workers = [question.worker(), question.worker()];
+    let mut joiner = Joiner::new(&question, header);
+    let mut start = 0;
+    for (number, &end) in cuts.iter().chain([&text.len()]).enumerate() {
+        if start < end && !joiner.failed() {
+            joiner.part(question.piece(&mut workers[number % 2], start as u64, &text[start..end]));
+        }
+        start = end;
+    }
+    let (mut tally, lines): (_, Lines) = joiner.finish();
+    for worker in workers {
+        worker.pour_into(&mut tally);
+    }
+    let bad = (lines.first.map(|(before, _)| before + 1), lines.bad);
+    let failed = layout.strict && lines.bad > 0;
+    let lines = if failed { bad.0.unwrap() } else { lines.count };
+    let (map, decimals) = tally.finish();
+    let nano = |text: String| naive_number(&text).unwrap().0;
+    let groups = map.into_iter().map(|(key, summary)| {
+        let sum = summary.nano_sum();
+        (key.into_vec(), (summary.count, nano(summary.min.to_string()), sum, nano(summary.max.to_string())))
+    });
+    Answer { groups: groups.collect(), decimals: decimals as usize, lines, bad }
+}
+
+fn check(text: &[u8], cuts: &[usize], layout: Layout, header: bool) {
+    let mut expected = naive(text, layout, header);
+    for level in Simd::ALL.map(Level::of) {
+        let mut answer = pieces(text, cuts, layout, header, level);
+        if layout.strict && expected.bad.1 > 0 {
+            // How much was taken in before all is thrown away has no meaning.
+            assert_eq!(answer.bad.0, expected.bad.0, "{level:?}");
+            assert!(answer.bad.1 > 0);
+            continue;
+        }
+        let groups = (std::mem::take(&mut answer.groups), std::mem::take(&mut expected.groups));
+        for (got, wanted) in groups.0.iter().zip(&groups.1) {
+            assert_eq!(
+                (got.0.escape_ascii().to_string(), got.1),
+                (wanted.0.escape_ascii().to_string(), wanted.1),
+                "{level:?}"
+            );
+        }
+        assert_eq!(groups.0.len(), groups.1.len(), "{level:?}");
+        assert_eq!(answer, expected, "{level:?}");
+        expected.groups = groups.1;
+    }
+}
+
+const PAIR: Layout = Layout { delimiter: b';', key: 0, value: 1, strict: true };
+
+/// A row's value, mostly like the others.
+fn value(random: &mut Random, decimals: usize) -> String {
+    let sign = random.pick(&["", "", "-"]);
+    match random.below(64) {
+        0 => random
+            .pick(&[
+                "-0.0",
+                "+1.5",
+                "7",
+                ".5",
+                "5.",
+                " 12.25 ",
+                "1234567.890123456",
+                "00000000012.3",
+                "-99999999",
+                "-.125",
+            ])
+            .to_owned(),
+        _ => {
+            let digits = 1 + random.below(4) as u32;
+            let whole = random.below(10_u64.pow(digits));
+            let part = format!("{:0>decimals$}", random.below(10_u64.pow(decimals as u32)));
+            if decimals == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{part}") }
+        }
+    }
+}
+
+/// Many rows of random keys; `odd` in 64 lines are something else.
+fn corpus(random: &mut Random, rows: usize, keys: &[Vec<u8>], layout: Layout, fields: usize, odd: u64) -> Vec<u8> {
+    let decimals = random.pick(&[0, 1, 1, 1, 2, 3, 6, 7]);
+    let newline = random.pick(&["\n", "\n", "\r\n"]);
+    let mut text = Vec::new();
+    for _ in 0..rows {
+        let fields = if random.below(64) < odd { fields + random.below(3) as usize } else { fields };
+        if random.below(64) < odd {
+            text.extend(random.pick(&["", "\r", "only", "a;b", ";", ";;", "a;1.0;2", "key;1..2", "key;--1"]).bytes());
+        } else {
+            for field in 0..fields {
+                if field > 0 {
+                    text.push(layout.delimiter);
+                }
+                if field == layout.value {
+                    text.extend(value(random, decimals).bytes());
+                } else {
+                    text.extend(&keys[random.below(keys.len() as u64) as usize]);
+                }
+            }
+        }
+        text.extend(newline.bytes());
+    }
+    text
+}
+
+/// Keys of all lengths, of letters and of bytes that are none, without the delimiter.
+fn keys(random: &mut Random, number: usize, longest: u64, delimiter: u8) -> Vec<Vec<u8>> {
+    (0..number)
+        .map(|_| {
+            let length = random.below(longest + 1);
+            let any = random.below(2) == 0;
+            let byte = |random: &mut Random| match any {
+                true => random.below(256) as u8,
+                false => b"aeinrst Z\xc3\xbc"[random.below(11) as usize],
+            };
+            let bytes = (0..length).map(|_| byte(random));
+            bytes.filter(|byte| ![b'\n', b'\r', delimiter].contains(byte)).collect()
+        })
+        .collect()
+}
+
+#[test]
+fn every_way_gives_the_naive_answer() {
+    for seed in 1..60 {
+        let random = &mut Random(seed * 0x9e37_79b9);
+        let fields = random.pick(&[2, 2, 2, 1, 3, 5, 17, 70]);
+        let delimiter = random.pick(b";;;,\t| \0\xff0");
+        let key = random.below(fields) as usize;
+        let value = random.below(fields) as usize;
+        let (key, value) = if random.below(2) == 0 && fields > 1 { (0, 1) } else { (key, value) };
+        let layout = Layout { delimiter, key, value, strict: random.below(4) == 0 };
+        let longest = random.pick(&[3, 12, 31, 33, 120]);
+        let number = random.pick(&[1, 5, 100, 3000]);
+        let keys = keys(random, number, longest, delimiter);
+        let odd = random.pick(&[0, 0, 1, 32]);
+        let text = corpus(random, 800, &keys, layout, fields as usize, odd);
+        let mut cuts: Vec<usize> = (0..random.below(20)).map(|_| random.below(text.len() as u64) as usize).collect();
+        cuts.sort_unstable();
+        let end = text.len() - random.below(3) as usize;
+        cuts.retain(|&cut| cut <= end);
+        check(&text[..end], &cuts, layout, random.below(3) == 0);
+    }
+}
+
+#[test]
+fn a_text_may_be_cut_anywhere() {
+    let text =
+        "Abha;-23.0\nZürich;9.8\r\n\nlong key that does not fit thirty-two bytes;+1.25\nx;0\nAbha;5.4\nlast;-0.5";
+    let bytes = text.as_bytes();
+    for header in [false, true] {
+        for end in 0..=bytes.len() {
+            let text = &bytes[..end];
+            let skipping = Layout { strict: false, ..PAIR };
+            check(text, &(1..end).collect::<Vec<_>>(), skipping, header);
+            for cut in 0..end {
+                check(text, &[cut], skipping, header);
+                check(text, &[cut], PAIR, header);
+            }
+        }
+    }
+}
+
+#[test]
+fn lines_are_numbered_in_all_pieces() {
+    for bad in [1, 2, 3, 400, 401, 999] {
+        let mut text = String::new();
+        for line in 1..1000 {
+            text += if line == bad || line == 999 { "Oslo;cold\n" } else { "Oslo;-1.5\n" };
+        }
+        for size in [1, 7, 64, 4096, 5000] {
+            let cuts: Vec<usize> = (1..text.len() / size).map(|cut| cut * size).collect();
+            check(text.as_bytes(), &cuts, PAIR, false);
+            check(text.as_bytes(), &cuts, Layout { strict: false, ..PAIR }, true);
+        }
+    }
+}
+
+/// Numbers of every width at every place of a block, and what nearly is one.
+#[test]
+fn numbers_of_all_shapes() {
+    let random = &mut Random(5);
+    let mut text = Vec::new();
+    for _ in 0..20_000 {
+        let mut number = value(random, 1).into_bytes();
+        if random.below(8) == 0 && !number.is_empty() {
+            let at = random.below(number.len() as u64) as usize;
+            number[at] = random.pick(b"0123456789.-+:/ \r\xff\0e");
+        }
+        text.extend(b"k;");
+        text.extend(number);
+        text.push(b'\n');
+    }
+    check(&text, &[], Layout { strict: false, ..PAIR }, false);
+}
+
+/// A carriage return is part of neither the key nor the value, whichever is last.
+#[test]
+fn lines_may_end_as_those_of_dos() {
+    for (fields, key, value) in [(2, 0, 1), (2, 1, 0), (3, 2, 0), (3, 0, 2), (3, 0, 1), (1, 0, 0)] {
+        let mut text = String::new();
+        for row in 0..2000 {
+            let mut row = vec![format!("{}.{}", row % 50, row % 10); fields];
+            if key != value {
+                row[key] = ["", "a", "key", "twenty-five bytes or some"][row[value].len() % 4].to_owned();
+            }
+            text += &(row.join(";") + "\r\n");
+        }
+        let layout = Layout { key, value, ..PAIR };
+        check(text.as_bytes(), &[text.len() / 3], layout, false);
+        assert!(naive(text.as_bytes(), layout, false).groups.keys().all(|key| !key.ends_with(b"\r")));
+    }
+}
+
+#[test]
+fn a_hundred_thousand_keys() {
+    let mut text = String::new();
+    for round in 0..3 {
+        for key in 0..100_000 {
+            text += &format!("{key:x};{}.{}\n", key % 100 + round, key % 10);
+        }
+    }
+    check(text.as_bytes(), &[text.len() / 2], PAIR, false);
+}
+
+/// A line of 64 MiB in pieces, with a key as long: would take hours if pieces were copied again and again.
+#[test]
+fn a_line_may_be_long() {
+    let mut text = b"a;1.0\n".to_vec();
+    text.resize(64 << 20, b'x');
+    text.extend(b";2.5\nb;1.5\nb;x");
+    let cuts: Vec<usize> = (1..text.len() / 10_000).map(|cut| cut * 10_000).collect();
+    let question = Question { layout: PAIR, level: Level::chosen() };
+    let mut worker = question.worker();
+    let mut joiner = Joiner::new(&question, false);
+    let mut start = 0;
+    for end in cuts.into_iter().chain([text.len()]) {
+        joiner.part(question.piece(&mut worker, start as u64, &text[start..end]));
+        start = end;
+    }
+    let (_, lines) = joiner.finish();
+    assert_eq!((lines.count, lines.first.unwrap().0), (4, 3));
+}
+
+#[test]
+fn whole_files() {
+    use std::io::{Seek, Write};
+    let random = &mut Random(77);
+    let keys = keys(random, 413, 20, b';');
+    let text = corpus(random, 100_000, &keys, PAIR, 2, 0);
+    let expected = naive(&text, PAIR, false);
+    for threads in [1, 2, 5] {
+        let mut stats = Stats::new().threads(NonZeroUsize::new(threads).unwrap());
+        for part in 0..2 {
+            let mut file = tempfile::tempfile().unwrap();
+            let half = text[..text.len() / 2].iter().rposition(|&byte| byte == b'\n').unwrap() + 1;
+            file.write_all(if part == 0 { &text[..half] } else { &text[half..] }).unwrap();
+            file.rewind().unwrap();
+            let mut seen = 0;
+            let added = stats.add(file.into(), |bytes| seen = bytes).unwrap();
+            assert_eq!((added.bytes, added.skipped), (seen, 0));
+        }
+        let table = stats.finish();
+        assert_eq!(table.decimals as usize, expected.decimals);
+        assert_eq!(table.groups.len(), expected.groups.len());
+        for (group, (key, (count, _, sum, _))) in table.groups.iter().zip(&expected.groups) {
+            assert_eq!((&*group.key, group.count), (&key[..], *count));
+            let tenths =
+                (2 * sum * 10 + i128::from(*count) * 1_000_000_000).div_euclid(2 * i128::from(*count) * 1_000_000_000);
+            assert_eq!(group.mean(1).to_text(9), group.mean(1).to_text(1) + "00000000");
+            assert_eq!(naive_number(&group.mean(1).to_text(1)).unwrap().0, tenths * 100_000_000);
+        }
+    }
+}
+
+#[test]
+fn a_failed_input_leaves_nothing() {
+    use std::io::{Seek, Write};
+    let mut stats = Stats::new();
+    for (text, fails) in [("a;1\n", false), ("b;2\nb;x\n", true), ("c;3", false), ("", false)] {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        file.rewind().unwrap();
+        assert_eq!(stats.add(file.into(), |_| ()).is_err(), fails, "{text}");
+    }
+    let keys: Vec<_> = stats.finish().groups.into_iter().map(|group| group.key).collect();
+    assert_eq!(keys, [Box::from(*b"a"), Box::from(*b"c")]);
+}

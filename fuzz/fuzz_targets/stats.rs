@@ -1,0 +1,95 @@
+//! Any text in any columns: nothing panics, and the answer is that of a naive reader that takes one line after another.
+//! The text comes several times over, so that it fills blocks whose rows are alike.
+#![no_main]
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Seek, Write};
+use std::num::NonZeroUsize;
+
+use eagre::stats::Stats;
+use libfuzzer_sys::fuzz_target;
+
+/// The text is repeated up to about this length.
+const LONG: usize = 20_000;
+
+/// What rows are made of: most of the time the text consists of these, so that there are some.
+const LETTERS: &[u8; 32] = b"0123456789..--++;;;;\n\n\n\n\r ,abcZ\xc3";
+
+fuzz_target!(|input: (u8, u8, u8, bool, Vec<u8>)| {
+    let (delimiter, key, value, header, mut line) = input;
+    let delimiter = match delimiter % 4 {
+        0 => delimiter,
+        1 => b',',
+        _ => b';',
+    };
+    if key >= 64 {
+        line.iter_mut().for_each(|byte| *byte = LETTERS[usize::from(*byte % 32)]);
+    }
+    if line.is_empty() || matches!(delimiter, b'\n' | b'\r') {
+        return;
+    }
+    let text = line.repeat(LONG / line.len() + 1);
+    let (key, value) = (usize::from(key % 4), usize::from(value % 4));
+    let column = |number: usize| NonZeroUsize::new(number + 1).unwrap();
+
+    let mut stats = Stats::new().delimiter(delimiter).columns(column(key), column(value));
+    stats = stats.header(header).skip_bad(true).threads(NonZeroUsize::MIN);
+    let added = stats.add(file(&text).into(), |_| ()).unwrap();
+    let table = stats.finish();
+
+    let mut groups: BTreeMap<&[u8], (u64, i128, i128, i128)> = BTreeMap::new();
+    let mut skipped = 0;
+    let body = text.strip_suffix(b"\n").unwrap_or(&text);
+    for line in body.split(|&byte| byte == b'\n').skip(usize::from(header)) {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() {
+            continue;
+        }
+        let fields: Vec<&[u8]> = line.split(|&byte| byte == delimiter).collect();
+        let number = fields.get(value).and_then(|field| number(field));
+        let (Some(key), Some(number)) = (fields.get(key), number) else {
+            skipped += 1;
+            continue;
+        };
+        let group = groups.entry(key).or_insert((0, number, 0, number));
+        *group = (group.0 + 1, group.1.min(number), group.2.saturating_add(number), group.3.max(number));
+    }
+    assert_eq!(added.skipped, skipped);
+    assert_eq!(table.groups.len(), groups.len());
+    for (got, (key, (count, min, sum, max))) in table.groups.iter().zip(groups) {
+        assert_eq!((&*got.key, got.count), (key, count));
+        let units = |number: eagre::stats::Decimal| self::number(number.to_text(18).as_bytes()).unwrap();
+        assert_eq!((units(got.min), units(got.max)), (min, max));
+        if sum.unsigned_abs() >= i128::MAX.unsigned_abs() / 2 {
+            // Too much for the naive way.
+            continue;
+        }
+        // Half up to whole units: the mean has no more digits.
+        let count = i128::from(count);
+        let mean = sum.div_euclid(count) + i128::from(2 * sum.rem_euclid(count) >= count);
+        assert_eq!(units(got.mean(18)), mean);
+    }
+});
+
+/// A number in units of 10^-18.
+fn number(text: &[u8]) -> Option<i128> {
+    let text = std::str::from_utf8(text.trim_ascii()).ok()?;
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let whole = whole.trim_start_matches('0');
+    let any = digits.bytes().any(|byte| byte.is_ascii_digit());
+    let all = whole.bytes().chain(part.bytes()).all(|byte| byte.is_ascii_digit());
+    if !any || !all || whole.len() > 18 || part.len() > 18 {
+        return None;
+    }
+    let number: i128 = format!("0{whole}{part:0<18}").parse().ok()?;
+    Some(if text.starts_with('-') { -number } else { number })
+}
+
+fn file(text: &[u8]) -> File {
+    let mut file = File::from(rustix::fs::memfd_create("text", rustix::fs::MemfdFlags::CLOEXEC).unwrap());
+    file.write_all(text).unwrap();
+    file.rewind().unwrap();
+    file
+}
