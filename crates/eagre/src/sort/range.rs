@@ -103,7 +103,7 @@ impl<W: Word> Sorting<W> {
         if n <= 1 || high == 0 || (self.workers[0].takes(self.level, n) && !together) {
             return ready.push((words, high));
         }
-        let seen = survey(words, high);
+        let seen = survey(self.level, words, high);
         if seen.ascending {
             return;
         }
@@ -173,7 +173,7 @@ fn through<W: Word>(
         }
         return;
     }
-    let seen = survey(words, high);
+    let seen = survey(level, words, high);
     if seen.ascending || seen.descending {
         if seen.descending {
             words.reverse();
@@ -211,7 +211,7 @@ fn leaf_in_place<W: Word>(level: Level, words: &mut [W], high: u32, table: &mut 
     if high == 0 || leaf::leaf_in_place(level, words, high, table) {
         return;
     }
-    let seen = survey(words, high);
+    let seen = survey(level, words, high);
     if seen.ascending {
         return;
     }
