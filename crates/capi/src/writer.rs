@@ -22,7 +22,7 @@ enum End {
     /// `None` once finished: the sink has had it all.
     Sink(Option<SinkWriter>),
     /// `None` once finished: the file has appeared, or never will.
-    File(Option<FileWriter>),
+    File(Option<Box<FileWriter>>),
 }
 
 impl EagreWriter {
@@ -35,7 +35,7 @@ impl EagreWriter {
     }
 
     pub(crate) fn with_file(writer: FileWriter) -> EagreWriter {
-        EagreWriter { control: writer.control(), end: End::File(Some(writer)), reserved: 0 }
+        EagreWriter { control: writer.control(), end: End::File(Some(Box::new(writer))), reserved: 0 }
     }
 
     fn writer(&mut self) -> Result<&mut Writer, Fault> {

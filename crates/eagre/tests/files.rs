@@ -333,3 +333,44 @@ fn the_environment_chooses_the_engine() {
         assert_eq!(text.contains("EAGRE_IO=fast"), value == "fast", "{text}");
     }
 }
+
+/// A process of its own that reads or writes a file of 256 MiB stays small, page tables included.
+#[test]
+fn memory_does_not_grow_with_the_file() {
+    const READ: &str = "EAGRE_TEST_READ";
+    const WRITE: &str = "EAGRE_TEST_WRITE";
+    const SIZE: u64 = 256 << 20;
+    let (read, write) = (std::env::var_os(READ), std::env::var_os(WRITE));
+    if let Some(path) = &read {
+        let mut reader = ReadOptions::new().plan(Plan::Unbuffered).open(path).unwrap();
+        assert_eq!(io::copy(&mut reader, &mut io::sink()).unwrap(), SIZE);
+    }
+    if let Some(path) = &write {
+        let mut writer = file::create(path).unwrap();
+        io::copy(&mut io::repeat(7).take(SIZE), &mut writer).unwrap();
+        writer.finish().unwrap();
+    }
+    if read.or(write).is_some() {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let kib = |key: &str| -> u64 {
+            let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap();
+            line.split_whitespace().next().unwrap().parse().unwrap()
+        };
+        return println!("{} KiB", kib("VmHWM:") + kib("VmPTE:"));
+    }
+    let room = tempfile::tempdir().unwrap();
+    let path = room.path().join("file");
+    for errand in [WRITE, READ] {
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "memory_does_not_grow_with_the_file", "--nocapture"])
+            .env(errand, &path)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&child.stdout).into_owned();
+        let line = text.lines().find_map(|line| line.strip_suffix(" KiB")).expect(&text);
+        let kib: u64 = line.trim().parse().unwrap();
+        // Ten MiB of blocks; the rest is the test program itself, unoptimised.
+        assert!(kib < 20 << 10, "{errand}: {kib} KiB");
+    }
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), SIZE);
+}

@@ -33,6 +33,7 @@ pub(super) const ROWS: &[Row] = &[Row {
     ],
     targets: &[
         Target::must("rewired", 0.85, "plain"),
+        Target::must("rewired-extend", 0.85, "plain"),
         Target::must_best("rewired", 1.0, GROWING),
         Target::must_best("rewired-fresh", 1.0, &["vec", "vec-reserved", "mremap"]),
     ],

@@ -1,6 +1,6 @@
 //! Files as streams, and files that appear complete or not at all.
 //!
-//! [`open`] reads a file through an ordinary stream: the [`Reader`](crate::Reader) has a pointer, `fill`/`consume`,
+//! [`open`] reads a file through an ordinary stream: the [`Reader`] has a pointer, `fill`/`consume`,
 //! `Read` and `BufRead`, as any other. [`create`] is the same for writing. Large files go straight between the disk and
 //! the blocks of the stream, past the page cache, several requests at a time ([`Plan`]).
 //!

@@ -76,8 +76,11 @@ impl Entry {
 /// The table.
 #[derive(Debug)]
 pub(super) struct Table {
+    /// A power of two.
     places: Vec<Entry>,
-    /// How many are in use.
+    /// How many bits of a hash do not matter to a place.
+    shift: u32,
+    /// How many places are in use.
     used: usize,
     /// Entries that found no room near their places when the table grew, which takes bad luck beyond measure. They are
     /// not found again: their keys are refused from then on.
@@ -93,7 +96,13 @@ impl Table {
     pub(super) fn new() -> Table {
         let random = RandomState::new();
         let secret = [0, 1, 2, 3].map(|word: u32| random.hash_one(word));
-        Table { places: vec![Entry::EMPTY; SMALLEST], used: 0, strays: Vec::new(), secret }
+        Table {
+            places: vec![Entry::EMPTY; SMALLEST],
+            shift: 32 - SMALLEST.ilog2(),
+            used: 0,
+            strays: Vec::new(),
+            secret,
+        }
     }
 
     /// Forgets all keys.
@@ -133,8 +142,15 @@ impl Table {
     /// What stands in the place of keys with this hash.
     #[inline(always)]
     pub(super) fn place(&mut self, hash: u32) -> &mut Entry {
-        let place = place(hash, self.places.len());
-        &mut self.places[place]
+        let home = self.home(hash);
+        &mut self.places[home]
+    }
+
+    /// The place of keys with this hash: its highest bits.
+    #[inline(always)]
+    fn home(&self, hash: u32) -> usize {
+        // The shift has brought it in range already; this way it need not be tested.
+        (hash >> self.shift) as usize & (self.places.len() - 1)
     }
 
     /// The entry of a key, a new one if it is new; `None` if there is no room near its place.
@@ -168,6 +184,7 @@ impl Table {
 
     fn grow(&mut self) {
         let places = self.places.len() * if self.places.len() < SPARSE { 4 } else { 2 };
+        self.shift = 32 - places.ilog2();
         for entry in std::mem::replace(&mut self.places, vec![Entry::EMPTY; places]) {
             if entry.length != NOBODY {
                 match self.find(|entry| entry.length == NOBODY, entry.hash) {
@@ -180,15 +197,9 @@ impl Table {
 
     /// The first place for keys with this hash whose entry is wanted.
     fn find(&self, wanted: impl Fn(&Entry) -> bool, hash: u32) -> Option<usize> {
-        let first = place(hash, self.places.len());
+        let first = self.home(hash);
         (first..first + REACH).map(|at| at % self.places.len()).find(|&at| wanted(&self.places[at]))
     }
-}
-
-/// Which of so many places, a power of two, keys with this hash have: its highest bits.
-#[inline(always)]
-fn place(hash: u32, places: usize) -> usize {
-    ((u64::from(hash) * places as u64) >> 32) as usize
 }
 
 #[cfg(test)]
@@ -227,7 +238,9 @@ mod tests {
         assert_eq!((taken, table.len()), (REACH as u64, REACH));
         // The others still find their way, and growing loses nobody.
         for number in 0..10_000_u64 {
-            table.entry(&[number << 32 | 1, number, 0, 0], 16).map(|entry| entry.add(1));
+            if let Some(entry) = table.entry(&[number << 32 | 1, number, 0, 0], 16) {
+                entry.add(1);
+            }
         }
         let collided = table.entries().filter(|entry| entry.length == 8).count();
         assert_eq!(collided, REACH);

@@ -22,8 +22,9 @@ impl<T> RewiredVec<T> {
     }
 
     /// Counts the new element before it is there; nothing can unwind until it is. Stored first thing and on every path,
-    /// the length of a vector in a loop of pushes stays in a register, where a store for each element would take every
-    /// other place in the processor's store queue.
+    /// the length of a vector that nobody else has a pointer to stays in a register throughout a loop of pushes. Elsewhere
+    /// it is stored for each element, which takes every other place in the processor's store queue; `extend` never does
+    /// that.
     #[inline]
     fn begin_push(&mut self) -> usize {
         let last = self.len;

@@ -159,8 +159,8 @@ impl<T> RewiredVec<T> {
     /// Makes room for one more element than the `full` ones there is room for. Whether it could; if not,
     /// [`RewiredVec::why_full`] says why.
     ///
-    /// Nothing here but the cold function itself is a call, and that one does not get to see `self`: in a loop of
-    /// pushes, `len` and `capacity` stay in registers.
+    /// Nothing here but the cold function itself is a call, and that one does not get to see `self`: so a loop of pushes
+    /// may keep what it knows of the vector in registers.
     #[inline]
     fn grow(&mut self, full: usize) -> bool {
         // An element more than there is memory for is at most twice the addresses there are: no overflow.
