@@ -60,6 +60,7 @@ pub(crate) fn most<W: Word>(level: Level, table: usize) -> usize {
 }
 
 /// The same for vector kernels.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) fn vector_most(table: usize) -> usize {
     // The largest power of two whose table is not longer.
     let mut buckets = 1 << table.max(1).ilog2().saturating_sub(CAPACITY.ilog2()).max(3);
