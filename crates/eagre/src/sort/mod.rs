@@ -66,7 +66,7 @@ impl Sorter {
     /// Takes at most so many bytes of memory beside the keys and 100 KiB of stack. By default an eighth of the keys'
     /// own memory, or 64 MiB if that is more; ten MiB a thread and a hundredth of the keys' memory are not exceeded
     /// whatever is allowed. With less than 1.2 MiB, and a hundredth of the keys' memory, they are sorted by comparing,
-    /// which is slower; with too little for all threads, by one.
+    /// which is slower; with too little for all threads, by fewer.
     pub fn slack(mut self, bytes: usize) -> Sorter {
         self.slack = Some(bytes);
         self
@@ -81,9 +81,8 @@ impl Sorter {
         }
         let slack = self.slack.unwrap_or((size_of_val(keys) / 8).max(64 << 20));
         let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-        let sorting = Sorting::new(self.level, keys.len(), threads, slack)
-            .or_else(|| Sorting::new(self.level, keys.len(), 1, slack));
-        match sorting {
+        let mut fewer = std::iter::successors(Some(threads), |&threads| (threads > 1).then_some(threads / 2));
+        match fewer.find_map(|threads| Sorting::new(self.level, keys.len(), threads, slack)) {
             Some(mut sorting) => sorting.sort(keys),
             None => keys.sort_unstable_by_key(|key| key.key()),
         }

@@ -15,7 +15,10 @@ pub(super) fn available() -> bool {
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("bmi1")
         && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt")
 }
 
 /// Compiles `work` for such a processor, and runs it.
@@ -86,7 +89,9 @@ lanes! {
     );
 }
 
-/// Stores the words of those keys that `mask` names.
+/// Stores the words of those keys that `mask` names, which must not be a constant: of a constant mask with one bit LLVM 22
+/// makes a scalar store of the whole key, although the word is half of it, and the next word in memory is lost
+/// (llvm/llvm-project#179489).
 ///
 /// # Safety
 /// There is room for them.
@@ -236,7 +241,7 @@ pub(super) unsafe fn leaf<T: Lane>(from: *const T, to: *mut T, n: usize, high: u
 #[inline]
 unsafe fn finish<T: Lane>(slots: *const u64, counts: &[u32; 8], to: *mut T, mut at: usize, n: usize) -> usize {
     let missing = _mm512_set1_epi64(-1);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's promise; what lies where no word was put does not count, it is padded over below.
     let row = |i: usize| unsafe { _mm512_loadu_si512(slots.add(i * 8).cast()) };
     // SAFETY: eight numbers.
     let sizes = _mm512_cvtepu32_epi64(unsafe { _mm256_loadu_si256(counts.as_ptr().cast()) });
@@ -276,7 +281,8 @@ unsafe fn finish<T: Lane>(slots: *const u64, counts: &[u32; 8], to: *mut T, mut 
             } else {
                 let mask = (1u32 << count.min(16)) - 1;
                 store_some(to, mask as u8, lower[i]);
-                store_some(to.add(8), (mask >> 8) as u8, upper[i]);
+                // Where no word is left for the second vector, its place may be beyond the range.
+                store_some(to.wrapping_add(8), (mask >> 8) as u8, upper[i]);
             }
         }
         at += count as usize;
@@ -310,6 +316,7 @@ unsafe fn insert<T: Lane>(to: *mut T, shift: u32, mask: u64, sizes: &mut [u32], 
                 *to.add(at) = *to.add(at - 1);
                 at -= 1;
             }
+            // Not by `store_some`: see there.
             to.add(at).write(T::from_lane(word));
         }
     }

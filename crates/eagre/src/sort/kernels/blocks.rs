@@ -75,7 +75,8 @@ impl<W: Word> Blocks<W> {
 
     /// How many bytes [`Blocks::new`] takes.
     pub(crate) fn bytes(len: usize, threads: usize) -> usize {
-        threads * (FAN + 2) * BLOCK_BYTES + len.div_ceil(block::<W>()) * (size_of::<u16>() + size_of::<u32>())
+        let of_blocks = len.div_ceil(block::<W>()) * (size_of::<u16>() + size_of::<u32>());
+        threads.saturating_mul((FAN + 2) * BLOCK_BYTES).saturating_add(of_blocks)
     }
 
     /// Splits `words`, at least one, by the `bits` key bits above `shift`. Bucket `b` becomes `words[starts[b]..starts[b + 1]]`.
@@ -286,7 +287,7 @@ fn classify<W: Word>(
 /// A pointer that several threads use, each for places of its own.
 struct Shared<T>(*mut T);
 // SAFETY: who dereferences it keeps to that.
-unsafe impl<T> Sync for Shared<T> {}
+unsafe impl<T: Send> Sync for Shared<T> {}
 
 /// Asks for the block that moves next.
 #[inline(always)]

@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 
 use super::{Level, Word};
 
-/// The place a leaf is sorted in. What it holds has no meaning between two leaves, nor at first.
+/// The place a leaf is sorted in, aligned for any word. What it holds has no meaning between two leaves, nor at first.
 pub(crate) type Table = [MaybeUninit<u64>];
 
 /// A vector kernel's buckets have room for so many words.
@@ -62,8 +62,11 @@ pub(crate) fn most<W: Word>(level: Level, table: usize) -> usize {
 /// The same for vector kernels.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) fn vector_most(table: usize) -> usize {
+    if table < table_len(buckets(0)) {
+        return 0;
+    }
     // The largest power of two whose table is not longer.
-    let mut buckets = 1 << table.max(1).ilog2().saturating_sub(CAPACITY.ilog2()).max(3);
+    let mut buckets = 1 << (table.ilog2() - CAPACITY.ilog2());
     if table_len(buckets) > table {
         buckets /= 2;
     }
@@ -100,6 +103,7 @@ pub(super) unsafe fn scalar<W: Word>(from: *const W, to: *mut W, n: usize, high:
     let bits = buckets(n).min(FAN).ilog2().min(high);
     let (shift, mask) = (high - bits, (1u32 << bits) - 1);
     let slots = table.as_mut_ptr().cast::<W>();
+    assert!(slots.is_aligned());
     let mut counts = [0u32; FAN];
     let counts = &mut counts[..1 << bits];
     // SAFETY: the caller lets us read `from`.

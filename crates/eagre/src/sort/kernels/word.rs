@@ -6,7 +6,7 @@ use super::leaf::{self, Table};
 /// A piece of memory with a key: an unsigned number, computed from its bits without a branch, that orders it.
 ///
 /// # Safety
-/// `key` has no bit set from `KEY_BITS` up.
+/// `key` has no bit set from `KEY_BITS` up; it and `digit` depend on the bits of the word only.
 pub unsafe trait Word: Copy + Send + Sync + 'static {
     /// How many bits a key has.
     const KEY_BITS: u32;
