@@ -18,6 +18,7 @@ pub mod doctor;
 pub mod file;
 pub mod find;
 pub mod scan;
+pub mod sort;
 pub mod stats;
 
 pub use eagre_mem::stream::{

@@ -1,0 +1,331 @@
+//! Splits a range of any size by some key bits, in place, in two passes over memory.
+//!
+//! **Classify.** Every word goes to its bucket's buffer, one block long. A full buffer is written to the front of the
+//! range, to a place whose words have been read already and are still in the cache. Both streams of addresses are
+//! sequential, so neither the cache sets nor the translation of addresses limit the number of buckets:
+//!
+//! ```text
+//! range    |a a|c c|b b|a a|....|?|?|?|?|?|?|      ....  read, not yet overwritten: at most the buffers' size
+//!                          ▲    ▲
+//!                        front  next              buffers  a:|a| b:|b b b| c:| |
+//! ```
+//!
+//! **Permute.** The blocks of each bucket move together, each copied once, along the cycles of the permutation. A
+//! bucket's blocks begin at the first multiple of the block size inside its final range.
+//!
+//! With several threads each classifies a stripe of its own; the blocks of all are permuted together.
+//!
+//! **Close.** The words before that multiple, and after the last whole block, come from the buffers and from the
+//! words by which the last block sticks out.
+
+use super::scratch::Scratch;
+use crate::sort::team;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{Level, Word};
+
+/// The most ways to split.
+pub(crate) const FAN: usize = 256;
+/// The size of a block: larger ones permute faster, smaller ones keep the buffers in the second-level cache.
+const BLOCK_BYTES: usize = 4096;
+
+/// Words of a block.
+const fn block<W>() -> usize {
+    BLOCK_BYTES / size_of::<W>()
+}
+
+/// The buffers, and what is known of each block: kept from one split to the next.
+pub(crate) struct Blocks<W> {
+    /// One thread's each.
+    buffers: Vec<Scratch<W>>,
+    /// The bucket of each block at the front of a stripe.
+    tags: Vec<u16>,
+    /// For each place, the block that belongs there.
+    sources: Vec<u32>,
+}
+
+/// After the buffers: the block that does not fit the end of the range, and the one that a cycle begins with.
+const CUT: usize = FAN;
+const ASIDE: usize = FAN + 1;
+const NONE: u32 = u32::MAX;
+
+/// One thread's part of the range, classified.
+struct Stripe {
+    /// Its first block.
+    start: usize,
+    /// So many blocks are at its front, of so many there could be.
+    front: usize,
+    places: usize,
+    /// So many words are left in each buffer.
+    left: [u32; FAN],
+}
+
+impl<W: Word> Blocks<W> {
+    /// For ranges of up to `len` words, and so many threads. None if there is no memory.
+    pub(crate) fn new(len: usize, threads: usize) -> Option<Blocks<W>> {
+        let most = len.div_ceil(block::<W>());
+        let (mut tags, mut sources) = (Vec::new(), Vec::new());
+        tags.try_reserve_exact(most).ok()?;
+        sources.try_reserve_exact(most).ok()?;
+        tags.resize(most, 0);
+        sources.resize(most, NONE);
+        let buffers = (0..threads).map(|_| Scratch::new((FAN + 2) * block::<W>())).collect::<Option<_>>()?;
+        Some(Blocks { buffers, tags, sources })
+    }
+
+    /// How many bytes [`Blocks::new`] takes.
+    pub(crate) fn bytes(len: usize, threads: usize) -> usize {
+        let of_blocks = len.div_ceil(block::<W>()) * (size_of::<u16>() + size_of::<u32>());
+        threads.saturating_mul((FAN + 2) * BLOCK_BYTES).saturating_add(of_blocks)
+    }
+
+    /// Splits `words`, at least one, by the `bits` key bits above `shift`. Bucket `b` becomes `words[starts[b]..starts[b + 1]]`.
+    pub(crate) fn split(
+        &mut self,
+        level: Level,
+        words: &mut [W],
+        shift: u32,
+        bits: u32,
+        starts: &mut [usize; FAN + 1],
+    ) {
+        let fan = 1usize << bits;
+        let places = words.len().div_ceil(block::<W>());
+        assert!(fan <= FAN && places <= self.tags.len() && places < NONE as usize && shift < W::KEY_BITS);
+        let stripes = self.classify_all(level, words, shift, fan);
+        let mut counts = [0u32; FAN];
+        for stripe in &stripes {
+            for &tag in &self.tags[stripe.start..][..stripe.front] {
+                counts[tag as usize] += 1;
+            }
+        }
+        let mut start = 0;
+        for bucket in 0..fan {
+            starts[bucket] = start;
+            let left: usize = stripes.iter().map(|stripe| stripe.left[bucket] as usize).sum();
+            start += counts[bucket] as usize * block::<W>() + left;
+        }
+        starts[fan] = start;
+        debug_assert_eq!(start, words.len());
+        self.find_sources(&stripes, places, starts, &counts[..fan]);
+        self.permute(words, &stripes);
+        self.close(words, starts, &counts[..fan], &stripes);
+    }
+
+    /// Classifies a stripe on each thread.
+    fn classify_all(&mut self, level: Level, words: &mut [W], shift: u32, fan: usize) -> Vec<Stripe> {
+        let places = words.len().div_ceil(block::<W>()).div_ceil(self.buffers.len());
+        let stripes = words.chunks_mut(places * block::<W>()).zip(self.tags.chunks_mut(places)).zip(&mut self.buffers);
+        let jobs = stripes.enumerate().map(|(i, ((words, tags), buffers))| {
+            move || {
+                let mut left = [0; FAN];
+                let front = level.run(|| classify(words, buffers, tags, shift, fan, &mut left));
+                Stripe { start: i * places, front, places: words.len().div_ceil(block::<W>()), left }
+            }
+        });
+        team::run(jobs)
+    }
+
+    /// Notes which block belongs where.
+    fn find_sources(&mut self, stripes: &[Stripe], places: usize, starts: &[usize; FAN + 1], counts: &[u32]) {
+        // The next free place of each bucket.
+        let mut place = [0usize; FAN];
+        for bucket in 0..counts.len() {
+            place[bucket] = starts[bucket].div_ceil(block::<W>());
+        }
+        let sources = &mut self.sources[..places];
+        sources.fill(NONE);
+        for stripe in stripes {
+            for (i, &tag) in self.tags[stripe.start..][..stripe.front].iter().enumerate() {
+                let place = &mut place[tag as usize];
+                sources[*place] = (stripe.start + i) as u32;
+                *place += 1;
+            }
+        }
+    }
+
+    /// Brings the blocks of each bucket together: along paths that begin at a place where no block lies and end at
+    /// one that no block goes to; there is one for almost every buffer, and they are shared among the threads. Then
+    /// along the cycles that remain.
+    fn permute(&mut self, words: &mut [W], stripes: &[Stripe]) {
+        let block = const { block::<W>() };
+        let len = words.len();
+        let (cut, aside) = (CUT * block..(CUT + 1) * block, ASIDE * block..(ASIDE + 1) * block);
+        let holes: Vec<usize> = stripes.iter().flat_map(|s| s.start + s.front..s.start + s.places).collect();
+        let next = AtomicUsize::new(0);
+        let sources = Shared(self.sources.as_mut_ptr());
+        let range = Shared(words.as_mut_ptr());
+        let kept = Shared(self.buffers[0][cut].as_mut_ptr().cast::<W>());
+        let team = self.buffers.len();
+        let walk = || {
+            while let Some(&first) = holes.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let (sources, range, kept) = (&sources, &range, &kept);
+                let mut hole = first;
+                // SAFETY: a place is on one path only, so that no two threads meet. Blocks lie within the range, but
+                // for a place at its very end, which no block comes from.
+                unsafe {
+                    loop {
+                        let source = sources.0.add(hole).replace(NONE);
+                        if source == NONE {
+                            break;
+                        }
+                        let source = source as usize;
+                        if *sources.0.add(source) != NONE {
+                            prefetch_block(range.0.wrapping_add(*sources.0.add(source) as usize * block));
+                        }
+                        let to = if (hole + 1) * block > len { kept.0 } else { range.0.add(hole * block) };
+                        std::ptr::copy_nonoverlapping(range.0.add(source * block), to, block);
+                        hole = source;
+                    }
+                }
+            }
+        };
+        team::run((0..team).map(|_| walk));
+        let sources = &mut self.sources;
+        for first in stripes.iter().flat_map(|s| s.start..s.start + s.front) {
+            if sources[first] == NONE || sources[first] as usize == first {
+                continue;
+            }
+            self.buffers[0][aside.clone()].write_copy_of_slice(&words[first * block..][..block]);
+            let mut hole = first;
+            loop {
+                let source = std::mem::replace(&mut sources[hole], NONE) as usize;
+                if source == first {
+                    // SAFETY: written above.
+                    let block_aside = unsafe { self.buffers[0][aside.clone()].assume_init_ref() };
+                    words[hole * block..][..block].copy_from_slice(block_aside);
+                    break;
+                }
+                words.copy_within(source * block..(source + 1) * block, hole * block);
+                hole = source;
+            }
+        }
+    }
+
+    /// Fills what is left of each bucket's range before and after its blocks.
+    fn close(&mut self, words: &mut [W], starts: &[usize; FAN + 1], counts: &[u32], stripes: &[Stripe]) {
+        let block = const { block::<W>() };
+        for (bucket, &count) in counts.iter().enumerate() {
+            let (start, end) = (starts[bucket], starts[bucket + 1]);
+            let first = if count == 0 { end } else { start.next_multiple_of(block) };
+            let last = first + count as usize * block;
+            let mut at = start;
+            if last > end {
+                // What sticks out lies where later buckets, not filled yet, will begin, or beyond the range.
+                let within = last.min(words.len());
+                if last > within {
+                    // SAFETY: only the block that the end of the range cuts reaches beyond it, and it was kept.
+                    let cut = unsafe { self.buffers[0][CUT * block..(CUT + 1) * block].assume_init_ref() };
+                    let (inside, beyond) = cut.split_at(block - (last - within));
+                    words[within - inside.len()..within].copy_from_slice(inside);
+                    words[at..at + beyond.len()].copy_from_slice(beyond);
+                    at += beyond.len();
+                }
+                words.copy_within(end..within, at);
+                at += within - end;
+            }
+            for (stripe, buffers) in stripes.iter().zip(&self.buffers) {
+                let left = stripe.left[bucket] as usize;
+                // SAFETY: so many are in the buffer.
+                let mut rest = unsafe { buffers[bucket * block..][..left].assume_init_ref() };
+                while !rest.is_empty() {
+                    if at == first {
+                        at = last;
+                    }
+                    let room = if at < first { first - at } else { rest.len() };
+                    let (now, later) = rest.split_at(room.min(rest.len()));
+                    words[at..at + now.len()].copy_from_slice(now);
+                    at += now.len();
+                    rest = later;
+                }
+            }
+        }
+    }
+}
+
+/// Sorts a stripe's words into buffers, and full buffers to its front. Returns how many blocks are there; `left` become
+/// the words in each buffer.
+#[inline(always)]
+fn classify<W: Word>(
+    words: &mut [W],
+    buffers: &mut Scratch<W>,
+    tags: &mut [u16],
+    shift: u32,
+    fan: usize,
+    left: &mut [u32; FAN],
+) -> usize {
+    let block = const { block::<W>() };
+    let mask = fan as u32 - 1;
+    let mut next: [u32; FAN] = std::array::from_fn(|bucket| (bucket * block) as u32);
+    let mut front = 0;
+    let (n, range) = (words.len(), words.as_mut_ptr());
+    let buffers = buffers.as_mut_ptr().cast::<W>();
+    for i in 0..n {
+        // SAFETY: `next[bucket]` stays within the bucket's buffer: it starts over when the buffer is full. A full
+        // buffer's words have all been read from the range, so that `front` blocks end before `i`; words not yet
+        // read are never overwritten. Each block at the front has its tag.
+        unsafe {
+            let word = *range.add(i);
+            let bucket = (word.digit(shift) & mask) as usize;
+            let next = next.get_unchecked_mut(bucket);
+            let at = *next as usize;
+            *buffers.add(at) = word;
+            *next += 1;
+            if (at + 1).is_multiple_of(block) {
+                *next -= block as u32;
+                std::ptr::copy_nonoverlapping(buffers.add(*next as usize), range.add(front * block), block);
+                *tags.get_unchecked_mut(front) = bucket as u16;
+                front += 1;
+            }
+        }
+    }
+    for bucket in 0..fan {
+        left[bucket] = next[bucket] - (bucket * block) as u32;
+    }
+    front
+}
+
+/// A pointer that several threads use, each for places of its own.
+struct Shared<T>(*mut T);
+// SAFETY: who dereferences it keeps to that.
+unsafe impl<T: Send> Sync for Shared<T> {}
+
+/// Asks for the block that moves next.
+#[inline(always)]
+fn prefetch_block<W>(at: *const W) {
+    for line in (0..BLOCK_BYTES).step_by(64) {
+        super::prefetch(at.cast::<u8>().wrapping_add(line));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every word is in its bucket, and no word is lost, wherever the range ends and however many threads there are.
+    #[test]
+    fn splits_into_buckets() {
+        let block = block::<u64>();
+        for threads in [1, 2, 3] {
+            for n in [1, block - 1, block, block + 1, 3 * block, 5 * block - 7, 9 * block + 1] {
+                for bits in [1, 3, 8] {
+                    // All in one bucket, in two, and anywhere.
+                    for spread in [0, 1 << 63, u64::MAX] {
+                        let number = |i: usize| (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) & (spread | 0xffff);
+                        let mut words: Vec<u64> = (0..n).map(number).collect();
+                        let mut expected = words.clone();
+                        let mut starts = [0; FAN + 1];
+                        let mut blocks = Blocks::new(n, threads).unwrap();
+                        blocks.split(Level::best(), &mut words, 64 - bits, bits, &mut starts);
+                        for (bucket, ends) in starts[..=1 << bits].windows(2).enumerate() {
+                            assert!(words[ends[0]..ends[1]].iter().all(|word| word >> (64 - bits) == bucket as u64));
+                        }
+                        assert_eq!((starts[0], starts[1 << bits]), (0, n));
+                        words.sort_unstable();
+                        expected.sort_unstable();
+                        assert!(words == expected, "{n} words, {bits} bits, {threads} threads");
+                    }
+                }
+            }
+        }
+    }
+}

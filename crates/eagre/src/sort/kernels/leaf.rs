@@ -1,0 +1,145 @@
+//! The last step: one more radix step, into buckets so small that comparing finishes them.
+//!
+//! The work is done in a *table* beside the words. The vector kernel's table has a fixed place of [`CAPACITY`] words
+//! for each bucket, so that words are moved without being counted first; the few that do not fit wait aside.
+
+use std::mem::MaybeUninit;
+
+use super::{Level, Word};
+
+/// The place a leaf is sorted in, aligned for any word. What it holds has no meaning between two leaves, nor at first.
+pub(crate) type Table = [MaybeUninit<u64>];
+
+/// A vector kernel's buckets have room for so many words.
+pub(super) const CAPACITY: usize = 16;
+/// The mean size of buckets, at most. Fuller ones would overflow too often.
+const MEAN: usize = 11;
+/// A bucket the portable kernel still sorts by insertion.
+const INSERTION: u32 = 64;
+/// The most buckets of the portable kernel.
+const FAN: usize = 256;
+
+/// A table on the stack, for leaves that fit the first-level cache.
+#[repr(C, align(64))]
+pub(crate) struct SmallTable([MaybeUninit<u64>; table_len(512)]);
+
+impl SmallTable {
+    pub(crate) const fn new() -> SmallTable {
+        SmallTable([const { MaybeUninit::uninit() }; _])
+    }
+
+    pub(crate) fn get(&mut self) -> &mut Table {
+        &mut self.0
+    }
+}
+
+/// How many buckets `n` words are split into: a power of two, for 5 to 11 words each.
+pub(super) const fn buckets(n: usize) -> usize {
+    let buckets = n.div_ceil(MEAN).next_power_of_two();
+    if buckets < 8 { 8 } else { buckets }
+}
+
+/// What a table for so many buckets needs: their words, two numbers of 32 bits each, and the words set aside.
+pub(super) const fn table_len(buckets: usize) -> usize {
+    buckets * (CAPACITY + 1) + aside(buckets)
+}
+
+/// How many words may not fit their bucket: twice what is expected of uniform keys.
+pub(super) const fn aside(buckets: usize) -> usize {
+    if buckets < 256 { 64 } else { buckets / 4 }
+}
+
+/// The length of a table for leaves of up to `n` words.
+pub(crate) const fn table_for(n: usize) -> usize {
+    table_len(buckets(n))
+}
+
+/// How many words a leaf in a table of such a length takes.
+pub(crate) fn most<W: Word>(level: Level, table: usize) -> usize {
+    W::leaf_most(level, table)
+}
+
+/// The same for vector kernels.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub(super) fn vector_most(table: usize) -> usize {
+    if table < table_len(buckets(0)) {
+        return 0;
+    }
+    // The largest power of two whose table is not longer.
+    let mut buckets = 1 << (table.ilog2() - CAPACITY.ilog2());
+    if table_len(buckets) > table {
+        buckets /= 2;
+    }
+    buckets * MEAN
+}
+
+/// The same for [`scalar`].
+pub(super) fn scalar_most<W>(table: usize) -> usize {
+    (FAN * MEAN).min(table * size_of::<u64>() / size_of::<W>())
+}
+
+/// Sorts words that agree on all key bits from `high` up into another place. False, with `from` unchanged and `to` of no
+/// use, if the keys are too unevenly spread.
+pub(crate) fn leaf<W: Word>(level: Level, from: &[W], to: &mut [MaybeUninit<W>], high: u32, table: &mut Table) -> bool {
+    assert!(from.len() == to.len() && from.len() <= most::<W>(level, table.len()) && high > 0);
+    // SAFETY: two places of the same length; a level is only there if the processor has it.
+    unsafe { W::leaf(level, from.as_ptr(), to.as_mut_ptr().cast(), from.len(), high, table) }
+}
+
+/// The same in place. False, with the words unchanged, if the keys are too unevenly spread.
+pub(crate) fn leaf_in_place<W: Word>(level: Level, words: &mut [W], high: u32, table: &mut Table) -> bool {
+    assert!(words.len() <= most::<W>(level, table.len()) && high > 0);
+    let at = words.as_mut_ptr();
+    // SAFETY: one place; a level is only there if the processor has it.
+    unsafe { W::leaf(level, at, at, words.len(), high, table) }
+}
+
+/// [`Word::leaf`] for any word, without vectors.
+///
+/// # Safety
+/// See [`Word::leaf`].
+pub(super) unsafe fn scalar<W: Word>(from: *const W, to: *mut W, n: usize, high: u32, table: &mut Table) -> bool {
+    debug_assert!(n <= scalar_most::<W>(table.len()));
+    let bits = buckets(n).min(FAN).ilog2().min(high);
+    let (shift, mask) = (high - bits, (1u32 << bits) - 1);
+    let slots = table.as_mut_ptr().cast::<W>();
+    assert!(slots.is_aligned());
+    let mut counts = [0u32; FAN];
+    let counts = &mut counts[..1 << bits];
+    // SAFETY: the caller lets us read `from`.
+    let digit = |i| unsafe { ((*from.add(i)).digit(shift) & mask) as usize };
+    for i in 0..n {
+        counts[digit(i)] += 1;
+    }
+    if shift > 0 && counts.iter().any(|&count| count > INSERTION) {
+        return false;
+    }
+    // From counts to beginnings.
+    let mut start = 0;
+    for count in counts.iter_mut() {
+        start += std::mem::replace(count, start);
+    }
+    for i in 0..n {
+        let end = &mut counts[digit(i)];
+        // SAFETY: each word has its own place below n, and n words fit the table.
+        unsafe { slots.add(*end as usize).write(*from.add(i)) };
+        *end += 1;
+    }
+    let mut start = 0;
+    for &end in counts.iter() {
+        for i in start..end as usize {
+            // SAFETY: i < n; `to` may be written for n words, and those from `start` to `i` have been.
+            unsafe {
+                let word = slots.add(i).read();
+                let mut at = i;
+                while shift > 0 && at > start && (*to.add(at - 1)).key() > word.key() {
+                    to.add(at).write(*to.add(at - 1));
+                    at -= 1;
+                }
+                to.add(at).write(word);
+            }
+        }
+        start = end as usize;
+    }
+    true
+}

@@ -1,0 +1,68 @@
+//! Memory beside the caller's.
+
+use std::alloc::{Layout, alloc, dealloc};
+use std::mem::MaybeUninit;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use rustix::mm::{Advice, madvise};
+
+/// Room for so many words. A large one is on huge pages if the system has any to give: fresh memory costs a fault a
+/// page.
+pub(crate) struct Scratch<W> {
+    start: NonNull<MaybeUninit<W>>,
+    len: usize,
+}
+
+// SAFETY: plain owned memory.
+unsafe impl<W: Send> Send for Scratch<W> {}
+
+const HUGE: usize = 2 << 20;
+const LINE: usize = 64;
+
+impl<W> Scratch<W> {
+    /// None if there is no memory.
+    pub(crate) fn new(len: usize) -> Option<Scratch<W>> {
+        let layout = layout::<W>(len)?;
+        if layout.size() == 0 {
+            return Some(Scratch { start: NonNull::dangling(), len });
+        }
+        // SAFETY: the layout is not empty.
+        let start = NonNull::new(unsafe { alloc(layout) })?;
+        if layout.align() == HUGE {
+            // SAFETY: whole pages of ours; advice changes no contents.
+            let _ = unsafe { madvise(start.as_ptr().cast(), layout.size() & !(HUGE - 1), Advice::LinuxHugepage) };
+        }
+        Some(Scratch { start: start.cast(), len })
+    }
+}
+
+fn layout<W>(len: usize) -> Option<Layout> {
+    let layout = Layout::array::<W>(len).ok()?;
+    layout.align_to(if layout.size() >= HUGE { HUGE } else { LINE }).ok()
+}
+
+impl<W> Drop for Scratch<W> {
+    fn drop(&mut self) {
+        if let Some(layout) = layout::<W>(self.len).filter(|layout| layout.size() > 0) {
+            // SAFETY: allocated with this layout.
+            unsafe { dealloc(self.start.as_ptr().cast(), layout) };
+        }
+    }
+}
+
+impl<W> Deref for Scratch<W> {
+    type Target = [MaybeUninit<W>];
+
+    fn deref(&self) -> &[MaybeUninit<W>] {
+        // SAFETY: room for `len` words.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<W> DerefMut for Scratch<W> {
+    fn deref_mut(&mut self) -> &mut [MaybeUninit<W>] {
+        // SAFETY: as above, and borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}

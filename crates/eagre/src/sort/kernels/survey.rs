@@ -1,0 +1,49 @@
+//! One look at a range before any work: which bits of the keys differ, and is it in order already?
+
+use super::{Level, Word};
+
+/// What a range looks like.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Survey {
+    /// The key bits from here up are the same everywhere.
+    pub(crate) high: u32,
+    /// No key is smaller than the one before.
+    pub(crate) ascending: bool,
+    /// No key is larger than the one before.
+    pub(crate) descending: bool,
+}
+
+/// So many words are looked at between two decisions whether to go on.
+const STEP: usize = 1 << 11;
+
+/// Looks at `words`, until it is clear that they are in no order and differ in the highest of the `high` lowest bits.
+pub(crate) fn survey<W: Word>(level: Level, words: &[W], high: u32) -> Survey {
+    let mut seen = Survey { high: 0, ascending: true, descending: true };
+    let Some(&first) = words.first() else { return seen };
+    let (mut differ, mut before) = (0, first);
+    for step in words.chunks(STEP) {
+        let (up, down, new) = level.run(|| look(step, first, before));
+        (before, differ) = (step[step.len() - 1], differ | new);
+        seen.ascending &= up;
+        seen.descending &= down;
+        seen.high = u128::BITS - differ.leading_zeros();
+        if seen.high >= high && !seen.ascending && !seen.descending {
+            break;
+        }
+    }
+    seen
+}
+
+/// Whether `words`, after `before`, go up or down, and in which bits they differ from `first`.
+#[inline(always)]
+fn look<W: Word>(words: &[W], first: W, before: W) -> (bool, bool, u128) {
+    let (mut up, mut down) = (before.key() <= words[0].key(), before.key() >= words[0].key());
+    let mut differ = words[0].key() ^ first.key();
+    for pair in words.windows(2) {
+        let (one, two) = (pair[0].key(), pair[1].key());
+        differ |= two ^ first.key();
+        up &= one <= two;
+        down &= one >= two;
+    }
+    (up, down, differ)
+}

@@ -1,0 +1,162 @@
+//! What is sorted, as the kernels see it: fixed-size words, ordered by a number of up to 128 bits.
+
+use super::Level;
+use super::leaf::{self, Table};
+
+/// A piece of memory with a key: an unsigned number, computed from its bits without a branch, that orders it.
+///
+/// # Safety
+/// `key` has no bit set from `KEY_BITS` up; it and `digit` depend on the bits of the word only.
+pub unsafe trait Word: Copy + Send + Sync + 'static {
+    /// How many bits a key has.
+    const KEY_BITS: u32;
+
+    /// The key.
+    fn key(self) -> u128;
+
+    /// The low 32 bits of the key shifted right by `shift`, which is less than [`Word::KEY_BITS`].
+    fn digit(self, shift: u32) -> u32;
+
+    /// Sorts words that agree on all key bits from `high` up, from `from` into `to`, which is the same place or a
+    /// wholly different one. False, with `to` no longer of use, if the keys are too unevenly spread; then `from` is
+    /// unchanged, even where it is `to`.
+    ///
+    /// # Safety
+    /// `from` may be read and `to` be written for `n` words, no more than [`Word::leaf_most`], and the processor has
+    /// `level`; `high` is not 0.
+    unsafe fn leaf(level: Level, from: *const Self, to: *mut Self, n: usize, high: u32, table: &mut Table) -> bool {
+        let _ = level;
+        // SAFETY: the caller's promise.
+        unsafe { leaf::scalar(from, to, n, high, table) }
+    }
+
+    /// How many words a leaf takes in a table of such a length.
+    fn leaf_most(level: Level, table: usize) -> usize {
+        let _ = level;
+        leaf::scalar_most::<Self>(table)
+    }
+
+    /// Up to so many words are sorted by comparing.
+    fn few(level: Level) -> usize {
+        let _ = level;
+        32
+    }
+
+    /// Sorts up to [`Word::leaf_most`] words by comparing, in place: when they are few, or too unevenly spread.
+    fn by_comparison(level: Level, words: &mut [Self], table: &mut Table) {
+        let _ = (level, table);
+        words.sort_unstable_by_key(|word| word.key());
+    }
+}
+
+/// The vector kernels, where there are any; else those that every word has.
+macro_rules! vectors {
+    () => {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        unsafe fn leaf(level: Level, from: *const Self, to: *mut Self, n: usize, high: u32, table: &mut Table) -> bool {
+            // SAFETY: the caller's promise.
+            unsafe {
+                match level {
+                    Level::Avx512 => super::avx512::leaf(from, to, n, high, table),
+                    Level::Portable => leaf::scalar(from, to, n, high, table),
+                }
+            }
+        }
+
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        fn leaf_most(level: Level, table: usize) -> usize {
+            match level {
+                Level::Avx512 => leaf::vector_most(table),
+                Level::Portable => leaf::scalar_most::<Self>(table),
+            }
+        }
+
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        fn few(level: Level) -> usize {
+            match level {
+                Level::Avx512 => super::avx512::FEW,
+                Level::Portable => 32,
+            }
+        }
+
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        fn by_comparison(level: Level, words: &mut [Self], table: &mut Table) {
+            match level {
+                // SAFETY: the level is only there if the processor has it.
+                Level::Avx512 => unsafe { super::avx512::by_comparison(words, table) },
+                Level::Portable => words.sort_unstable_by_key(|word| word.key()),
+            }
+        }
+    };
+}
+
+macro_rules! number {
+    ($type:ty, $bits:literal, $word:ident => $key:expr) => {
+        // SAFETY: the key is as wide as the number.
+        unsafe impl Word for $type {
+            const KEY_BITS: u32 = $bits;
+
+            #[inline(always)]
+            fn key(self) -> u128 {
+                let $word = self;
+                $key.into()
+            }
+
+            #[inline(always)]
+            fn digit(self, shift: u32) -> u32 {
+                let $word = self;
+                ($key >> shift) as u32
+            }
+
+            vectors!();
+        }
+    };
+}
+
+/// The sign bit turned over: negative numbers come first.
+const SIGN_32: u32 = 1 << 31;
+const SIGN_64: u64 = 1 << 63;
+
+number!(u32, 32, word => word);
+number!(i32, 32, word => (word as u32 ^ SIGN_32));
+number!(f32, 32, word => float_32(word.to_bits()));
+number!(u64, 64, word => word);
+number!(i64, 64, word => (word as u64 ^ SIGN_64));
+number!(f64, 64, word => float_64(word.to_bits()));
+number!((u32, u32), 64, word => (u64::from(word.0) << 32 | u64::from(word.1)));
+
+/// The order of [`f32::total_cmp`]: all bits of a negative number are turned over, of others the sign.
+#[inline(always)]
+fn float_32(bits: u32) -> u32 {
+    bits ^ ((bits as i32 >> 31) as u32 | SIGN_32)
+}
+
+/// The order of [`f64::total_cmp`].
+#[inline(always)]
+fn float_64(bits: u64) -> u64 {
+    bits ^ ((bits as i64 >> 63) as u64 | SIGN_64)
+}
+
+macro_rules! wide {
+    ($type:ty, $word:ident => $key:expr) => {
+        // SAFETY: the key is a u128.
+        unsafe impl Word for $type {
+            const KEY_BITS: u32 = 128;
+
+            #[inline(always)]
+            fn key(self) -> u128 {
+                let $word = self;
+                $key
+            }
+
+            #[inline(always)]
+            fn digit(self, shift: u32) -> u32 {
+                (self.key() >> shift) as u32
+            }
+        }
+    };
+}
+
+wide!(u128, word => word);
+wide!(i128, word => word as u128 ^ 1 << 127);
+wide!((u64, u64), word => u128::from(word.0) << 64 | u128::from(word.1));
