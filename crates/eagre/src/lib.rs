@@ -3,8 +3,9 @@
 //! A producer writes to the pointer, a consumer reads it; page faults move a handful of physical blocks along
 //! underneath. No blocks, no iterators, no copies, and unmodified code works on it.
 //!
-//! On top of streams stand the things people do with them: [`count`], [`find`], and later more. [`doctor`] tells what this
-//! machine can do, and the cure for what it cannot.
+//! On top of streams stand the things people do with them: [files](mod@file) read and written past the page cache, [`count`],
+//! [`find`], [`stats`], [`copy`](mod@copy), [`compressed`] input; beside them [`sort`](mod@sort). [`doctor`] tells what this machine can do, and the
+//! cure for what it cannot.
 //!
 //! # Unsafe code
 //! Only two places may hold any, each allowed by name below: the SIMD kernels, and calls of foreign libraries on
