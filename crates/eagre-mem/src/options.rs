@@ -52,7 +52,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "EAGRE_PLAN",
-        values: "map, read, direct",
+        values: "map, read, direct, stream",
         default: "what suits the file: how large it is, and how much of it is in memory",
         doc: "how regular files are scanned",
     },
