@@ -88,8 +88,12 @@ pub(super) unsafe trait Vector: Copy {
     /// The lanes that `mask` names come first; the others' places hold anything.
     unsafe fn compress(self, mask: u32) -> Self;
 
-    /// The lanes that `mask` names come last, in any order; the others' places hold anything.
-    unsafe fn compress_back(self, mask: u32) -> Self;
+    /// The lanes that `mask` names come first, and in the second register the others last, in any order; the other
+    /// places hold anything.
+    unsafe fn split(self, mask: u32) -> (Self, Self) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.compress(mask), self.compress(!mask).swapped(Self::LANES - 1)) }
+    }
 
     /// A bit is 1 where it is in one of the two only.
     unsafe fn xor(self, other: Self) -> Self;

@@ -9,8 +9,9 @@
 
 use super::super::leaf::Table;
 use super::lane::{self, Lane, Number};
-use super::registers::{few, few_most};
-use super::{Vector, first};
+use super::network::columns_of_8;
+use super::registers::{few, few_most, merge_columns};
+use super::{Vector, array, first};
 
 /// [`super::super::Word::by_comparison`].
 ///
@@ -131,28 +132,30 @@ enum Pivot<K> {
     Often(K),
 }
 
-/// Which of `n` keys splits them evenly, likely: the median of 16 to 64.
+/// A key that splits `n` keys evenly, likely: in each lane the median of three or eight vectors of them, and of these
+/// the median.
 ///
 /// # Safety
-/// There are so many; inside of [`Vector::run`].
+/// There are so many keys, at least eight vectors; inside of [`Vector::run`].
 #[inline(always)]
 unsafe fn median<V: Vector>(from: *const V::Key, n: usize) -> Pivot<V::Key> {
-    let size = if n < 1 << 10 {
-        16
-    } else if n < 1 << 13 {
-        32
-    } else {
-        64
-    };
-    let mut sample = [V::Key::LARGEST; 64];
-    for (i, key) in sample[..size].iter_mut().enumerate() {
-        // SAFETY: below n.
-        *key = unsafe { from.add((i * n) / size).read() };
+    let mut lanes = [V::Key::LARGEST; 16];
+    // SAFETY: the last vector ends with the keys; there are at most 16 lanes.
+    unsafe {
+        let medians = if n < 1 << 11 {
+            let middle = V::load(from.add(n / 2));
+            let (smaller, larger) = V::load(from).sort(V::load(from.add(n - V::LANES)));
+            smaller.sort(middle.sort(larger).0).1
+        } else {
+            let rows = array!(V::load(from), |i| V::load(from.add((n / 8) * i + n / 16)));
+            columns_of_8(rows)[4]
+        };
+        let mut sorted = [medians];
+        merge_columns(&mut sorted);
+        sorted[0].store(lanes.as_mut_ptr());
     }
-    // SAFETY: so many keys.
-    unsafe { few::<V::Key, V>(sample.as_ptr(), sample.as_mut_ptr().cast(), size) };
-    let middle = sample[size / 2];
-    if sample[size / 2 - 1] == middle || sample[size / 2 + 1] == middle {
+    let middle = lanes[V::LANES / 2];
+    if lanes[V::LANES / 2 - 1] == middle || lanes[V::LANES / 2 + 1] == middle {
         Pivot::Often(middle)
     } else {
         Pivot::Once(middle)
@@ -175,8 +178,9 @@ unsafe fn part<V: Vector>(from: *const V::Key, to: *mut V::Key, n: usize, pivot:
             let keys = V::load(from.add(at));
             let below = keys.below(pivots);
             let end = n - (at - lower);
-            keys.compress(below).store(to.add(lower));
-            keys.compress_back(!below).store(to.add(end - V::LANES));
+            let (front, back) = keys.split(below);
+            front.store(to.add(lower));
+            back.store(to.add(end - V::LANES));
             lower += below.count_ones() as usize;
             at += V::LANES;
         }
@@ -217,7 +221,7 @@ unsafe fn part_in_three<T: Lane, V: Vector<Key = T::Key>>(
             let keys = V::load(from.add(at));
             let (below, above) = (keys.below(pivots), pivots.below(keys));
             keys.compress(below).store(to.add(lower));
-            keys.compress_back(above).store(to.add(end - V::LANES));
+            keys.split(!above).1.store(to.add(end - V::LANES));
             lower += below.count_ones() as usize;
             end -= above.count_ones() as usize;
             at += V::LANES;
