@@ -140,10 +140,9 @@ impl<W: Word> Sorting<W> {
         let shift = seen.high - bits;
         let mut starts = [0; blocks::FAN + 1];
         let Some(blocks) = &mut self.blocks else { return ready.push((words, high)) };
-        // The first split is half of the work, most often.
-        let pulse = monitor.pulse(if high == W::KEY_BITS { WHOLE / 2 } else { 0 });
-        blocks.split(self.level, words, shift, bits, &mut starts);
-        if !pulse.beat(n) {
+        // The first split is half of the work, most often; it has two passes.
+        let pulse = monitor.pulse(if high == W::KEY_BITS { WHOLE / 4 } else { 0 });
+        if !blocks.split(self.level, words, shift, bits, &mut starts, pulse) {
             return;
         }
         let mut rest = words;
