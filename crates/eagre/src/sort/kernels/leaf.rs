@@ -13,7 +13,7 @@ pub(crate) type Table = [MaybeUninit<u64>];
 /// A vector kernel's buckets have room for so many words.
 pub(super) const CAPACITY: usize = 16;
 /// The mean size of buckets, at most. Fuller ones would overflow too often.
-const MEAN: usize = 11;
+pub(super) const MEAN: usize = 11;
 /// A bucket the portable kernel still sorts by insertion.
 const INSERTION: u32 = 64;
 /// The most buckets of the portable kernel.
@@ -50,8 +50,8 @@ pub(super) const fn aside(buckets: usize) -> usize {
 }
 
 /// The length of a table for leaves of up to `n` words.
-pub(crate) const fn table_for(n: usize) -> usize {
-    table_len(buckets(n))
+pub(crate) fn table_for<W: Word>(n: usize) -> usize {
+    W::leaf_table(n)
 }
 
 /// How many words a leaf in a table of such a length takes.

@@ -12,10 +12,12 @@
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod avx512;
 pub(super) mod blocks;
+pub(super) mod first;
 pub(super) mod leaf;
 pub(super) mod scratch;
 pub(super) mod spread;
 pub(super) mod survey;
+mod tags;
 mod word;
 
 use std::sync::OnceLock;

@@ -11,6 +11,9 @@ pub unsafe trait Word: Copy + Send + Sync + 'static {
     /// How many bits a key has.
     const KEY_BITS: u32;
 
+    /// Whether words with equal keys may differ: they stay in the order they are in.
+    const STABLE: bool = false;
+
     /// The key.
     fn key(self) -> u128;
 
@@ -28,6 +31,11 @@ pub unsafe trait Word: Copy + Send + Sync + 'static {
         let _ = level;
         // SAFETY: the caller's promise.
         unsafe { leaf::scalar(from, to, n, high, table) }
+    }
+
+    /// The length of a table for leaves of up to `n` words.
+    fn leaf_table(n: usize) -> usize {
+        leaf::table_len(leaf::buckets(n))
     }
 
     /// How many words a leaf takes in a table of such a length.
