@@ -3,11 +3,10 @@
 use std::io;
 
 use clap::ValueEnum;
-use eagre::RewireErrorKind;
-use eagre::RewiredVec;
 use eagre::doctor::{self, Available, Bound};
 use eagre::file::ReadOptions;
 use eagre::keys::{self, FileKey, ReadError};
+use eagre::{ErrorKind, RewireErrorKind, RewiredVec};
 
 use crate::cli::Failure;
 use crate::console::Console;
@@ -105,8 +104,8 @@ impl KeyFiles {
             return Ok(());
         };
         let need = match bound {
-            // Memory that is rewired has two addresses: one in the pool, one where it is used.
-            Bound::AddressSpace => bytes.saturating_mul(2),
+            // A key has three addresses: in the stream it comes through, in the pool of memory, and where it is sorted.
+            Bound::AddressSpace => bytes.saturating_mul(3),
             _ => bytes,
         };
         let need = need.saturating_add(beside);
@@ -150,14 +149,17 @@ impl KeyFiles {
     }
 
     fn why_unread(&self, input: &Input, error: ReadError, read: u64) -> Failure {
-        match error {
+        let why = |what| format!("more than {}, which is all that {what}", units::bytes(read));
+        let (why, cure) = match &error {
             ReadError::Memory(error) if self.bytes.is_none() && error.kind() == RewireErrorKind::OutOfBlocks => {
-                let why = format!("more than {}, which is all the memory that is available", units::bytes(read));
-                let cure = "take a machine with more, or fewer keys at a time";
-                Failure::Trouble(Message::new(self.what, self.place(), why).cure(Some(cure)).to_string())
+                (why("there is memory for"), "take a machine with more, or fewer keys at a time")
             }
-            error => why_unread(self.what, input, error),
-        }
+            ReadError::Stream(error) if error.kind() == ErrorKind::CapacityExceeded => {
+                (why("there are addresses for"), "ulimit -v unlimited")
+            }
+            _ => return why_unread(self.what, input, error),
+        };
+        Failure::Trouble(Message::new(self.what, self.place(), why).cure(Some(cure)).to_string())
     }
 }
 

@@ -115,11 +115,11 @@ pub fn vector<K: FileKey>(most: Option<usize>) -> Result<RewiredVec<K>, RewireEr
     RewiredVec::with_limit(&pool, pool.stats().budget as usize * (block.bytes() / K::WIDTH))
 }
 
-/// As much memory as could be had. Where addresses are short, the pool and the vector each take theirs, and others need
-/// some too.
+/// As much memory as could be had. Where addresses are short, the pool and the vector each take theirs, and streams need
+/// more.
 fn all_memory() -> u64 {
     match available_memory() {
-        Some(Available { bytes, bound: Bound::AddressSpace, .. }) => bytes / 4,
+        Some(Available { bytes, bound: Bound::AddressSpace, .. }) => bytes / 8,
         Some(Available { bytes, .. }) => bytes,
         None => 1 << 40,
     }
