@@ -55,6 +55,10 @@ impl KeyType {
         with_key!(self, K => K::WIDTH as u64)
     }
 
+    pub(crate) fn is_pair(self) -> bool {
+        with_key!(self, K => K::IS_PAIR)
+    }
+
     /// As it is called in arguments.
     pub(crate) fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())

@@ -7,18 +7,20 @@ mod report;
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use eagre::file::WriteOptions;
 use eagre::keys::{self, FileKey, Order};
-use eagre::sort::Sorter;
+use eagre::sort::{SortError, Sorter};
 use eagre::{RewiredVec, options};
 
 use crate::cli::{Exit, Failure, Run};
 use crate::console::Console;
 use crate::inputs::Input;
 use crate::keys::{KeyFiles, KeyType, why_unread, with_key};
-use crate::message;
+use crate::message::{self, Message};
 use crate::progress::Progress;
 use crate::target::Target;
 use report::{Check, Report};
@@ -44,6 +46,7 @@ Examples:
   eagre sort --keys u64 a.bin -o a.bin        in its own place
   eagre sort --keys f64 -r --head 100 a.bin   the 100 largest numbers, to a pipe
   eagre sort --keys u32 -u a b c -o all       each number once
+  eagre sort --keys u64:u64 --stable a -o b   pairs by their first part
   eagre sort --keys i64 --check a && echo ok  is it in order?
   generate | eagre sort --keys u32 | use      from a pipe to a pipe
 
@@ -68,6 +71,10 @@ pub(crate) struct Args {
     /// Write each key once
     #[arg(short, long)]
     unique: bool,
+
+    /// Order pairs by their first part only, and leave those that agree in it as they are
+    #[arg(short, long)]
+    stable: bool,
 
     /// Write only the first K keys of the result
     #[arg(long, visible_alias = "top", value_name = "K")]
@@ -108,6 +115,10 @@ fn size(text: &str) -> Result<u64, String> {
 
 impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
+        if self.stable && !self.keys.is_pair() {
+            let message = Message::new("sort", "--stable", format!("keys of {} have no parts", self.keys.name()));
+            return Err(Failure::Trouble(message.cure(Some("it is for pairs, such as --keys u64:u64")).to_string()));
+        }
         let files = KeyFiles::look("sort", Input::all(&self.files), self.keys)?;
         if self.check {
             return with_key!(self.keys, K => self.check_order::<K>(&files, console));
@@ -120,7 +131,7 @@ impl Args {
     }
 
     fn order(&self) -> Order {
-        Order { reverse: self.reverse, strict: self.unique, by_first: false }
+        Order { reverse: self.reverse, strict: self.unique, by_first: self.stable }
     }
 
     fn check_order<K: FileKey>(&self, files: &KeyFiles, console: &mut Console) -> Run {
@@ -137,8 +148,7 @@ impl Args {
     }
 
     fn sort<K: FileKey>(&self, files: &KeyFiles, target: &Target, console: &mut Console) -> Run {
-        let threads = self.threads();
-        let mut report = Report::new(self.keys, target, threads.get());
+        let mut report = Report::new(self.keys, target, self.threads().get());
 
         let started = Instant::now();
         self.watch("read", files, files.bytes, console);
@@ -150,7 +160,8 @@ impl Args {
         let output = target.open().map_err(|error| target.failure("sort", &error))?;
 
         let started = Instant::now();
-        let count = self.arrange(&mut keys, threads);
+        self.watch("sort", files, Some(size_of_val(&keys[..]) as u64), console);
+        let count = self.arrange(&mut keys, console).map_err(|error| unsorted(files, error))?;
         report.has_sorted(started.elapsed());
 
         let started = Instant::now();
@@ -181,17 +192,35 @@ impl Args {
     }
 
     /// Brings the keys that are wanted to the front, in the order that is wanted, and returns how many those are.
-    fn arrange<K: FileKey>(&self, keys: &mut RewiredVec<K>, threads: NonZeroUsize) -> usize {
-        let mut sorter = Sorter::new().threads(threads.get());
+    fn arrange<K: FileKey>(&self, keys: &mut RewiredVec<K>, console: &mut Console) -> Result<usize, SortError> {
+        let console = Mutex::new(console);
+        let show = |progress: eagre::sort::Progress| {
+            let mut console = console.lock().unwrap_or_else(PoisonError::into_inner);
+            console.advance(progress.done * K::WIDTH as u64);
+            ControlFlow::Continue(())
+        };
+        let mut sorter = Sorter::new().threads(self.threads().get()).progress(&show);
         if let Some(slack) = self.slack {
             sorter = sorter.slack(usize::try_from(slack).unwrap_or(usize::MAX));
         }
-        sorter.sort(keys);
-        if self.reverse {
+        let few = self.head.filter(|&head| !self.unique && !self.stable && head < keys.len());
+        match (few, self.stable) {
+            (Some(few), _) if self.reverse => sorter.largest(keys, few)?,
+            (Some(few), _) => sorter.smallest(keys, few)?,
+            (None, true) => {
+                // Turned over before and after, equal pairs stay in the order they came in.
+                if self.reverse {
+                    keys.reverse();
+                }
+                K::sort_by_first(&sorter, keys)?;
+            }
+            (None, false) => sorter.sort(keys)?,
+        }
+        if self.reverse && few.is_none() {
             keys.reverse();
         }
         let count = if self.unique { keys::unique(keys, self.order()) } else { keys.len() };
-        self.head.map_or(count, |head| head.min(count))
+        Ok(self.head.map_or(count, |head| head.min(count)))
     }
 
     fn threads(&self) -> NonZeroUsize {
@@ -203,6 +232,9 @@ impl Args {
     fn beside(&self, bytes: Option<u64>) -> u64 {
         let bytes = bytes.unwrap_or(0);
         let allowed = self.slack.unwrap_or((bytes / 8).max(64 << 20));
+        if self.stable {
+            return allowed.max(bytes) + (16 << 20);
+        }
         let used = (self.threads().get() as u64 * (10 << 20)).saturating_add(bytes / 100);
         allowed.min(used) + (16 << 20)
     }
@@ -212,4 +244,10 @@ impl Args {
             console.watch(Progress::new(what, total));
         }
     }
+}
+
+/// Why the keys were not sorted. Nothing has been written.
+fn unsorted(files: &KeyFiles, error: SortError) -> Failure {
+    let message = Message::new("sort", files.place(), error.to_string());
+    Failure::Trouble(message.cure(Some("less is asked for with --slack 0, which is slower")).to_string())
 }

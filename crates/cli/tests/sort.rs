@@ -133,6 +133,49 @@ fn sizes_and_options() {
     }
 }
 
+/// Pairs by their first part, against the standard library's stable sort.
+#[test]
+fn pairs_by_their_first_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let decode = |bytes: &[u8]| -> Vec<[u64; 2]> {
+        bytes
+            .as_chunks()
+            .0
+            .iter()
+            .map(|&b: &[u8; 16]| [0, 8].map(|i| u64::from_le_bytes(*b[i..].first_chunk().unwrap())))
+            .collect()
+    };
+    for count in [0, 1, 17, 200_001] {
+        // The second parts tell the order they came in.
+        let mut pairs: Vec<[u64; 2]> =
+            numbers(count).iter().zip(0..).map(|(n, i)| [n % 1000, count as u64 - i]).collect();
+        fs::write(folder.path().join("a"), bytes(pairs.as_flattened())).unwrap();
+        pairs.sort_by_key(|pair| pair[0]);
+        let mut down = pairs.clone();
+        down.sort_by_key(|pair| std::cmp::Reverse(pair[0]));
+        let once = |pairs: &[[u64; 2]]| {
+            let mut once = pairs.to_vec();
+            once.dedup_by_key(|pair| pair[0]);
+            once
+        };
+        for (options, wanted) in [
+            (&["-s"][..], pairs.clone()),
+            (&["-sr"], down.clone()),
+            (&["-su"], once(&pairs)),
+            (&["-sru"], once(&down)),
+            (&["-s", "--head", "5"], pairs[..count.min(5)].to_vec()),
+            (&["-srj1", "--head=5"], down[..count.min(5)].to_vec()),
+        ] {
+            assert_sorts(folder.path(), &[&["--keys", "u64:u64", "a", "-o", "b"], options].concat());
+            assert!(decode(&fs::read(folder.path().join("b")).unwrap()) == wanted, "{count}, {options:?}");
+        }
+        assert_sorts(folder.path(), &["--keys", "u64:u64", "-csr", "b"]);
+        assert_eq!(sort(folder.path(), &["--keys", "u64:u64", "-c", "a"]).0, i32::from(count > 1));
+    }
+    let why = "eagre: sort: --stable: keys of u64 have no parts; it is for pairs, such as --keys u64:u64\n";
+    assert_eq!(sort(folder.path(), &["--keys", "u64", "-s", "a"]), (2, String::new(), why.to_owned()));
+}
+
 #[test]
 fn several_files_pipes_and_standard_input() {
     let folder = tempfile::tempdir().unwrap();

@@ -20,7 +20,7 @@ mod error;
 mod order;
 
 use crate::doctor::{Available, Bound, available_memory};
-use crate::sort::Key;
+use crate::sort::{Key, SortError, Sorter};
 use crate::{BlockSize, Pool, Reader, RewireError, RewiredVec, Writer};
 use std::fmt;
 
@@ -50,10 +50,17 @@ pub trait FileKey: Key + PartialEq + fmt::Debug {
     /// # Panics
     /// As [`FileKey::decode`].
     fn encode(from: &[Self], to: &mut [u8]);
+
+    /// Sorts in ascending order; of pairs, by their first part only: those with equal first parts stay in the order they
+    /// were in.
+    ///
+    /// # Errors
+    /// Those of [`Sorter::sort`].
+    fn sort_by_first(sorter: &Sorter<'_>, keys: &mut [Self]) -> Result<(), SortError>;
 }
 
 macro_rules! file_key {
-    ($type:ty, $zero:expr, $pair:literal, $width:literal, $bytes:ident => $decode:expr, $key:ident => $encode:expr) => {
+    ($type:ty, $zero:expr, $pair:literal, $sort:ident, $width:literal, $bytes:ident => $decode:expr, $key:ident => $encode:expr) => {
         impl FileKey for $type {
             const WIDTH: usize = $width;
             const ZERO: $type = $zero;
@@ -74,13 +81,17 @@ macro_rules! file_key {
                     *to = $encode;
                 }
             }
+
+            fn sort_by_first(sorter: &Sorter<'_>, keys: &mut [$type]) -> Result<(), SortError> {
+                sorter.$sort(keys)
+            }
         }
     };
 }
 
 macro_rules! number {
     ($($type:ty: $width:literal, $zero:literal;)*) => {
-        $(file_key!($type, $zero, false, $width, bytes => <$type>::from_le_bytes(bytes), key => key.to_le_bytes());)*
+        $(file_key!($type, $zero, false, sort, $width, bytes => <$type>::from_le_bytes(bytes), key => key.to_le_bytes());)*
     };
 }
 
@@ -95,10 +106,10 @@ number! {
     i128: 16, 0;
 }
 // A pair is its parts in a row: one number whose low half is the first of them.
-file_key!((u32, u32), (0, 0), true, 8,
+file_key!((u32, u32), (0, 0), true, sort_pairs, 8,
     bytes => { let both = u64::from_le_bytes(bytes); (both as u32, (both >> 32) as u32) },
     key => (u64::from(key.0) | u64::from(key.1) << 32).to_le_bytes());
-file_key!((u64, u64), (0, 0), true, 16,
+file_key!((u64, u64), (0, 0), true, sort_pairs, 16,
     bytes => { let both = u128::from_le_bytes(bytes); (both as u64, (both >> 64) as u64) },
     key => (u128::from(key.0) | u128::from(key.1) << 64).to_le_bytes());
 
