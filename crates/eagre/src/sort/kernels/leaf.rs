@@ -50,8 +50,8 @@ pub(super) const fn aside(buckets: usize) -> usize {
 }
 
 /// The length of a table for leaves of up to `n` words.
-pub(crate) const fn table_for(n: usize) -> usize {
-    table_len(buckets(n))
+pub(crate) fn table_for<W: Word>(n: usize) -> usize {
+    W::leaf_table(n)
 }
 
 /// How many words a leaf in a table of such a length takes.

@@ -7,7 +7,7 @@ use super::network::{columns_of_4, columns_of_8, columns_of_16};
 use super::{Vector, array};
 
 /// How many words [`few`] takes: as many as sixteen registers hold.
-pub(in super::super) const fn few_most<V: Vector>() -> usize {
+pub(super) const fn few_most<V: Vector>() -> usize {
     16 * V::LANES
 }
 
