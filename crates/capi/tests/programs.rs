@@ -231,10 +231,25 @@ fn examples_at_full_size() {
 
 #[test]
 fn the_whole_interface() {
-    let sources = ["misuse.c", "ends.c", "callbacks.c", "files.c", "raii.cpp"].map(test);
+    let sources =
+        ["misuse.c", "ends.c", "callbacks.c", "files.c", "vector.c", "raii.cpp", "arrays.cpp"].map(test);
     if can_compile(&sources) {
         let installed = Installed::new();
         sources.iter().for_each(|source| run_everywhere(&installed, source, &[], true));
+    }
+}
+
+/// Arrays of the caller know no traps and movers.
+#[test]
+fn sorting() {
+    let source = test("sort.c");
+    if !can_compile(std::slice::from_ref(&source)) {
+        return;
+    }
+    let installed = Installed::new();
+    for linkage in [Linkage::Shared, Linkage::Static] {
+        let program = installed.compile(&source, linkage);
+        assert_success(&Command::new(&program).output().expect("the program"), "sort.c");
     }
 }
 
