@@ -3,7 +3,11 @@
 //! Things that are more than a key are not sorted themselves. Their keys are computed, each with its place, and
 //! sorted; then each thing goes where it belongs.
 
+use super::kernels::first::by_first;
 use super::{Key, SortError, Sorter};
+
+/// Larger pairs are moved only once.
+const LARGEST: usize = 64;
 
 /// A key and where it was.
 type Placed<K> = (K, usize);
@@ -21,8 +25,11 @@ impl Sorter<'_> {
     /// # Ok::<(), eagre::sort::SortError>(())
     /// ```
     pub fn sort_pairs<K: Key, V: Copy + Send + Sync + 'static>(&self, pairs: &mut [(K, V)]) -> Result<(), SortError> {
-        pairs.sort_by_key(|pair| pair.0.key());
-        Ok(())
+        if size_of::<(K, V)>() <= LARGEST && align_of::<(K, V)>() <= LARGEST {
+            self.sort_words(by_first(pairs))
+        } else {
+            self.sort_by_cached_key(pairs, |pair| pair.0)
+        }
     }
 
     /// Sorts by a key that is cheap to compute; elements with equal keys stay in the order they were in.

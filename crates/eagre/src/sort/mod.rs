@@ -21,6 +21,7 @@
 //! The free functions cannot fail. Those of [`Sorter`] take options, and say what the system refused.
 
 mod by_key;
+mod compare;
 mod error;
 #[allow(unsafe_code, reason = "SIMD, and loops whose bounds are proved once and not per word")]
 mod kernels;

@@ -142,6 +142,16 @@ impl<'a> Monitor<'a> {
 }
 
 impl Pulse<'_> {
+    /// Whether there is a hook.
+    pub(super) fn is_heard(self) -> bool {
+        self.monitor.hook.is_some()
+    }
+
+    /// The same for work that brings no word closer to its place.
+    pub(super) fn without_worth(self) -> Self {
+        Pulse { worth: 0, ..self }
+    }
+
     /// Counts work on so many words. Whether to go on; if not, the caller ends as soon as its range is whole.
     #[must_use]
     pub(super) fn beat(self, words: usize) -> bool {

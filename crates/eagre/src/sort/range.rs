@@ -63,11 +63,11 @@ impl<W: Word> Sorting<W> {
         let threads = if len <= ALONE { 1 } else { threads };
         let most = (SPARE_BYTES / size_of::<W>()).min(len);
         // One thread sorts in its spare memory what fits there; several always split first.
-        let leaf = |n| leaf::table_for(n) * size_of::<u64>();
+        let leaf = |n| leaf::table_for::<W>(n) * size_of::<u64>();
         let split = threads > 1 || len > most || size_of::<W>() * len + leaf(TOGETHER) > slack;
         let blocks = if split { Blocks::<W>::bytes(len, threads) } else { 0 };
         let share = slack.checked_sub(blocks).ok_or(Lack::Slack)? / threads;
-        let one = len <= ALONE && leaf(len) <= share && len <= leaf::most::<W>(level, leaf::table_for(len));
+        let one = len <= ALONE && leaf(len) <= share && len <= leaf::most::<W>(level, leaf::table_for::<W>(len));
         let table = if one { len } else { len.min(TOGETHER) };
         let room = share.checked_sub(leaf(table)).ok_or(Lack::Slack)? / size_of::<W>();
         let spare = if one { 0 } else { room.min(most + (GAP << spread_bits(most))) };
@@ -75,7 +75,8 @@ impl<W: Word> Sorting<W> {
             return Err(Lack::Slack);
         }
         let bytes = blocks + threads * (leaf(table) + spare * size_of::<W>());
-        let worker = |_| Some(Worker { table: Scratch::new(leaf::table_for(table))?, spare: Scratch::new(spare)? });
+        let worker =
+            |_| Some(Worker { table: Scratch::new(leaf::table_for::<W>(table))?, spare: Scratch::new(spare)? });
         let made = || {
             Some(Sorting {
                 level,

@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use super::kernels::Level;
-use super::progress::{Hook, Monitor, Progress};
+use super::kernels::{Level, Word};
+use super::progress::{Hook, Monitor, Progress, WHOLE};
 use super::range::{self, Lack, Sorting};
-use super::{Key, SortError};
+use super::{Key, SortError, compare};
 
 /// How to sort.
 ///
@@ -77,18 +77,23 @@ impl<'a> Sorter<'a> {
     /// [`SortError::Memory`] if the system refuses memory, which it is asked for at the beginning and only within
     /// [`Sorter::slack`]; the slice is as it was. [`SortError::Cancelled`] if the [hook](Sorter::progress) says so.
     pub fn sort<K: Key>(&self, keys: &mut [K]) -> Result<(), SortError> {
-        if range::small(self.level, keys) {
+        self.sort_words(keys)
+    }
+
+    /// The same for all words.
+    pub(super) fn sort_words<W: Word>(&self, words: &mut [W]) -> Result<(), SortError> {
+        if range::small(self.level, words) {
             return Ok(());
         }
-        let slack = self.slack.unwrap_or((size_of_val(keys) / 8).max(64 << 20));
+        let slack = self.slack.unwrap_or((size_of_val(words) / 8).max(64 << 20));
         let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-        let monitor = Monitor::new(self.hook, keys.len(), size_of::<K>());
+        let monitor = Monitor::new(self.hook, words.len(), size_of::<W>());
         let fewer = std::iter::successors(Some(threads), |&threads| (threads > 1).then_some(threads / 2));
         let mut lack = Lack::Slack;
         for threads in fewer {
-            match Sorting::new(self.level, keys.len(), threads, slack) {
+            match Sorting::new(self.level, words.len(), threads, slack) {
                 Ok(mut sorting) => {
-                    sorting.sort(keys, &monitor);
+                    sorting.sort(words, &monitor);
                     return monitor.end();
                 }
                 Err(with_these) => lack = with_these,
@@ -97,7 +102,7 @@ impl<'a> Sorter<'a> {
         match lack {
             Lack::Memory(bytes) => Err(SortError::Memory { bytes }),
             Lack::Slack => {
-                keys.sort_unstable_by_key(|key| key.key());
+                compare::sort(words, monitor.pulse(WHOLE));
                 monitor.end()
             }
         }

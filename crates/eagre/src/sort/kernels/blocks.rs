@@ -16,7 +16,8 @@
 //! With several threads each classifies a stripe of its own; the blocks of all are permuted together.
 //!
 //! **Close.** The words before that multiple, and after the last whole block, come from the buffers and from the
-//! words by which the last block sticks out.
+//! words by which the last block sticks out. Where words with equal keys have an order to keep, the blocks of each
+//! stripe move instead, by less than the buffers' size, so that the words left in its buffers fit behind them.
 
 use super::scratch::Scratch;
 use crate::sort::progress::Pulse;
@@ -120,7 +121,11 @@ impl<W: Word> Blocks<W> {
         debug_assert_eq!(start, words.len());
         self.find_sources(&stripes, places, starts, &counts[..fan]);
         self.permute(words, &stripes, pulse);
-        self.close(words, starts, &counts[..fan], &stripes);
+        if W::STABLE {
+            self.close_in_order(words, &starts[..=fan], &stripes);
+        } else {
+            self.close(words, starts, &counts[..fan], &stripes);
+        }
         true
     }
 
@@ -269,6 +274,48 @@ impl<W: Word> Blocks<W> {
                     at += now.len();
                     rest = later;
                 }
+            }
+        }
+    }
+}
+
+impl<W: Word> Blocks<W> {
+    /// [`Blocks::close`] for words that keep their order.
+    fn close_in_order(&mut self, words: &mut [W], starts: &[usize], stripes: &[Stripe]) {
+        let block = const { block::<W>() };
+        let tally = |stripe: &Stripe| {
+            let mut full = [0u32; FAN];
+            self.tags[stripe.start..][..stripe.front].iter().for_each(|&tag| full[tag as usize] += 1);
+            full
+        };
+        let full: Vec<[u32; FAN]> = stripes.iter().map(tally).collect();
+        let mut moves = Vec::with_capacity(stripes.len());
+        for (bucket, ends) in starts.windows(2).enumerate() {
+            moves.clear();
+            let (mut source, mut to) = (ends[0].next_multiple_of(block), ends[0]);
+            for (i, (stripe, full)) in stripes.iter().zip(&full).enumerate() {
+                let len = full[bucket] as usize * block;
+                moves.push((i, source, len, to));
+                source += len;
+                to += len + stripe.left[bucket] as usize;
+            }
+            // From one stripe to the next they move further to the right. So none is overwritten before it has moved
+            // if those that move to the right begin, from the last, and the others follow, from the first.
+            let first_to_right = moves.partition_point(|&(_, source, _, to)| to <= source);
+            let (left, right) = moves.split_at(first_to_right);
+            for &(i, source, len, to) in right.iter().rev().chain(left) {
+                // Only the block that the end of the range cuts is not where it belongs, but was kept.
+                let whole = if source + len > words.len() { len - block } else { len };
+                words.copy_within(source..source + whole, to);
+                if whole < len {
+                    // SAFETY: see above.
+                    let cut = unsafe { self.buffers[0][CUT * block..(CUT + 1) * block].assume_init_ref() };
+                    words[to + whole..to + len].copy_from_slice(cut);
+                }
+                let rest = stripes[i].left[bucket] as usize;
+                // SAFETY: so many are in the buffer.
+                let rest = unsafe { self.buffers[i][bucket * block..][..rest].assume_init_ref() };
+                words[to + len..][..rest.len()].copy_from_slice(rest);
             }
         }
     }
