@@ -73,7 +73,7 @@ fn write_table(out: &mut String, result: &CaseResult) -> fmt::Result {
     for standing in &result.standings {
         write_standing(out, result, standing)?;
     }
-    if row(result.row).is_some_and(|row| row.unit != Unit::MicrosecondsPerMove) {
+    if row(result.row).is_some_and(|row| !row.unit.is_time()) {
         for (name, b) in result.roofline.settings() {
             let (read, write, copy) = (number(b.read), number(b.write), number(b.copy));
             writeln!(out, "  roofline, {name}: read {read}, write {write}, copy {copy} GB/s")?;

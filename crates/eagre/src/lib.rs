@@ -27,6 +27,6 @@ pub use eagre_mem::stream::{
     Stats, StreamError, Wait, WriteBlock, Writer, wait_report,
 };
 pub use eagre_mem::{
-    Block, BlockSize, End, GrowingBuffer, Mappings, Mover, NotMapped, Pool, PoolStats, Region, Rejected, RewireError,
-    RewireErrorKind, RewiredIntoIter, RewiredVec, Trap, options, probe,
+    Appender, Block, BlockSize, End, GrowingBuffer, Mappings, Mover, NotMapped, Pool, PoolStats, Region, Rejected,
+    RewireError, RewireErrorKind, RewiredIntoIter, RewiredVec, Trap, options, probe,
 };

@@ -159,7 +159,7 @@ fn section(out: &mut String, row: &Row, result: &CaseResult) -> fmt::Result {
 /// Rounds, and the rooflines in words.
 fn words(out: &mut String, row: &Row, result: &CaseResult) -> fmt::Result {
     let mut words = vec![format!("{} round{}", result.pairs, if result.pairs == 1 { "" } else { "s" })];
-    if !result.quick && !matches!(row.unit, Unit::MicrosecondsPerMove | Unit::MegarowsPerSecondPerCore) {
+    if !result.quick && !row.unit.is_time() && row.unit != Unit::MegarowsPerSecondPerCore {
         let memory = result.roofline.settings().into_iter().map(|(name, b)| {
             let [read, write, copy] = [b.read, b.write, b.copy].map(number);
             format!("{name}: read {read}, write {write}, copy {copy} GB/s")

@@ -38,4 +38,4 @@ pub use error::{NotMapped, RewireError, RewireErrorKind};
 pub use growing::GrowingBuffer;
 pub use mapping_budget::Mappings;
 pub use region::Region;
-pub use vector::{Rejected, RewiredIntoIter, RewiredVec};
+pub use vector::{Appender, Rejected, RewiredIntoIter, RewiredVec};
