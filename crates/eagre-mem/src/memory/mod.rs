@@ -41,4 +41,4 @@ pub use growing::GrowingBuffer;
 pub use mapping_budget::Mappings;
 pub use region::Region;
 pub use vanishing::{Plain, StreamPool, VanishingArray};
-pub use vector::{Rejected, RewiredIntoIter, RewiredVec};
+pub use vector::{Appender, Rejected, RewiredIntoIter, RewiredVec};
