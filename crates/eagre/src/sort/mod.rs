@@ -20,7 +20,7 @@
 #[allow(unsafe_code, reason = "SIMD, and loops whose bounds are proved once and not per word")]
 mod kernels;
 mod range;
-mod team;
+pub(crate) mod team;
 #[cfg(test)]
 mod tests;
 
