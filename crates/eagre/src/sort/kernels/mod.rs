@@ -9,13 +9,15 @@
 //!
 //! Each is written once for all words; [`Level`] picks the processor's vector instructions where they help.
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-mod avx512;
 pub(super) mod blocks;
+pub(super) mod first;
 pub(super) mod leaf;
 pub(super) mod scratch;
 pub(super) mod spread;
 pub(super) mod survey;
+mod tags;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod vector;
 mod word;
 
 use std::sync::OnceLock;
@@ -44,7 +46,7 @@ impl Level {
     /// The best this processor has.
     pub(super) fn best() -> Level {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if avx512::available() {
+        if vector::has_avx512() {
             return Level::Avx512;
         }
         Level::Portable
@@ -56,7 +58,7 @@ impl Level {
         match self {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             // SAFETY: the level is only there if the processor has it.
-            Level::Avx512 => unsafe { avx512::run(work) },
+            Level::Avx512 => unsafe { vector::run_avx512(work) },
             _ => work(),
         }
     }
