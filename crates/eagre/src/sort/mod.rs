@@ -29,7 +29,7 @@ mod partial;
 mod progress;
 mod range;
 mod sorter;
-mod team;
+pub(crate) mod team;
 
 pub use error::SortError;
 pub use progress::Progress;
