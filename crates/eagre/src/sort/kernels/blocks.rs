@@ -305,13 +305,13 @@ impl<W: Word> Blocks<W> {
             let (left, right) = moves.split_at(first_to_right);
             for &(i, source, len, to) in right.iter().rev().chain(left) {
                 // Only the block that the end of the range cuts is not where it belongs, but was kept.
-                let whole = if source + len > words.len() { len - block } else { len };
-                words.copy_within(source..source + whole, to);
-                if whole < len {
-                    // SAFETY: see above.
-                    let cut = unsafe { self.buffers[0][CUT * block..(CUT + 1) * block].assume_init_ref() };
-                    words[to + whole..to + len].copy_from_slice(cut);
+                let cut = if len > 0 && source + len > words.len() { block } else { 0 };
+                if len > cut {
+                    words.copy_within(source..source + len - cut, to);
                 }
+                // SAFETY: see above.
+                let kept = unsafe { self.buffers[0][CUT * block..][..cut].assume_init_ref() };
+                words[to + len - cut..to + len].copy_from_slice(kept);
                 let rest = stripes[i].left[bucket] as usize;
                 // SAFETY: so many are in the buffer.
                 let rest = unsafe { self.buffers[i][bucket * block..][..rest].assume_init_ref() };
@@ -404,7 +404,7 @@ mod tests {
                         let mut expected = words.clone();
                         let mut starts = [0; FAN + 1];
                         let mut blocks = Blocks::new(n, threads).unwrap();
-                        let monitor = Monitor::new(None, n, 8);
+                        let monitor = Monitor::new(None, n, 8, 1);
                         assert!(blocks.split(
                             Level::best(),
                             &mut words,

@@ -12,6 +12,7 @@
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod avx512;
 pub(super) mod blocks;
+pub(super) mod filter;
 pub(super) mod first;
 pub(super) mod leaf;
 pub(super) mod scratch;
