@@ -304,14 +304,17 @@ impl<W: Word> Blocks<W> {
             let first_to_right = moves.partition_point(|&(_, source, _, to)| to <= source);
             let (left, right) = moves.split_at(first_to_right);
             for &(i, source, len, to) in right.iter().rev().chain(left) {
-                // Only the block that the end of the range cuts is not where it belongs, but was kept.
-                let cut = if len > 0 && source + len > words.len() { block } else { 0 };
-                if len > cut {
-                    words.copy_within(source..source + len - cut, to);
+                // Only the block that the end of the range cuts is not where it belongs, but was kept. Behind it a bucket
+                // without blocks may seem to begin.
+                let whole = if len > 0 && source + len > words.len() { len - block } else { len };
+                if whole > 0 {
+                    words.copy_within(source..source + whole, to);
                 }
-                // SAFETY: see above.
-                let kept = unsafe { self.buffers[0][CUT * block..][..cut].assume_init_ref() };
-                words[to + len - cut..to + len].copy_from_slice(kept);
+                if whole < len {
+                    // SAFETY: see above.
+                    let cut = unsafe { self.buffers[0][CUT * block..(CUT + 1) * block].assume_init_ref() };
+                    words[to + whole..to + len].copy_from_slice(cut);
+                }
                 let rest = stripes[i].left[bucket] as usize;
                 // SAFETY: so many are in the buffer.
                 let rest = unsafe { self.buffers[i][bucket * block..][..rest].assume_init_ref() };

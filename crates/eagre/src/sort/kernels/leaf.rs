@@ -59,21 +59,7 @@ pub(crate) fn most<W: Word>(level: Level, table: usize) -> usize {
     W::leaf_most(level, table)
 }
 
-/// The same for vector kernels.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-pub(super) fn vector_most(table: usize) -> usize {
-    if table < table_len(buckets(0)) {
-        return 0;
-    }
-    // The largest power of two whose table is not longer.
-    let mut buckets = 1 << (table.ilog2() - CAPACITY.ilog2());
-    if table_len(buckets) > table {
-        buckets /= 2;
-    }
-    buckets * MEAN
-}
-
-/// The same for [`scalar`].
+/// [`most`] for [`scalar`].
 pub(super) fn scalar_most<W>(table: usize) -> usize {
     (FAN * MEAN).min(table * size_of::<u64>() / size_of::<W>())
 }
