@@ -29,7 +29,7 @@ mod partial;
 mod progress;
 mod range;
 mod sorter;
-mod team;
+pub(crate) mod team;
 #[cfg(test)]
 mod tests;
 

@@ -18,8 +18,10 @@
 //! `drop`, an iterator's `next`), `len` covers no element that such code, panicking, would leave half alive.
 
 mod calls;
+mod pieces;
 mod traits;
 
+pub use pieces::NotAppended;
 pub use traits::RewiredIntoIter;
 
 use super::error::RewireError;
@@ -133,6 +135,11 @@ impl<T> RewiredVec<T> {
     /// How many elements the memory it holds now has room for.
     pub fn capacity(&self) -> usize {
         self.capacity
+    }
+
+    /// The pool its memory comes from.
+    pub fn pool(&self) -> Pool {
+        Pool(self.places.pool().clone())
     }
 
     /// The unit in which it grows and shrinks.
