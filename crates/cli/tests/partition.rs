@@ -80,7 +80,7 @@ fn every_type_and_every_way_to_part() {
     let encode = |key: &u64| key.to_le_bytes().to_vec();
     check(&["--keys", "u64", "--ways", "2"], &keys, encode, 2, |key| (key >> 63) as usize);
     check(&["--keys", "u64", "--ways", "1024"], &keys, encode, 1024, |key| (key >> 54) as usize);
-    check(&["--keys", "u64", "--ways", "10", "-j1"], &keys, encode, 10, |key| (u128::from(*key) * 10 >> 64) as usize);
+    check(&["--keys", "u64", "--ways", "10", "-j1"], &keys, encode, 10, |key| ((u128::from(*key) * 10) >> 64) as usize);
     check(&["--keys", "u64", "--bits", "0:3"], &keys, encode, 8, |key| (key & 7) as usize);
     check(&["--keys", "u64", "--bits", "54:10"], &keys, encode, 1024, |key| (key >> 54) as usize);
     let cuts = [0, 5, 1 << 40, 1 << 63, u64::MAX];
