@@ -220,7 +220,9 @@ impl<T: Item> Job<T> for Slice<'_, T> {
         let (pool, bytes) = (how.blocks()?, size_of_val(self.0));
         let threads = how.threads_for(bytes);
         let chains = classify.ways().saturating_mul(threads).saturating_mul(pool.block_size().bytes());
-        if chains <= how.slack.unwrap_or(bytes) {
+        // For one array, reading all items twice costs less than copying them again.
+        let dense = how.layout == Layout::Dense && !C::SEARCHES && how.slack.is_none();
+        if chains <= how.slack.unwrap_or(bytes) && !dense {
             how.chained(classify, &pool, threads).copy(self.0)
         } else {
             counted(self.0, classify, threads, &pool)

@@ -11,9 +11,21 @@ pub(crate) unsafe trait Classify: Sync {
     /// How many buckets there are, at most [`MAX_WAYS`].
     fn ways(&self) -> usize;
 
+    /// Whether a bucket is searched for: that is better done for several items at once, and not twice.
+    const SEARCHES: bool = false;
+
     /// The bucket of an item.
     fn bucket<T: Item>(&self, item: &T) -> usize;
+
+    /// The buckets of several items, each less than `ways`.
+    #[inline(always)]
+    fn buckets<T: Item>(&self, items: &[T; STEP]) -> [usize; STEP] {
+        std::array::from_fn(|i| self.bucket(&items[i]))
+    }
 }
+
+/// So many items are classified together.
+pub(crate) const STEP: usize = 16;
 
 /// By some bits of the key.
 pub(crate) struct Bits {
@@ -68,41 +80,69 @@ unsafe impl Classify for Ranges {
 }
 
 /// By sorted boundaries: bucket `i` begins with boundary `i - 1`.
+///
+/// They are a binary tree in an array, its root at 1 and the children of `i` at `2 i` and `2 i + 1`. A step down adds the
+/// outcome of a comparison to a number: there is no choice of which the compiler could make a jump.
 pub(crate) struct Boundaries {
-    /// Filled up to a power of two less one.
-    sorted: Box<[u64; MAX_WAYS]>,
-    /// Half of that power.
-    half: usize,
+    tree: Box<[u64; MAX_WAYS]>,
+    /// Steps from the root to below the leaves.
+    height: u32,
     last: usize,
 }
 
 impl Boundaries {
     pub(crate) fn new(boundaries: &[u64]) -> Boundaries {
         assert!(boundaries.len() < MAX_WAYS && boundaries.is_sorted());
-        let mut sorted = Box::new([u64::MAX; MAX_WAYS]);
-        sorted[..boundaries.len()].copy_from_slice(boundaries);
-        Boundaries { sorted, half: (boundaries.len() + 1).next_power_of_two() / 2, last: boundaries.len() }
+        let height = (boundaries.len() + 1).next_power_of_two().ilog2();
+        let mut tree = Box::new([u64::MAX; MAX_WAYS]);
+        for (at, node) in tree.iter_mut().enumerate().take(1 << height).skip(1) {
+            let (level, first) = (at.ilog2(), 1 << at.ilog2());
+            let rank = ((2 * (at - first) + 1) << (height - level - 1)) - 1;
+            *node = boundaries.get(rank).copied().unwrap_or(u64::MAX);
+        }
+        Boundaries { tree, height, last: boundaries.len() }
+    }
+
+    /// One step down.
+    #[inline(always)]
+    fn down(&self, key: u64, at: usize) -> usize {
+        // SAFETY: with fewer steps than `height` from 1, this is less than 2 to the power of `height`, at most MAX_WAYS.
+        let boundary = unsafe { *self.tree.get_unchecked(at) };
+        2 * at + usize::from(boundary <= key)
+    }
+
+    /// Where one has arrived after `height` steps.
+    #[inline(always)]
+    fn arrived(&self, at: usize) -> usize {
+        // What is not a boundary equals the largest key.
+        (at - (1 << self.height)).min(self.last)
     }
 }
 
 // SAFETY: at most `last`.
 unsafe impl Classify for Boundaries {
+    const SEARCHES: bool = true;
+
     fn ways(&self) -> usize {
         self.last + 1
     }
 
-    /// Searches of neighbours do not wait for each other: the processor works on many at once.
     #[inline(always)]
     fn bucket<T: Item>(&self, item: &T) -> usize {
         let key = item.key();
-        let (mut below, mut step) = (0, self.half);
-        while step > 0 {
-            // SAFETY: the steps add up to less than twice `half`, which is at most MAX_WAYS.
-            let boundary = unsafe { *self.sorted.get_unchecked(below + step - 1) };
-            below += if boundary <= key { step } else { 0 };
-            step /= 2;
+        self.arrived((0..self.height).fold(1, |at, _| self.down(key, at)))
+    }
+
+    /// Step by step for all of them: no search waits for another.
+    #[inline(always)]
+    fn buckets<T: Item>(&self, items: &[T; STEP]) -> [usize; STEP] {
+        let keys: [u64; STEP] = std::array::from_fn(|i| items[i].key());
+        let mut at = [1; STEP];
+        for _ in 0..self.height {
+            for (at, &key) in at.iter_mut().zip(&keys) {
+                *at = self.down(key, *at);
+            }
         }
-        // What was filled up equals the largest key.
-        below.min(self.last)
+        at.map(|at| self.arrived(at))
     }
 }

@@ -13,7 +13,7 @@
 //! business, once a block at most: out of line, or the loop would keep its state ready for that call all the time.
 
 use super::MAX_WAYS;
-use super::classify::Classify;
+use super::classify::{Classify, STEP};
 use super::stream::{self, LINE};
 use crate::partition::Item;
 use std::marker::PhantomData;
@@ -23,8 +23,6 @@ use std::mem::MaybeUninit;
 const BUFFER: usize = 512;
 /// How far ahead items are asked for, in bytes.
 const AHEAD: usize = 1024;
-/// So many items are taken between two requests.
-const STEP: usize = 16;
 
 /// How the buffers of a type look.
 pub(super) struct Shape<T>(PhantomData<T>);
@@ -121,20 +119,26 @@ impl<T: Item, S: Sink> Scatter<T, S> {
     /// Takes items to their buckets, in order. If the sink has no room, some of them: none is lost, the last one taken
     /// is in a full buffer, and no more may come.
     ///
-    /// Should a key be computed by code that panics, the items before it are taken, and no other.
+    /// Should a key be computed by code that panics, some items before it are taken: the first ones.
     pub(super) fn scatter<C: Classify>(&mut self, items: &[T], classify: &C) -> Result<(), NoMemory> {
         assert!(classify.ways() <= self.filled.len());
-        let mut steps = items.chunks_exact(STEP);
-        for step in &mut steps {
+        let (steps, rest) = items.as_chunks::<STEP>();
+        for step in steps {
             let ahead = step.as_ptr().cast::<u8>().wrapping_add(AHEAD);
             for line in (0..size_of_val(step).min(8 * LINE)).step_by(LINE) {
                 stream::prefetch(ahead.wrapping_add(line));
             }
-            for item in step {
-                self.put(item, classify.bucket(item))?;
+            if C::SEARCHES {
+                for (item, bucket) in step.iter().zip(classify.buckets(step)) {
+                    self.put(item, bucket)?;
+                }
+            } else {
+                for item in step {
+                    self.put(item, classify.bucket(item))?;
+                }
             }
         }
-        steps.remainder().iter().try_for_each(|item| self.put(item, classify.bucket(item)))
+        rest.iter().try_for_each(|item| self.put(item, classify.bucket(item)))
     }
 
     /// `bucket` comes from a classifier.
