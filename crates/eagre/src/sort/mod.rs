@@ -29,9 +29,13 @@ mod partial;
 mod progress;
 mod range;
 mod sorter;
+#[cfg(test)]
+mod stop_tests;
 pub(crate) mod team;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod ways_tests;
 
 pub use error::SortError;
 pub use progress::Progress;

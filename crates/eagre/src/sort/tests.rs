@@ -6,10 +6,10 @@ use super::kernels::Level;
 use super::{Key, Sorter};
 
 /// A source of numbers that depends on its seed only.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -17,7 +17,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    fn below(&mut self, n: u64) -> u64 {
+    pub(super) fn below(&mut self, n: u64) -> u64 {
         self.next() % n.max(1)
     }
 }
@@ -44,9 +44,9 @@ fn check<K: Key + Debug>(what: &str, keys: &[K]) {
 }
 
 /// Number `i` of `n` in a pattern, as a number of 64 bits.
-type Pattern = fn(&mut Random, u64, u64) -> u64;
+pub(super) type Pattern = fn(&mut Random, u64, u64) -> u64;
 
-const PATTERNS: &[(&str, Pattern)] = &[
+pub(super) const PATTERNS: &[(&str, Pattern)] = &[
     ("uniform", |random, _, _| random.next()),
     ("zeros", |_, _, _| 0),
     ("largest", |_, _, _| u64::MAX),

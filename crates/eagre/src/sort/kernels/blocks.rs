@@ -304,17 +304,14 @@ impl<W: Word> Blocks<W> {
             let first_to_right = moves.partition_point(|&(_, source, _, to)| to <= source);
             let (left, right) = moves.split_at(first_to_right);
             for &(i, source, len, to) in right.iter().rev().chain(left) {
-                // Only the block that the end of the range cuts is not where it belongs, but was kept. Behind it a bucket
-                // without blocks may seem to begin.
-                let whole = if len > 0 && source + len > words.len() { len - block } else { len };
-                if whole > 0 {
-                    words.copy_within(source..source + whole, to);
+                // Only the block that the end of the range cuts is not where it belongs, but was kept.
+                let cut = if len > 0 && source + len > words.len() { block } else { 0 };
+                if len > cut {
+                    words.copy_within(source..source + len - cut, to);
                 }
-                if whole < len {
-                    // SAFETY: see above.
-                    let cut = unsafe { self.buffers[0][CUT * block..(CUT + 1) * block].assume_init_ref() };
-                    words[to + whole..to + len].copy_from_slice(cut);
-                }
+                // SAFETY: see above.
+                let kept = unsafe { self.buffers[0][CUT * block..][..cut].assume_init_ref() };
+                words[to + len - cut..to + len].copy_from_slice(kept);
                 let rest = stripes[i].left[bucket] as usize;
                 // SAFETY: so many are in the buffer.
                 let rest = unsafe { self.buffers[i][bucket * block..][..rest].assume_init_ref() };
@@ -407,7 +404,7 @@ mod tests {
                         let mut expected = words.clone();
                         let mut starts = [0; FAN + 1];
                         let mut blocks = Blocks::new(n, threads).unwrap();
-                        let monitor = Monitor::new(None, n, 8);
+                        let monitor = Monitor::new(None, n, 8, 1);
                         assert!(blocks.split(
                             Level::best(),
                             &mut words,
