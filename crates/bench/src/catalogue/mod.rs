@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use target::{Against, Bound, Figure, Target};
 
 use crate::contenders::grow::Growth;
+use crate::contenders::vanish::{Behind, Half};
 use crate::memory::Pages;
 
 const KIB: u64 = 1 << 10;
@@ -97,6 +98,10 @@ pub(crate) enum Work {
     Read,
     /// Append words to an empty vector.
     Fill,
+    /// Write words to an array and read them once; one half of it is timed.
+    Vanish(Half),
+    /// Partition words by their highest bits, one store each.
+    Scatter { bits: u32 },
     /// Something a user does with a large file.
     File(Job),
 }
@@ -212,6 +217,8 @@ pub(crate) enum Way {
     StreamRead(Setting),
     /// A vector that grows.
     Grow(Growth),
+    /// Arrays behind plain pointers.
+    Array(Behind),
     /// A file job by code of this program, in a process of its own.
     Own(Method),
     /// A file job by another program.
@@ -268,6 +275,7 @@ impl Way {
             Way::Stream(_)
                 | Way::StreamRead(_)
                 | Way::Grow(Growth::Rewired | Growth::RewiredExtend | Growth::RewiredFresh)
+                | Way::Array(Behind::Vanishing(_))
                 | Way::Own(Method::Eagre | Method::EagrePointer)
                 | Way::Program(Program::Eagre)
         )
@@ -362,7 +370,7 @@ mod tests {
                         assert!(case.quick <= 32 * MIB && case.size % 8 == 0);
                         assert_eq!(case.quick % 8, 0);
                     }
-                    Work::File(_) | Work::Fill => {
+                    Work::File(_) | Work::Fill | Work::Vanish(_) | Work::Scatter { .. } => {
                         assert!(case.quick <= 32 * MIB && (case.size % 8, case.quick % 8) == (0, 0))
                     }
                     Work::Read => assert!(case.size < 2 * GIB, "one read(2) gives no more"),
