@@ -18,6 +18,7 @@ pub mod count;
 pub mod doctor;
 pub mod file;
 pub mod find;
+pub mod keys;
 pub mod scan;
 pub mod sort;
 pub mod stats;
