@@ -18,6 +18,7 @@ pub(crate) use sort::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Sorting,
 pub(crate) use target::{Against, Bound, Figure, Target};
 
 use crate::contenders::grow::Growth;
+use crate::contenders::vanish::{Behind, Half};
 use crate::memory::Pages;
 
 const KIB: u64 = 1 << 10;
@@ -130,6 +131,10 @@ pub(crate) enum Work {
     Fill,
     /// Wire blocks in random order, and use what comes of it.
     Rewire(Rewiring),
+    /// Write words to an array and read them once; one half of it is timed.
+    Vanish(Half),
+    /// Partition words by their highest bits, one store each.
+    Scatter { bits: u32 },
     /// Something a user does with a large file.
     File(Job),
     /// Sort keys in memory.
@@ -270,6 +275,8 @@ pub(crate) enum Way {
     Grow(Growth),
     /// Blocks wired in such a way.
     Wired(Wiring),
+    /// Arrays behind plain pointers.
+    Array(Behind),
     /// A file job by code of this program, in a process of its own.
     Own(Method),
     /// A file job by another program.
@@ -329,6 +336,7 @@ impl Way {
                 | Way::StreamRead(_)
                 | Way::Grow(Growth::Rewired | Growth::RewiredAppender | Growth::RewiredExtend | Growth::RewiredFresh)
                 | Way::Wired(Wiring::Eagre)
+                | Way::Array(Behind::Vanishing(_))
                 | Way::Own(Method::Eagre | Method::EagrePointer)
                 | Way::Program(Program::Eagre)
                 | Way::Sort(By::Eagre(_))
@@ -424,7 +432,7 @@ mod tests {
                         assert!(case.quick <= 32 * MIB && case.size % 8 == 0);
                         assert_eq!(case.quick % 8, 0);
                     }
-                    Work::File(_) | Work::Fill => {
+                    Work::File(_) | Work::Fill | Work::Vanish(_) | Work::Scatter { .. } => {
                         assert!(case.quick <= 32 * MIB && (case.size % 8, case.quick % 8) == (0, 0))
                     }
                     Work::Sort(_) => assert!(case.quick <= 1 << 13 && case.size.is_power_of_two()),
