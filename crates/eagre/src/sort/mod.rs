@@ -30,8 +30,6 @@ mod progress;
 mod range;
 mod sorter;
 mod team;
-#[cfg(test)]
-mod tests;
 
 pub use error::SortError;
 pub use progress::Progress;

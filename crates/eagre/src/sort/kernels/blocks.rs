@@ -304,9 +304,12 @@ impl<W: Word> Blocks<W> {
             let first_to_right = moves.partition_point(|&(_, source, _, to)| to <= source);
             let (left, right) = moves.split_at(first_to_right);
             for &(i, source, len, to) in right.iter().rev().chain(left) {
-                // Only the block that the end of the range cuts is not where it belongs, but was kept.
-                let whole = if source + len > words.len() { len - block } else { len };
-                words.copy_within(source..source + whole, to);
+                // Only the block that the end of the range cuts is not where it belongs, but was kept. Behind it a bucket
+                // without blocks may seem to begin.
+                let whole = if len > 0 && source + len > words.len() { len - block } else { len };
+                if whole > 0 {
+                    words.copy_within(source..source + whole, to);
+                }
                 if whole < len {
                     // SAFETY: see above.
                     let cut = unsafe { self.buffers[0][CUT * block..(CUT + 1) * block].assume_init_ref() };

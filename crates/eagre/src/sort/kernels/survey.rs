@@ -15,15 +15,20 @@ pub(crate) struct Survey {
 
 /// So many words are looked at between two decisions whether to go on.
 const STEP: usize = 1 << 11;
+/// So many at first.
+const GLANCE: usize = 1 << 6;
 
 /// Looks at `words`, until it is clear that they are in no order and differ in the highest of the `high` lowest bits.
 pub(crate) fn survey<W: Word>(level: Level, words: &[W], high: u32) -> Survey {
     let mut seen = Survey { high: 0, ascending: true, descending: true };
     let Some(&first) = words.first() else { return seen };
     let mut differ = 0;
-    for start in (0..words.len()).step_by(STEP) {
-        // With the last word of the step before.
-        let step = &words[start.saturating_sub(1)..words.len().min(start + STEP)];
+    let mut end = 0;
+    while end < words.len() {
+        // With the last word of the step before. Most ranges are seen through at the first step.
+        let start = end;
+        end = words.len().min(start + if start == 0 { GLANCE } else { STEP });
+        let step = &words[start.saturating_sub(1)..end];
         let (up, down, new) = level.run(|| look(step, first));
         differ |= new;
         seen.ascending &= up;

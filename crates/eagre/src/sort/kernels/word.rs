@@ -87,7 +87,7 @@ macro_rules! vectors {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         fn few(level: Level) -> usize {
             match level {
-                $( Level::$level => vector::few_most::<vector::$register>(), )*
+                $( Level::$level => vector::quick_most::<vector::$register>(), )*
                 _ => FEW,
             }
         }
@@ -130,13 +130,13 @@ macro_rules! number {
 const SIGN_32: u32 = 1 << 31;
 const SIGN_64: u64 = 1 << 63;
 
-number!(u32, 32, word => word; Avx512: U32x16);
-number!(i32, 32, word => (word as u32 ^ SIGN_32); Avx512: U32x16);
-number!(f32, 32, word => float_32(word.to_bits()); Avx512: U32x16);
-number!(u64, 64, word => word; Avx512: U64x8);
-number!(i64, 64, word => (word as u64 ^ SIGN_64); Avx512: U64x8);
-number!(f64, 64, word => float_64(word.to_bits()); Avx512: U64x8);
-number!((u32, u32), 64, word => (u64::from(word.0) << 32 | u64::from(word.1)); Avx512: U64x8);
+number!(u32, 32, word => word; Avx512: U32x16, Avx2: U32x8);
+number!(i32, 32, word => (word as u32 ^ SIGN_32); Avx512: U32x16, Avx2: U32x8);
+number!(f32, 32, word => float_32(word.to_bits()); Avx512: U32x16, Avx2: U32x8);
+number!(u64, 64, word => word; Avx512: U64x8, Avx2: U64x4);
+number!(i64, 64, word => (word as u64 ^ SIGN_64); Avx512: U64x8, Avx2: U64x4);
+number!(f64, 64, word => float_64(word.to_bits()); Avx512: U64x8, Avx2: U64x4);
+number!((u32, u32), 64, word => (u64::from(word.0) << 32 | u64::from(word.1)); Avx512: U64x8, Avx2: U64x4);
 
 /// The order of [`f32::total_cmp`]: all bits of a negative number are turned over, of others the sign.
 #[inline(always)]

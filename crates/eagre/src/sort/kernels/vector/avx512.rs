@@ -75,6 +75,27 @@ pub(super) unsafe fn transposed(rows: [__m512i; 8]) -> [__m512i; 8] {
     }
 }
 
+/// For each mask the lanes' order in which those that it names come first: eight bytes each.
+static ORDERS: [u64; 256] = {
+    let mut orders = [0; 256];
+    let mut mask = 0;
+    while mask < 256 {
+        let (mut front, mut back, mut lane) = (0, 7, 0);
+        while lane < 8 {
+            if mask >> lane & 1 == 1 {
+                orders[mask] |= lane << (8 * front);
+                front += 1;
+            } else {
+                orders[mask] |= lane << (8 * back);
+                back -= 1;
+            }
+            lane += 1;
+        }
+        mask += 1;
+    }
+    orders
+};
+
 // SAFETY: each function is one instruction or a few that do what its name says.
 unsafe impl Vector for U64x8 {
     type Key = u64;
@@ -185,9 +206,13 @@ unsafe impl Vector for U64x8 {
     }
 
     #[inline(always)]
-    unsafe fn compress_back(self, mask: u32) -> Self {
-        // SAFETY: see `splat`.
-        unsafe { self.compress(mask).swapped(7) }
+    unsafe fn split(self, mask: u32) -> (Self, Self) {
+        // SAFETY: see `splat`; there is an order for each mask of eight lanes.
+        let all = unsafe {
+            let order = *ORDERS.get_unchecked(mask as u8 as usize);
+            _mm512_permutexvar_epi64(_mm512_cvtepu8_epi64(_mm_cvtsi64_si128(order as i64)), self.0)
+        };
+        (U64x8(all), U64x8(all))
     }
 
     #[inline(always)]
@@ -363,12 +388,6 @@ unsafe impl Vector for U32x16 {
     unsafe fn compress(self, mask: u32) -> Self {
         // SAFETY: see `splat`.
         U32x16(unsafe { _mm512_maskz_compress_epi32(mask as u16, self.0) })
-    }
-
-    #[inline(always)]
-    unsafe fn compress_back(self, mask: u32) -> Self {
-        // SAFETY: see `splat`.
-        unsafe { self.compress(mask).swapped(15) }
     }
 
     #[inline(always)]

@@ -190,11 +190,12 @@ unsafe impl Vector for U128x8 {
     }
 
     #[inline(always)]
-    unsafe fn compress_back(self, mask: u32) -> Self {
+    unsafe fn split(self, mask: u32) -> (Self, Self) {
         // SAFETY: see `run`.
         unsafe {
-            let (upper, lower) = (U64x8(self.upper).compress_back(mask), U64x8(self.lower).compress_back(mask));
-            U128x8 { upper: upper.0, lower: lower.0 }
+            let (upper, lower) = (U64x8(self.upper).split(mask).0, U64x8(self.lower).split(mask).0);
+            let all = U128x8 { upper: upper.0, lower: lower.0 };
+            (all, all)
         }
     }
 

@@ -7,11 +7,12 @@
 //! | [`leaf`] | a radix step into small buckets, sorted as columns, one bucket a lane |
 //! | [`registers`] | few words, sorted without leaving the registers |
 //! | [`quick`] | quicksort, for what is too unevenly spread for a leaf |
-//! | [`avx512`], [`avx512_wide`] | the registers |
+//! | [`avx512`], [`avx512_wide`], [`avx2`] | the registers |
 //!
 //! A kernel is an inlined function of a [`Vector`], and runs inside [`Vector::run`], which is compiled for the processor
 //! that has such registers.
 
+mod avx2;
 mod avx512;
 mod avx512_wide;
 mod lane;
@@ -20,12 +21,12 @@ mod network;
 mod quick;
 mod registers;
 
+pub(super) use avx2::{available as has_avx2, run as run_avx2};
 pub(super) use avx512::{available as has_avx512, run as run_avx512};
 pub(super) use lane::Number;
 pub(super) use leaf::{leaf, most};
-pub(super) use quick::by_comparison;
-pub(super) use registers::few_most;
-pub(super) use {avx512::U32x16, avx512::U64x8, avx512_wide::U128x8};
+pub(super) use quick::{by_comparison, quick_most};
+pub(super) use {avx2::U32x8, avx2::U64x4, avx512::U32x16, avx512::U64x8, avx512_wide::U128x8};
 
 /// A register, or two, with a key in each lane.
 ///
@@ -88,8 +89,12 @@ pub(super) unsafe trait Vector: Copy {
     /// The lanes that `mask` names come first; the others' places hold anything.
     unsafe fn compress(self, mask: u32) -> Self;
 
-    /// The lanes that `mask` names come last, in any order; the others' places hold anything.
-    unsafe fn compress_back(self, mask: u32) -> Self;
+    /// The lanes that `mask` names come first, and in the second register the others last, in any order; the other
+    /// places hold anything.
+    unsafe fn split(self, mask: u32) -> (Self, Self) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.compress(mask), self.compress(!mask).swapped(Self::LANES - 1)) }
+    }
 
     /// A bit is 1 where it is in one of the two only.
     unsafe fn xor(self, other: Self) -> Self;

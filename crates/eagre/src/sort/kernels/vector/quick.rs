@@ -7,10 +7,22 @@
 //! Where a sample has its median more than once, keys that equal it are not moved at all, only counted: they are written
 //! where they belong.
 
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+
 use super::super::leaf::Table;
 use super::lane::{self, Lane, Number};
-use super::registers::{few, few_most};
-use super::{Vector, first};
+use super::network::columns_of_8;
+use super::registers::{few, few_most, merge_columns};
+use super::{Vector, array, first};
+
+/// So many words need no table.
+const SMALL: usize = 512;
+
+/// How many words are sorted so in the first place: for a leaf they are too few.
+pub(in super::super) const fn quick_most<V: Vector>() -> usize {
+    2 * few_most::<V>()
+}
 
 /// [`super::super::Word::by_comparison`].
 ///
@@ -18,15 +30,16 @@ use super::{Vector, first};
 /// The processor has such registers.
 pub(in super::super) unsafe fn by_comparison<T: Lane, V: Vector<Key = T::Key>>(words: &mut [T], table: &mut Table) {
     let (n, home) = (words.len(), words.as_mut_ptr());
-    let other = table.as_mut_ptr().cast::<T::Key>();
-    assert!(n <= few_most::<V>() || (size_of_val(words) <= size_of_val(table) && other.is_aligned()));
+    let mut small = const { MaybeUninit::<[T::Key; SMALL]>::uninit() };
+    let other = if n <= SMALL { small.as_mut_ptr().cast() } else { table.as_mut_ptr().cast::<T::Key>() };
+    assert!(n <= SMALL || (size_of_val(words) <= size_of_val(table) && other.is_aligned()));
     // SAFETY: both places have room for n keys, as long as words.
     unsafe {
         V::run(
             #[inline(always)]
             || to_keys::<T, V>(home, n),
         );
-        Quick::<T, V> { home, other, of: std::marker::PhantomData }.sort(0, n, true, 2 * n.max(1).ilog2());
+        Quick::<T, V> { home, other, of: PhantomData }.sort(0, n, true, 2 * n.max(1).ilog2());
     }
 }
 
@@ -50,7 +63,7 @@ unsafe fn to_keys<T: Lane, V: Vector<Key = T::Key>>(words: *mut T, n: usize) {
 struct Quick<T: Lane, V> {
     home: *mut T,
     other: *mut T::Key,
-    of: std::marker::PhantomData<V>,
+    of: PhantomData<V>,
 }
 
 impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
@@ -68,26 +81,19 @@ impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
                     return self.slowly(start, end, at_home);
                 }
                 depth -= 1;
-                let part = V::run(
+                let (lower, upper) = V::run(
                     #[inline(always)]
-                    || {
-                        let pivot = median::<V>(from, n);
-                        match pivot {
-                            Pivot::Once(key) => {
-                                let lower = part::<V>(from, to, n, key);
-                                // Nothing is below the smallest.
-                                if lower == 0 {
-                                    part_in_three::<T, V>(from, to, self.home.add(start), n, key)
-                                } else {
-                                    (lower, lower)
-                                }
-                            }
-                            Pivot::Often(key) => part_in_three::<T, V>(from, to, self.home.add(start), n, key),
-                        }
+                    || match median::<V>(from, n) {
+                        Pivot::Once(key) => match part::<V>(from, to, n, key) {
+                            // Nothing is below the smallest.
+                            0 => part_in_three::<T, V>(from, to, self.home.add(start), n, key),
+                            lower => (lower, lower),
+                        },
+                        Pivot::Often(key) => part_in_three::<T, V>(from, to, self.home.add(start), n, key),
                     },
                 );
                 at_home = !at_home;
-                let (lower, upper) = (start + part.0, start + part.1);
+                let (lower, upper) = (start + lower, start + upper);
                 // The smaller part first: the depth of calls is bounded.
                 if lower - start < end - upper {
                     self.sort(start, lower, at_home, depth);
@@ -131,36 +137,37 @@ enum Pivot<K> {
     Often(K),
 }
 
-/// Which of `n` keys splits them evenly, likely: the median of 16 to 64.
+/// A key that splits `n` keys evenly, likely: in each lane the median of three or eight vectors of them, and of these
+/// the median.
 ///
 /// # Safety
-/// There are so many; inside of [`Vector::run`].
+/// There are so many keys, at least eight vectors; inside of [`Vector::run`].
 #[inline(always)]
 unsafe fn median<V: Vector>(from: *const V::Key, n: usize) -> Pivot<V::Key> {
-    let size = if n < 1 << 10 {
-        16
-    } else if n < 1 << 13 {
-        32
-    } else {
-        64
-    };
-    let mut sample = [V::Key::LARGEST; 64];
-    for (i, key) in sample[..size].iter_mut().enumerate() {
-        // SAFETY: below n.
-        *key = unsafe { from.add((i * n) / size).read() };
+    let mut lanes = [V::Key::LARGEST; 16];
+    // SAFETY: the last vector ends with the keys; there are at most 16 lanes.
+    unsafe {
+        let medians = if n < 1 << 11 {
+            let middle = V::load(from.add(n / 2));
+            let (smaller, larger) = V::load(from).sort(V::load(from.add(n - V::LANES)));
+            smaller.sort(middle.sort(larger).0).1
+        } else {
+            let rows = array!(V::load(from), |i| V::load(from.add((n / 8) * i + n / 16)));
+            columns_of_8(rows)[4]
+        };
+        let mut sorted = [medians];
+        merge_columns(&mut sorted);
+        sorted[0].store(lanes.as_mut_ptr());
     }
-    // SAFETY: so many keys.
-    unsafe { few::<V::Key, V>(sample.as_ptr(), sample.as_mut_ptr().cast(), size) };
-    let middle = sample[size / 2];
-    if sample[size / 2 - 1] == middle || sample[size / 2 + 1] == middle {
+    let middle = lanes[V::LANES / 2];
+    if lanes[V::LANES / 2 - 1] == middle || lanes[V::LANES / 2 + 1] == middle {
         Pivot::Often(middle)
     } else {
         Pivot::Once(middle)
     }
 }
 
-/// Moves `n` keys, at least as many as there are lanes: those below the pivot to the front, the others to the back.
-/// Returns how many are below.
+/// Moves those of `n` keys that are below the pivot to the front, and the others to the back. Returns how many are below.
 ///
 /// # Safety
 /// Two places for n keys; inside of [`Vector::run`].
@@ -175,8 +182,9 @@ unsafe fn part<V: Vector>(from: *const V::Key, to: *mut V::Key, n: usize, pivot:
             let keys = V::load(from.add(at));
             let below = keys.below(pivots);
             let end = n - (at - lower);
-            keys.compress(below).store(to.add(lower));
-            keys.compress_back(!below).store(to.add(end - V::LANES));
+            let (front, back) = keys.split(below);
+            front.store(to.add(lower));
+            back.store(to.add(end - V::LANES));
             lower += below.count_ones() as usize;
             at += V::LANES;
         }
@@ -209,7 +217,8 @@ unsafe fn part_in_three<T: Lane, V: Vector<Key = T::Key>>(
     n: usize,
     pivot: V::Key,
 ) -> (usize, usize) {
-    // SAFETY: as in `part`, with more that is free. When keys are written to `home`, all have been read.
+    // SAFETY: as in `part`, with more that is free. When keys are written to `home`, all have been read, and those moved
+    // lie before and after.
     unsafe {
         let pivots = V::splat(pivot);
         let (mut at, mut lower, mut end) = (0, 0, n);
@@ -217,7 +226,7 @@ unsafe fn part_in_three<T: Lane, V: Vector<Key = T::Key>>(
             let keys = V::load(from.add(at));
             let (below, above) = (keys.below(pivots), pivots.below(keys));
             keys.compress(below).store(to.add(lower));
-            keys.compress_back(above).store(to.add(end - V::LANES));
+            keys.split(!above).1.store(to.add(end - V::LANES));
             lower += below.count_ones() as usize;
             end -= above.count_ones() as usize;
             at += V::LANES;

@@ -7,7 +7,7 @@ use super::network::{columns_of_4, columns_of_8, columns_of_16};
 use super::{Vector, array};
 
 /// How many words [`few`] takes: as many as sixteen registers hold.
-pub(in super::super) const fn few_most<V: Vector>() -> usize {
+pub(super) const fn few_most<V: Vector>() -> usize {
     16 * V::LANES
 }
 
@@ -46,20 +46,7 @@ unsafe fn rows<T: Lane, V: Vector<Key = T::Key>, const R: usize>(from: *const T:
             V::load_some(from.wrapping_add(at), n.saturating_sub(at))
         });
         columns(&mut rows);
-        let mut run = 2;
-        while run <= V::LANES {
-            // Each lane of a run with the one as far from the run's other end.
-            merge(&mut rows, run - 1, run / 2);
-            let mut distance = run / 4;
-            while distance > 0 {
-                for row in &mut rows {
-                    *row = row.keep(row.swapped(distance), distance);
-                }
-                distance /= 2;
-            }
-            clean_rows(&mut rows);
-            run *= 2;
-        }
+        merge_columns(&mut rows);
         for row in &mut rows {
             *row = lane::words(*row, T::ORDER);
         }
@@ -90,6 +77,31 @@ unsafe fn columns<V: Vector, const R: usize>(rows: &mut [V; R]) {
             *rows = columns_of_8(*rows);
         } else if let Some(rows) = rows.as_mut_slice().as_mut_array() {
             *rows = columns_of_16(*rows);
+        }
+    }
+}
+
+/// Sorts what has sorted columns; the order goes down the first column, then down the second.
+///
+/// # Safety
+/// Inside of [`Vector::run`].
+#[inline(always)]
+pub(super) unsafe fn merge_columns<V: Vector, const R: usize>(rows: &mut [V; R]) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut run = 2;
+        while run <= V::LANES {
+            // Each lane of a run with the one as far from the run's other end.
+            merge(rows, run - 1, run / 2);
+            let mut distance = run / 4;
+            while distance > 0 {
+                for row in rows.iter_mut() {
+                    *row = row.keep(row.swapped(distance), distance);
+                }
+                distance /= 2;
+            }
+            clean_rows(rows);
+            run *= 2;
         }
     }
 }
