@@ -14,7 +14,7 @@ mod target;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use rewire::{FilePages, Fill, PREFIX as REWIRE, Rewiring, Timed, Wiring};
-pub(crate) use sort::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Sorting, TRIAL};
+pub(crate) use sort::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Slack, Sorting, TRIAL};
 pub(crate) use target::{Against, Bound, Figure, Target};
 
 use crate::contenders::grow::Growth;
@@ -96,6 +96,14 @@ impl Unit {
         match self {
             Unit::MegakeysPerSecond => "MiB beside the keys",
             _ => "MiB",
+        }
+    }
+
+    /// The same above a narrow column.
+    pub(crate) const fn memory_column(self) -> &'static str {
+        match self {
+            Unit::MegakeysPerSecond => "extra, MiB",
+            _ => "memory, MiB",
         }
     }
 
