@@ -238,10 +238,10 @@ impl Runner {
 }
 
 impl Unit {
-    /// What `measured` did, in gigabytes or moves.
+    /// What `measured` did, in gigabytes, moves or accesses.
     fn amount(self, measured: &Measured) -> f64 {
         match self {
-            Unit::MicrosecondsPerMove => measured.amount as f64,
+            Unit::MicrosecondsPerMove | Unit::NanosecondsPerAccess => measured.amount as f64,
             Unit::MegarowsPerSecondPerCore | Unit::MegakeysPerSecond => measured.amount as f64 / 1e6,
             _ => measured.amount as f64 / 1e9,
         }
@@ -263,6 +263,7 @@ impl Unit {
     fn shown(self, rate: f64) -> f64 {
         match self {
             Unit::MicrosecondsPerMove => 1e6 / rate,
+            Unit::NanosecondsPerAccess => 1e9 / rate,
             _ => rate,
         }
     }

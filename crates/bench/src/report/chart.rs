@@ -35,7 +35,7 @@ pub(super) fn chart(out: &mut String, row: &Row, result: &CaseResult) -> fmt::Re
     let (top, bottom) = (ends(|e| e.high).fold(0.0, f64::max), ends(|e| e.low).fold(f64::INFINITY, f64::min));
     // A roof far above all bars would squeeze them; it is then left to the words below.
     let near = roofs.iter().map(|roof| roof.1).filter(|value| *value < 3.0 * top).fold(0.0, f64::max);
-    let scale = Scale::new(bottom, top.max(near) * 1.02, row.unit == Unit::MicrosecondsPerMove);
+    let scale = Scale::new(bottom, top.max(near) * 1.02, row.unit.is_time());
     let drawn: Vec<_> = roofs.into_iter().filter(|roof| roof.1 <= scale.top).collect();
     let lanes = lanes(&drawn, &scale);
     let floor = HEAD + LINE * result.standings.len() as f64;
