@@ -17,9 +17,12 @@
 //! assert_eq!(pairs, [(1, 8), (3, 6), (3, 7)]);
 //! ```
 
+mod bounds;
 #[allow(unsafe_code, reason = "SIMD, and loops whose bounds are proved once and not per word")]
 mod kernels;
+mod plan;
 mod range;
+mod sample;
 mod team;
 #[cfg(test)]
 mod tests;

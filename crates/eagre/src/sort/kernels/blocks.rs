@@ -1,4 +1,4 @@
-//! Splits a range of any size by some key bits, in place, in two passes over memory.
+//! Splits a range of any size in place, in two passes over memory.
 //!
 //! **Classify.** Every word goes to its bucket's buffer, one block long. A full buffer is written to the front of the
 //! range, to a place whose words have been read already and are still in the cache. Both streams of addresses are
@@ -22,6 +22,7 @@ use super::scratch::Scratch;
 use crate::sort::team;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::classifier::Classifier;
 use super::{Level, Word};
 
 /// The most ways to split.
@@ -79,19 +80,18 @@ impl<W: Word> Blocks<W> {
         threads.saturating_mul((FAN + 2) * BLOCK_BYTES).saturating_add(of_blocks)
     }
 
-    /// Splits `words`, at least one, by the `bits` key bits above `shift`. Bucket `b` becomes `words[starts[b]..starts[b + 1]]`.
-    pub(crate) fn split(
+    /// Splits `words`, at least one. The bucket of rank `r` becomes `words[starts[r]..starts[r + 1]]`.
+    pub(crate) fn split<C: Classifier<W>>(
         &mut self,
         level: Level,
         words: &mut [W],
-        shift: u32,
-        bits: u32,
+        classifier: &C,
         starts: &mut [usize; FAN + 1],
     ) {
-        let fan = 1usize << bits;
+        let fan = classifier.fan();
         let places = words.len().div_ceil(block::<W>());
-        assert!(fan <= FAN && places <= self.tags.len() && places < NONE as usize && shift < W::KEY_BITS);
-        let stripes = self.classify_all(level, words, shift, fan);
+        assert!(fan <= FAN && places <= self.tags.len() && places < NONE as usize);
+        let stripes = self.classify_all(level, words, classifier);
         let mut counts = [0u32; FAN];
         for stripe in &stripes {
             for &tag in &self.tags[stripe.start..][..stripe.front] {
@@ -99,26 +99,26 @@ impl<W: Word> Blocks<W> {
             }
         }
         let mut start = 0;
-        for bucket in 0..fan {
-            starts[bucket] = start;
-            let left: usize = stripes.iter().map(|stripe| stripe.left[bucket] as usize).sum();
-            start += counts[bucket] as usize * block::<W>() + left;
+        for rank in 0..fan {
+            starts[rank] = start;
+            let left: usize = stripes.iter().map(|stripe| stripe.left[classifier.bucket(rank)] as usize).sum();
+            start += counts[rank] as usize * block::<W>() + left;
         }
         starts[fan] = start;
         debug_assert_eq!(start, words.len());
         self.find_sources(&stripes, places, starts, &counts[..fan]);
         self.permute(words, &stripes);
-        self.close(words, starts, &counts[..fan], &stripes);
+        self.close(words, classifier, starts, &counts[..fan], &stripes);
     }
 
     /// Classifies a stripe on each thread.
-    fn classify_all(&mut self, level: Level, words: &mut [W], shift: u32, fan: usize) -> Vec<Stripe> {
+    fn classify_all<C: Classifier<W>>(&mut self, level: Level, words: &mut [W], classifier: &C) -> Vec<Stripe> {
         let places = words.len().div_ceil(block::<W>()).div_ceil(self.buffers.len());
         let stripes = words.chunks_mut(places * block::<W>()).zip(self.tags.chunks_mut(places)).zip(&mut self.buffers);
         let jobs = stripes.enumerate().map(|(i, ((words, tags), buffers))| {
             move || {
                 let mut left = [0; FAN];
-                let front = level.run(|| classify(words, buffers, tags, shift, fan, &mut left));
+                let front = level.run(|| classify(words, buffers, tags, classifier, &mut left));
                 Stripe { start: i * places, front, places: words.len().div_ceil(block::<W>()), left }
             }
         });
@@ -129,8 +129,8 @@ impl<W: Word> Blocks<W> {
     fn find_sources(&mut self, stripes: &[Stripe], places: usize, starts: &[usize; FAN + 1], counts: &[u32]) {
         // The next free place of each bucket.
         let mut place = [0usize; FAN];
-        for bucket in 0..counts.len() {
-            place[bucket] = starts[bucket].div_ceil(block::<W>());
+        for rank in 0..counts.len() {
+            place[rank] = starts[rank].div_ceil(block::<W>());
         }
         let sources = &mut self.sources[..places];
         sources.fill(NONE);
@@ -202,10 +202,17 @@ impl<W: Word> Blocks<W> {
     }
 
     /// Fills what is left of each bucket's range before and after its blocks.
-    fn close(&mut self, words: &mut [W], starts: &[usize; FAN + 1], counts: &[u32], stripes: &[Stripe]) {
+    fn close<C: Classifier<W>>(
+        &mut self,
+        words: &mut [W],
+        classifier: &C,
+        starts: &[usize; FAN + 1],
+        counts: &[u32],
+        stripes: &[Stripe],
+    ) {
         let block = const { block::<W>() };
-        for (bucket, &count) in counts.iter().enumerate() {
-            let (start, end) = (starts[bucket], starts[bucket + 1]);
+        for (rank, &count) in counts.iter().enumerate() {
+            let (start, end, bucket) = (starts[rank], starts[rank + 1], classifier.bucket(rank));
             let first = if count == 0 { end } else { start.next_multiple_of(block) };
             let last = first + count as usize * block;
             let mut at = start;
@@ -242,30 +249,26 @@ impl<W: Word> Blocks<W> {
     }
 }
 
-/// Sorts a stripe's words into buffers, and full buffers to its front. Returns how many blocks are there; `left` become
-/// the words in each buffer.
+/// Sorts a stripe's words into buffers, and full buffers to its front, with their ranks as tags. Returns how many blocks
+/// are there; `left` become the words in each buffer.
 #[inline(always)]
-fn classify<W: Word>(
+fn classify<W: Word, C: Classifier<W>>(
     words: &mut [W],
     buffers: &mut Scratch<W>,
     tags: &mut [u16],
-    shift: u32,
-    fan: usize,
+    classifier: &C,
     left: &mut [u32; FAN],
 ) -> usize {
     let block = const { block::<W>() };
-    let mask = fan as u32 - 1;
     let mut next: [u32; FAN] = std::array::from_fn(|bucket| (bucket * block) as u32);
     let mut front = 0;
     let (n, range) = (words.len(), words.as_mut_ptr());
     let buffers = buffers.as_mut_ptr().cast::<W>();
-    for i in 0..n {
-        // SAFETY: `next[bucket]` stays within the bucket's buffer: it starts over when the buffer is full. A full
-        // buffer's words have all been read from the range, so that `front` blocks end before `i`; words not yet
-        // read are never overwritten. Each block at the front has its tag.
+    let put = |word, bucket: usize| {
+        // SAFETY: a bucket is below the fan-out. `next[bucket]` stays within the bucket's buffer: it starts over when the
+        // buffer is full. A full buffer's words have all been read from the range, so that `front` blocks end before
+        // those that are still to be read. Each block at the front has its tag.
         unsafe {
-            let word = *range.add(i);
-            let bucket = (word.digit(shift) & mask) as usize;
             let next = next.get_unchecked_mut(bucket);
             let at = *next as usize;
             *buffers.add(at) = word;
@@ -273,12 +276,14 @@ fn classify<W: Word>(
             if (at + 1).is_multiple_of(block) {
                 *next -= block as u32;
                 std::ptr::copy_nonoverlapping(buffers.add(*next as usize), range.add(front * block), block);
-                *tags.get_unchecked_mut(front) = bucket as u16;
+                *tags.get_unchecked_mut(front) = classifier.rank(bucket) as u16;
                 front += 1;
             }
         }
-    }
-    for bucket in 0..fan {
+    };
+    // SAFETY: n words are there, and only those that `put` has seen are overwritten.
+    unsafe { classifier.each(range, n, put) };
+    for bucket in 0..classifier.fan() {
         left[bucket] = next[bucket] - (bucket * block) as u32;
     }
     front
@@ -299,7 +304,9 @@ fn prefetch_block<W>(at: *const W) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::classifier::Radix;
     use super::*;
+    use crate::sort::bounds::Bounds;
 
     /// Every word is in its bucket, and no word is lost, wherever the range ends and however many threads there are.
     #[test]
@@ -315,7 +322,8 @@ mod tests {
                         let mut expected = words.clone();
                         let mut starts = [0; FAN + 1];
                         let mut blocks = Blocks::new(n, threads).unwrap();
-                        blocks.split(Level::best(), &mut words, 64 - bits, bits, &mut starts);
+                        let radix = Radix::new(Bounds::of_bits(64), bits);
+                        blocks.split(Level::best(), &mut words, &radix, &mut starts);
                         for (bucket, ends) in starts[..=1 << bits].windows(2).enumerate() {
                             assert!(words[ends[0]..ends[1]].iter().all(|word| word >> (64 - bits) == bucket as u64));
                         }

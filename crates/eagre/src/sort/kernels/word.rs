@@ -11,6 +11,10 @@ pub unsafe trait Word: Copy + Send + Sync + 'static {
     /// How many bits a key has.
     const KEY_BITS: u32;
 
+    /// Whether the key is all there is: words with equal keys are the same, and their order among each other does not
+    /// matter.
+    const WHOLE: bool = false;
+
     /// The key.
     fn key(self) -> u128;
 
@@ -95,6 +99,7 @@ macro_rules! number {
         // SAFETY: the key is as wide as the number.
         unsafe impl Word for $type {
             const KEY_BITS: u32 = $bits;
+            const WHOLE: bool = true;
 
             #[inline(always)]
             fn key(self) -> u128 {
@@ -142,6 +147,7 @@ macro_rules! wide {
         // SAFETY: the key is a u128.
         unsafe impl Word for $type {
             const KEY_BITS: u32 = 128;
+            const WHOLE: bool = true;
 
             #[inline(always)]
             fn key(self) -> u128 {
