@@ -18,6 +18,7 @@ pub mod count;
 pub mod doctor;
 pub mod file;
 pub mod find;
+pub mod keys;
 pub mod scan;
 pub mod sort;
 pub mod stats;
@@ -27,6 +28,6 @@ pub use eagre_mem::stream::{
     Stats, StreamError, Wait, WriteBlock, Writer, wait_report,
 };
 pub use eagre_mem::{
-    Block, BlockSize, End, GrowingBuffer, Mappings, Mover, NotMapped, Pool, PoolStats, Region, Rejected, RewireError,
-    RewireErrorKind, RewiredIntoIter, RewiredVec, Trap, options, probe,
+    Block, BlockSize, End, GrowingBuffer, Mappings, Mover, NotMapped, Plain, Pool, PoolStats, Region, Rejected,
+    RewireError, RewireErrorKind, RewiredIntoIter, RewiredVec, StreamPool, Trap, VanishingArray, options, probe,
 };

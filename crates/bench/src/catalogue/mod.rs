@@ -1,15 +1,18 @@
 //! Every benchmark, as data: work, sizes, contenders, target ratios and where they come from.
 //!
 //! Nothing else in this crate names a row, a size or a target. [`streams`] has the rows about blocks and pipes,
-//! [`memory`] those about memory that grows, [`files`] those about files; [`target`] says what can be asked of a contender.
+//! [`memory`] those about memory that grows, [`sort`] those about sorting, [`files`] those about files; [`target`] says
+//! what can be asked of a contender.
 
 mod files;
 mod memory;
+mod sort;
 mod streams;
 mod target;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use sort::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Sorting, TRIAL};
 pub(crate) use target::{Against, Bound, Figure, Target};
 
 use crate::contenders::grow::Growth;
@@ -50,6 +53,8 @@ pub(crate) enum Unit {
     Overhead,
     /// Millions of rows per second, divided by the cores that could work on them.
     MegarowsPerSecondPerCore,
+    /// Millions of keys per second.
+    MegakeysPerSecond,
 }
 
 impl Unit {
@@ -60,6 +65,7 @@ impl Unit {
             Unit::GigabytesPerSecondPerCore => "GB/s per core",
             Unit::MicrosecondsPerMove => "us per move",
             Unit::MegarowsPerSecondPerCore => "M rows/s per core",
+            Unit::MegakeysPerSecond => "M keys/s",
         }
     }
 
@@ -68,8 +74,22 @@ impl Unit {
         match self {
             Unit::MicrosecondsPerMove => "move",
             Unit::MegarowsPerSecondPerCore => "M rows",
+            Unit::MegakeysPerSecond => "M keys",
             _ => "GB",
         }
+    }
+
+    /// What the memory of a contender is: its process's own, or what it took for the work alone.
+    pub(crate) const fn memory_name(self) -> &'static str {
+        match self {
+            Unit::MegakeysPerSecond => "MiB beside the keys",
+            _ => "MiB",
+        }
+    }
+
+    /// Whether bandwidths say anything about it.
+    pub(crate) const fn has_roofline(self) -> bool {
+        !matches!(self, Unit::MicrosecondsPerMove | Unit::MegarowsPerSecondPerCore | Unit::MegakeysPerSecond)
     }
 }
 
@@ -79,7 +99,7 @@ pub(crate) struct Case {
     pub name: &'static str,
     /// What there is to do.
     pub work: Work,
-    /// How much of it: bytes per stream, bytes or rows of a file, or passes over the blocks.
+    /// How much of it: bytes per stream, bytes or rows of a file, passes over the blocks, or keys.
     pub size: u64,
     /// The same under `--quick`.
     pub quick: u64,
@@ -99,6 +119,29 @@ pub(crate) enum Work {
     Fill,
     /// Something a user does with a large file.
     File(Job),
+    /// Sort keys in memory.
+    Sort(Sorting),
+}
+
+impl Work {
+    /// The rounds that count, where `pairs` are asked for: fewer of work that takes long.
+    pub(crate) fn rounds(self, pairs: usize) -> usize {
+        match self {
+            Work::Sort(Sorting { rounds: Some(few), .. }) => pairs.min(few),
+            _ => pairs,
+        }
+    }
+
+    /// So much of `size` that there are at most `keys` keys to sort.
+    pub(crate) fn limited(self, size: u64, keys: u64) -> u64 {
+        if matches!(self, Work::Sort(_)) { size.min(keys) } else { size }
+    }
+
+    /// The share of the work in which it turns out who of the peers is strong enough to run the rounds that count, where
+    /// there are many.
+    pub(crate) fn trial(self) -> Option<u64> {
+        matches!(self, Work::Sort(_)).then_some(TRIAL)
+    }
 }
 
 /// Something a user does with a large file, and where.
@@ -216,6 +259,8 @@ pub(crate) enum Way {
     Own(Method),
     /// A file job by another program.
     Program(Program),
+    /// Sorting, in a process of its own.
+    Sort(By),
 }
 
 /// How code of this program does a file job.
@@ -270,6 +315,7 @@ impl Way {
                 | Way::Grow(Growth::Rewired | Growth::RewiredExtend | Growth::RewiredFresh)
                 | Way::Own(Method::Eagre | Method::EagrePointer)
                 | Way::Program(Program::Eagre)
+                | Way::Sort(By::Eagre(_))
         )
     }
 }
@@ -304,7 +350,7 @@ impl Entry {
 
 /// Every row.
 pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
-    streams::ROWS.iter().chain(memory::ROWS).chain(files::ROWS)
+    streams::ROWS.iter().chain(memory::ROWS).chain(sort::ROWS).chain(files::ROWS)
 }
 
 /// The row called `name`.
@@ -365,6 +411,7 @@ mod tests {
                     Work::File(_) | Work::Fill => {
                         assert!(case.quick <= 32 * MIB && (case.size % 8, case.quick % 8) == (0, 0))
                     }
+                    Work::Sort(_) => assert!(case.quick <= 1 << 13 && case.size.is_power_of_two()),
                     Work::Read => assert!(case.size < 2 * GIB, "one read(2) gives no more"),
                 }
             }

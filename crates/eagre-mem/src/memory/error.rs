@@ -35,7 +35,19 @@ pub enum RewireErrorKind {
 }
 
 impl RewireErrorKind {
-    fn why_and_cure(self) -> (&'static str, &'static str) {
+    /// What the kernel's answer to a move means.
+    pub(super) fn of_move(errno: Errno) -> RewireErrorKind {
+        const ENOMEM: i32 = 12;
+        const EBUSY: i32 = 16;
+        match errno.0 {
+            EBUSY => RewireErrorKind::Pinned,
+            ENOMEM => RewireErrorKind::OutOfMemory,
+            _ => RewireErrorKind::System,
+        }
+    }
+
+    /// In words that need no memory of their own: a fault handler may have to say it.
+    pub(super) fn why_and_cure(self) -> (&'static str, &'static str) {
         use RewireErrorKind::*;
         match self {
             NoPool => ("no pool to take blocks from", "`eagre doctor` tells the cure"),
@@ -68,14 +80,7 @@ impl RewireError {
 
     /// What the kernel's answer to a move means.
     pub(crate) fn from_move(errno: Errno) -> RewireError {
-        const ENOMEM: i32 = 12;
-        const EBUSY: i32 = 16;
-        let kind = match errno.0 {
-            EBUSY => RewireErrorKind::Pinned,
-            ENOMEM => RewireErrorKind::OutOfMemory,
-            _ => RewireErrorKind::System,
-        };
-        RewireError::new(kind, errno)
+        RewireError::new(RewireErrorKind::of_move(errno), errno)
     }
 
     /// What happened.

@@ -57,7 +57,7 @@ pub(super) fn plan<W: Word>(level: Level, words: &[W], known: Bounds, wanted: Wa
     let rare = RARE.min(wanted.room as f64 / 2.0 / words.len() as f64);
     if wanted.guesses > 0
         && let Some(common) = sample.few(rare)
-        && W::WHOLE
+        && !W::STABLE
     {
         let lens = sample.lens();
         return Plan::Tally(

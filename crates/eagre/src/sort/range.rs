@@ -25,6 +25,7 @@ use super::kernels::survey::{extremes, reverse};
 use super::kernels::tally::Tally;
 use super::kernels::{Level, Word};
 use super::plan::{Plan, Wanted, plan};
+use super::progress::{Monitor, Pulse, WHOLE};
 use super::team;
 
 /// Up to so many words are one leaf, in a table inside the second-level cache.
@@ -49,6 +50,14 @@ pub(super) struct Sorting<W> {
     blocks: Option<Blocks<W>>,
 }
 
+/// Why there is no [`Sorting`].
+pub(super) enum Lack {
+    /// It would take more than the slack.
+    Slack,
+    /// The system refused so many bytes.
+    Memory(usize),
+}
+
 /// What one thread sorts in.
 struct Worker<W> {
     table: Scratch<u64>,
@@ -56,51 +65,58 @@ struct Worker<W> {
 }
 
 impl<W: Word> Sorting<W> {
-    /// What it takes to sort `len` words with up to so many threads, in no more than `slack` bytes. None if that is
-    /// too little, or there is no memory.
-    pub(super) fn new(level: Level, len: usize, threads: usize, slack: usize) -> Option<Sorting<W>> {
+    /// What it takes to sort `len` words with up to so many threads, in no more than `slack` bytes.
+    pub(super) fn new(level: Level, len: usize, threads: usize, slack: usize) -> Result<Sorting<W>, Lack> {
         let threads = threads.min(len * size_of::<W>() / THREAD_BYTES).max(1);
         let most = (SPARE_BYTES / size_of::<W>()).min(len);
         // One thread sorts in its spare memory what fits there; several always split first.
-        let leaf = |n| leaf::table_for(n) * size_of::<u64>();
+        let leaf = |n| leaf::table_for::<W>(n) * size_of::<u64>();
         let split = threads > 1 || len > most || size_of::<W>() * len + leaf(TOGETHER) > slack;
         let blocks = if split { Blocks::<W>::bytes(len, threads) } else { 0 };
-        let share = slack.checked_sub(blocks)? / threads;
-        let one = len <= ALONE && leaf(len) <= share && len <= leaf::most::<W>(level, leaf::table_for(len));
+        let share = slack.checked_sub(blocks).ok_or(Lack::Slack)? / threads;
+        let one = len <= ALONE && leaf(len) <= share && len <= leaf::most::<W>(level, leaf::table_for::<W>(len));
         let table = if one { len } else { len.min(TOGETHER) };
-        let room = share.checked_sub(leaf(table))? / size_of::<W>();
+        let room = share.checked_sub(leaf(table)).ok_or(Lack::Slack)? / size_of::<W>();
         let spare = if one { 0 } else { room.min(most + (GAP << spread_bits(most))) };
         if !one && spare < TOGETHER.min(len) {
-            return None;
+            return Err(Lack::Slack);
         }
-        let worker = |_| Some(Worker { table: Scratch::new(leaf::table_for(table))?, spare: Scratch::new(spare)? });
-        Some(Sorting {
-            level,
-            workers: (0..threads).map(worker).collect::<Option<_>>()?,
-            blocks: if split { Some(Blocks::new(len, threads)?) } else { None },
-        })
+        let bytes = blocks + threads * (leaf(table) + spare * size_of::<W>());
+        let worker =
+            |_| Some(Worker { table: Scratch::new(leaf::table_for::<W>(table))?, spare: Scratch::new(spare)? });
+        let made = || {
+            Some(Sorting {
+                level,
+                workers: (0..threads).map(worker).collect::<Option<_>>()?,
+                blocks: if split { Some(Blocks::new(len, threads)?) } else { None },
+            })
+        };
+        made().ok_or(Lack::Memory(bytes))
     }
 
-    /// Sorts as many words as this was made for.
-    pub(super) fn sort(&mut self, words: &mut [W]) {
+    /// Sorts as many words as this was made for, or stops in between.
+    pub(super) fn sort(&mut self, words: &mut [W], monitor: &Monitor<'_>) {
         let level = self.level;
-        let mut ready = Vec::new();
+        // The first split is half of the work, most often; it has two passes.
+        let (splits, rest) = if self.blocks.is_some() { (WHOLE / 4, WHOLE / 2) } else { (0, WHOLE) };
+        let mut job = Job { monitor, splits: monitor.pulse(splits), rest: monitor.pulse(rest), ready: Vec::new() };
         let range = Range { words, known: Bounds::of_bits(W::KEY_BITS), guesses: GUESSES };
-        self.divide(range, true, &mut ready);
+        self.divide(range, true, &mut job);
+        let Job { rest, mut ready, .. } = job;
         ready.sort_unstable_by_key(|range| range.words.len());
         let ready = Mutex::new(ready);
         let take = || ready.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
         team::run(self.workers.iter_mut().map(|worker| {
             || {
                 while let Some(range) = take() {
-                    worker.sort(level, range);
+                    worker.sort_unless_stopped(level, range, monitor, rest);
                 }
             }
         }));
     }
 
-    /// Splits a range until each bucket fits the spare memory. What is not sorted then is added to `ready`.
-    fn divide<'a>(&mut self, range: Range<'a, W>, whole: bool, ready: &mut Vec<Range<'a, W>>) {
+    /// Splits a range until each bucket fits the spare memory. Buckets are sorted then, or wait for a thread to do it.
+    fn divide<'a>(&mut self, range: Range<'a, W>, whole: bool, job: &mut Job<'a, '_, W>) {
         let (level, threads, n) = (self.level, self.workers.len(), range.words.len());
         if n <= 1 || range.known.low == range.known.high {
             return;
@@ -108,53 +124,52 @@ impl<W: Word> Sorting<W> {
         let together = whole && threads > 1;
         if self.blocks.is_none() || self.workers[0].takes(level, n) && !together {
             // There may be no memory for a list.
-            if threads == 1 || ready.try_reserve(1).is_err() {
-                return self.workers[0].sort(level, range);
+            if threads == 1 || job.ready.try_reserve(1).is_err() {
+                return self.workers[0].sort_unless_stopped(level, range, job.monitor, job.rest);
             }
-            return ready.push(range);
+            return job.ready.push(range);
         }
         let least = if threads > 1 { 5 } else { 1 };
         let bits = ways(n, BUCKET).max(least).min(blocks::FAN.ilog2());
-        let mut wanted = Wanted {
-            bits,
-            ways: (1 << bits).clamp(64, 128),
-            room: self.workers[0].spare.len(),
-            threads,
-            guesses: range.guesses,
-        };
-        let Range { words, known, .. } = range;
+        let Range { words, known, guesses } = range;
+        let room = self.workers[0].spare.len();
+        let mut wanted = Wanted { bits, ways: (1 << bits).clamp(64, 128), room, threads, guesses };
         let mut next = plan(level, words, known, wanted);
         if let Plan::Tally(common) = next {
-            if self.tally(words, common, known, range.guesses) {
+            if self.tally(words, common, known, guesses) {
                 return;
             }
-            wanted.guesses = 0;
+            wanted.room = 0;
             next = plan(level, words, known, wanted);
         }
         match next {
             Plan::Nothing | Plan::Tally(_) => {}
             Plan::Reverse => reverse(words, threads),
-            Plan::Radix(radix) => self.split(words, &radix, range.guesses, ready),
-            Plan::Tree(tree) => self.split(words, &tree, range.guesses - 1, ready),
+            Plan::Radix(radix) => self.split(Range { words, known, guesses }, &radix, whole, job),
+            Plan::Tree(tree) => self.split(Range { words, known, guesses: guesses - 1 }, &tree, whole, job),
         }
     }
 
     fn split<'a, C: Classifier<W>>(
         &mut self,
-        words: &'a mut [W],
+        range: Range<'a, W>,
         classifier: &C,
-        guesses: u32,
-        ready: &mut Vec<Range<'a, W>>,
+        whole: bool,
+        job: &mut Job<'a, '_, W>,
     ) {
         let Some(blocks) = &mut self.blocks else { return };
+        let Range { words, guesses, .. } = range;
         let mut starts = [0; blocks::FAN + 1];
-        blocks.split(self.level, words, classifier, &mut starts);
+        let pulse = if whole { job.splits } else { job.monitor.pulse(0) };
+        if !blocks.split(self.level, words, classifier, &mut starts, pulse) {
+            return;
+        }
         let mut rest = words;
         for (rank, bucket) in starts[..=classifier.fan()].windows(2).enumerate() {
             let (words, later) = rest.split_at_mut(bucket[1] - bucket[0]);
             rest = later;
             if !words.is_empty() {
-                self.divide(Range { words, known: classifier.bounds(rank), guesses }, false, ready);
+                self.divide(Range { words, known: classifier.bounds(rank), guesses }, false, job);
             }
         }
     }
@@ -196,10 +211,29 @@ struct Range<'a, W> {
     guesses: u32,
 }
 
+/// One sort.
+struct Job<'a, 'm, W> {
+    monitor: &'m Monitor<'m>,
+    /// Counts the first split.
+    splits: Pulse<'m>,
+    /// Counts what is done after it.
+    rest: Pulse<'m>,
+    /// Buckets for the next thread that has nothing to do.
+    ready: Vec<Range<'a, W>>,
+}
+
 impl<W: Word> Worker<W> {
     /// Whether it sorts so many words.
     fn takes(&self, level: Level, n: usize) -> bool {
         n <= self.spare.len() || n <= leaf::most::<W>(level, self.table.len())
+    }
+
+    fn sort_unless_stopped(&mut self, level: Level, range: Range<'_, W>, monitor: &Monitor<'_>, pulse: Pulse<'_>) {
+        if monitor.goes_on() {
+            let n = range.words.len();
+            self.sort(level, range);
+            let _ = pulse.beat(n);
+        }
     }
 
     fn sort(&mut self, level: Level, range: Range<'_, W>) {
@@ -240,7 +274,7 @@ fn through<W: Word>(level: Level, range: Range<'_, W>, other: &mut [MaybeUninit<
         if tally(level, Range { words, known, guesses }, common, other, table) {
             next = Plan::Nothing;
         } else {
-            wanted.guesses = 0;
+            wanted.room = 0;
             next = plan(level, words, known, wanted);
         }
     }

@@ -35,7 +35,7 @@ fn check<K: Key + Debug>(what: &str, keys: &[K]) {
                 continue;
             }
             let mut got = keys.to_vec();
-            Sorter { level, threads: Some(threads), slack }.sort(&mut got);
+            Sorter { level, threads: Some(threads), slack, hook: None }.sort(&mut got).unwrap();
             let got: Vec<u128> = got.iter().map(|key| key.key()).collect();
             let first = got.iter().zip(&expected).position(|(got, expected)| got != expected);
             assert_eq!(first, None, "{what}: {} of {}, {level:?}, {threads} threads", keys.len(), size_of::<K>());
@@ -130,14 +130,14 @@ fn the_order_is_the_standard_librarys() {
     let mut floats = special.repeat(30);
     let mut expected = floats.clone();
     expected.sort_by(f64::total_cmp);
-    Sorter::new().sort(&mut floats);
+    Sorter::new().sort(&mut floats).unwrap();
     let bits = |floats: &[f64]| floats.iter().map(|float| float.to_bits()).collect::<Vec<_>>();
     assert_eq!(bits(&floats), bits(&expected));
 
     let mut singles: Vec<f32> = special.repeat(30).iter().map(|&float| float as f32).collect();
     let mut expected = singles.clone();
     expected.sort_by(f32::total_cmp);
-    Sorter::new().sort(&mut singles);
+    Sorter::new().sort(&mut singles).unwrap();
     let bits = |floats: &[f32]| floats.iter().map(|float| float.to_bits()).collect::<Vec<_>>();
     assert_eq!(bits(&singles), bits(&expected));
 
@@ -147,8 +147,8 @@ fn the_order_is_the_standard_librarys() {
     let (mut sorted_pairs, mut sorted_signed) = (pairs.clone(), signed.clone());
     sorted_pairs.sort();
     sorted_signed.sort();
-    Sorter::new().sort(&mut pairs);
-    Sorter::new().sort(&mut signed);
+    Sorter::new().sort(&mut pairs).unwrap();
+    Sorter::new().sort(&mut signed).unwrap();
     assert_eq!((pairs, signed), (sorted_pairs, sorted_signed));
 }
 

@@ -16,9 +16,11 @@
 //! With several threads each classifies a stripe of its own; the blocks of all are permuted together.
 //!
 //! **Close.** The words before that multiple, and after the last whole block, come from the buffers and from the
-//! words by which the last block sticks out.
+//! words by which the last block sticks out. Where words with equal keys have an order to keep, the blocks of each
+//! stripe move instead, by less than the buffers' size, so that the words left in its buffers fit behind them.
 
 use super::scratch::Scratch;
+use crate::sort::progress::Pulse;
 use crate::sort::team;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -45,6 +47,9 @@ pub(crate) struct Blocks<W> {
     sources: Vec<u32>,
 }
 
+/// After so many words a thread reports its progress.
+const PIECE: usize = 1 << 17;
+
 /// After the buffers: the block that does not fit the end of the range, and the one that a cycle begins with.
 const CUT: usize = FAN;
 const ASIDE: usize = FAN + 1;
@@ -57,8 +62,22 @@ struct Stripe {
     /// So many blocks are at its front, of so many there could be.
     front: usize,
     places: usize,
-    /// So many words are left in each buffer.
+    /// So many words are left of each bucket, by rank.
     left: [u32; FAN],
+    /// The number of the bucket of rank 0, and how many buckets there are.
+    first: usize,
+    fan: usize,
+    /// All words have been read.
+    complete: bool,
+}
+
+impl Stripe {
+    /// The words of a bucket that are left in the stripe's buffers.
+    fn rest<'a, W>(&self, buffers: &'a Scratch<W>, rank: usize) -> &'a [W] {
+        let bucket = (self.first + rank) & (self.fan - 1);
+        // SAFETY: so many are in the buffer.
+        unsafe { buffers[bucket * block::<W>()..][..self.left[rank] as usize].assume_init_ref() }
+    }
 }
 
 impl<W: Word> Blocks<W> {
@@ -80,18 +99,24 @@ impl<W: Word> Blocks<W> {
         threads.saturating_mul((FAN + 2) * BLOCK_BYTES).saturating_add(of_blocks)
     }
 
-    /// Splits `words`, at least one. The bucket of rank `r` becomes `words[starts[r]..starts[r + 1]]`.
+    /// Splits `words`, at least one. The bucket of rank `r` becomes `words[starts[r]..starts[r + 1]]`. False if it was told
+    /// to stop, and did.
     pub(crate) fn split<C: Classifier<W>>(
         &mut self,
         level: Level,
         words: &mut [W],
         classifier: &C,
         starts: &mut [usize; FAN + 1],
-    ) {
+        pulse: Pulse<'_>,
+    ) -> bool {
         let fan = classifier.fan();
         let places = words.len().div_ceil(block::<W>());
         assert!(fan <= FAN && places <= self.tags.len() && places < NONE as usize);
-        let stripes = self.classify_all(level, words, classifier);
+        let stripes = self.classify_all(level, words, classifier, pulse);
+        if stripes.iter().any(|stripe| !stripe.complete) {
+            self.give_back(words, &stripes);
+            return false;
+        }
         let mut counts = [0u32; FAN];
         for stripe in &stripes {
             for &tag in &self.tags[stripe.start..][..stripe.front] {
@@ -101,28 +126,59 @@ impl<W: Word> Blocks<W> {
         let mut start = 0;
         for rank in 0..fan {
             starts[rank] = start;
-            let left: usize = stripes.iter().map(|stripe| stripe.left[classifier.bucket(rank)] as usize).sum();
+            let left: usize = stripes.iter().map(|stripe| stripe.left[rank] as usize).sum();
             start += counts[rank] as usize * block::<W>() + left;
         }
         starts[fan] = start;
         debug_assert_eq!(start, words.len());
         self.find_sources(&stripes, places, starts, &counts[..fan]);
-        self.permute(words, &stripes);
-        self.close(words, classifier, starts, &counts[..fan], &stripes);
+        self.permute(words, &stripes, pulse);
+        if W::STABLE {
+            self.close_in_order(words, &starts[..=fan], &stripes);
+        } else {
+            self.close(words, starts, &counts[..fan], &stripes);
+        }
+        true
     }
 
     /// Classifies a stripe on each thread.
-    fn classify_all<C: Classifier<W>>(&mut self, level: Level, words: &mut [W], classifier: &C) -> Vec<Stripe> {
+    fn classify_all<C: Classifier<W>>(
+        &mut self,
+        level: Level,
+        words: &mut [W],
+        classifier: &C,
+        pulse: Pulse<'_>,
+    ) -> Vec<Stripe> {
         let places = words.len().div_ceil(block::<W>()).div_ceil(self.buffers.len());
         let stripes = words.chunks_mut(places * block::<W>()).zip(self.tags.chunks_mut(places)).zip(&mut self.buffers);
         let jobs = stripes.enumerate().map(|(i, ((words, tags), buffers))| {
             move || {
                 let mut left = [0; FAN];
-                let front = level.run(|| classify(words, buffers, tags, classifier, &mut left));
-                Stripe { start: i * places, front, places: words.len().div_ceil(block::<W>()), left }
+                let (front, complete) = level.run(|| classify(words, buffers, tags, classifier, &mut left, pulse));
+                Stripe {
+                    start: i * places,
+                    front,
+                    places: words.len().div_ceil(block::<W>()),
+                    left,
+                    first: classifier.first(),
+                    fan: classifier.fan(),
+                    complete,
+                }
             }
         });
         team::run(jobs)
+    }
+
+    /// Back from the buffers to the range, which has room for them between what was put there and what was not read.
+    fn give_back(&self, words: &mut [W], stripes: &[Stripe]) {
+        for (stripe, buffers) in stripes.iter().zip(&self.buffers) {
+            let mut at = (stripe.start + stripe.front) * block::<W>();
+            for rank in 0..stripe.fan {
+                let rest = stripe.rest(buffers, rank);
+                words[at..at + rest.len()].copy_from_slice(rest);
+                at += rest.len();
+            }
+        }
     }
 
     /// Notes which block belongs where.
@@ -145,8 +201,8 @@ impl<W: Word> Blocks<W> {
 
     /// Brings the blocks of each bucket together: along paths that begin at a place where no block lies and end at
     /// one that no block goes to; there is one for almost every buffer, and they are shared among the threads. Then
-    /// along the cycles that remain.
-    fn permute(&mut self, words: &mut [W], stripes: &[Stripe]) {
+    /// along the cycles that remain. It cannot stop halfway.
+    fn permute(&mut self, words: &mut [W], stripes: &[Stripe], pulse: Pulse<'_>) {
         let block = const { block::<W>() };
         let len = words.len();
         let (cut, aside) = (CUT * block..(CUT + 1) * block, ASIDE * block..(ASIDE + 1) * block);
@@ -157,6 +213,7 @@ impl<W: Word> Blocks<W> {
         let kept = Shared(self.buffers[0][cut].as_mut_ptr().cast::<W>());
         let team = self.buffers.len();
         let walk = || {
+            let mut moved = 0;
             while let Some(&first) = holes.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let (sources, range, kept) = (&sources, &range, &kept);
                 let mut hole = first;
@@ -175,9 +232,14 @@ impl<W: Word> Blocks<W> {
                         let to = if (hole + 1) * block > len { kept.0 } else { range.0.add(hole * block) };
                         std::ptr::copy_nonoverlapping(range.0.add(source * block), to, block);
                         hole = source;
+                        moved += block;
+                        if moved >= PIECE {
+                            let _ = pulse.beat(std::mem::take(&mut moved));
+                        }
                     }
                 }
             }
+            let _ = pulse.beat(moved);
         };
         team::run((0..team).map(|_| walk));
         let sources = &mut self.sources;
@@ -202,17 +264,10 @@ impl<W: Word> Blocks<W> {
     }
 
     /// Fills what is left of each bucket's range before and after its blocks.
-    fn close<C: Classifier<W>>(
-        &mut self,
-        words: &mut [W],
-        classifier: &C,
-        starts: &[usize; FAN + 1],
-        counts: &[u32],
-        stripes: &[Stripe],
-    ) {
+    fn close(&mut self, words: &mut [W], starts: &[usize; FAN + 1], counts: &[u32], stripes: &[Stripe]) {
         let block = const { block::<W>() };
         for (rank, &count) in counts.iter().enumerate() {
-            let (start, end, bucket) = (starts[rank], starts[rank + 1], classifier.bucket(rank));
+            let (start, end) = (starts[rank], starts[rank + 1]);
             let first = if count == 0 { end } else { start.next_multiple_of(block) };
             let last = first + count as usize * block;
             let mut at = start;
@@ -231,9 +286,7 @@ impl<W: Word> Blocks<W> {
                 at += within - end;
             }
             for (stripe, buffers) in stripes.iter().zip(&self.buffers) {
-                let left = stripe.left[bucket] as usize;
-                // SAFETY: so many are in the buffer.
-                let mut rest = unsafe { buffers[bucket * block..][..left].assume_init_ref() };
+                let mut rest = stripe.rest(buffers, rank);
                 while !rest.is_empty() {
                     if at == first {
                         at = last;
@@ -249,8 +302,52 @@ impl<W: Word> Blocks<W> {
     }
 }
 
+impl<W: Word> Blocks<W> {
+    /// [`Blocks::close`] for words that keep their order.
+    fn close_in_order(&mut self, words: &mut [W], starts: &[usize], stripes: &[Stripe]) {
+        let block = const { block::<W>() };
+        let tally = |stripe: &Stripe| {
+            let mut full = [0u32; FAN];
+            self.tags[stripe.start..][..stripe.front].iter().for_each(|&tag| full[tag as usize] += 1);
+            full
+        };
+        let full: Vec<[u32; FAN]> = stripes.iter().map(tally).collect();
+        let mut moves = Vec::with_capacity(stripes.len());
+        for (rank, ends) in starts.windows(2).enumerate() {
+            moves.clear();
+            let (mut source, mut to) = (ends[0].next_multiple_of(block), ends[0]);
+            for (i, (stripe, full)) in stripes.iter().zip(&full).enumerate() {
+                let len = full[rank] as usize * block;
+                moves.push((i, source, len, to));
+                source += len;
+                to += len + stripe.left[rank] as usize;
+            }
+            // From one stripe to the next they move further to the right. So none is overwritten before it has moved
+            // if those that move to the right begin, from the last, and the others follow, from the first.
+            let first_to_right = moves.partition_point(|&(_, source, _, to)| to <= source);
+            let (left, right) = moves.split_at(first_to_right);
+            for &(i, source, len, to) in right.iter().rev().chain(left) {
+                // Only the block that the end of the range cuts is not where it belongs, but was kept. Behind it a bucket
+                // without blocks may seem to begin.
+                let whole = if len > 0 && source + len > words.len() { len - block } else { len };
+                if whole > 0 {
+                    words.copy_within(source..source + whole, to);
+                }
+                if whole < len {
+                    // SAFETY: see above.
+                    let cut = unsafe { self.buffers[0][CUT * block..(CUT + 1) * block].assume_init_ref() };
+                    words[to + whole..to + len].copy_from_slice(cut);
+                }
+                let rest = stripes[i].rest(&self.buffers[i], rank);
+                words[to + len..][..rest.len()].copy_from_slice(rest);
+            }
+        }
+    }
+}
+
 /// Sorts a stripe's words into buffers, and full buffers to its front, with their ranks as tags. Returns how many blocks
-/// are there; `left` become the words in each buffer.
+/// are there, and whether all words have been read, or it was told to stop; `left` become the words of each rank that are
+/// in the buffers.
 #[inline(always)]
 fn classify<W: Word, C: Classifier<W>>(
     words: &mut [W],
@@ -258,13 +355,14 @@ fn classify<W: Word, C: Classifier<W>>(
     tags: &mut [u16],
     classifier: &C,
     left: &mut [u32; FAN],
-) -> usize {
+    pulse: Pulse<'_>,
+) -> (usize, bool) {
     let block = const { block::<W>() };
     let mut next: [u32; FAN] = std::array::from_fn(|bucket| (bucket * block) as u32);
     let mut front = 0;
     let (n, range) = (words.len(), words.as_mut_ptr());
     let buffers = buffers.as_mut_ptr().cast::<W>();
-    let put = |word, bucket: usize| {
+    let mut put = |word, bucket: usize| {
         // SAFETY: a bucket is below the fan-out. `next[bucket]` stays within the bucket's buffer: it starts over when the
         // buffer is full. A full buffer's words have all been read from the range, so that `front` blocks end before
         // those that are still to be read. Each block at the front has its tag.
@@ -281,12 +379,21 @@ fn classify<W: Word, C: Classifier<W>>(
             }
         }
     };
-    // SAFETY: n words are there, and only those that `put` has seen are overwritten.
-    unsafe { classifier.each(range, n, put) };
-    for bucket in 0..classifier.fan() {
-        left[bucket] = next[bucket] - (bucket * block) as u32;
+    let mut read = 0;
+    while read < n {
+        let piece = PIECE.min(n - read);
+        // SAFETY: so many words are there, and only those that `put` has seen are overwritten.
+        unsafe { classifier.each(range.add(read), piece, &mut put) };
+        read += piece;
+        if !pulse.beat(piece) {
+            break;
+        }
     }
-    front
+    for rank in 0..classifier.fan() {
+        let bucket = classifier.bucket(rank);
+        left[rank] = next[bucket] - (bucket * block) as u32;
+    }
+    (front, read == n)
 }
 
 /// A pointer that several threads use, each for places of its own.
@@ -307,6 +414,7 @@ mod tests {
     use super::super::classifier::Radix;
     use super::*;
     use crate::sort::bounds::Bounds;
+    use crate::sort::progress::Monitor;
 
     /// Every word is in its bucket, and no word is lost, wherever the range ends and however many threads there are.
     #[test]
@@ -322,8 +430,9 @@ mod tests {
                         let mut expected = words.clone();
                         let mut starts = [0; FAN + 1];
                         let mut blocks = Blocks::new(n, threads).unwrap();
+                        let monitor = Monitor::new(None, n, 8);
                         let radix = Radix::new(Bounds::of_bits(64), bits);
-                        blocks.split(Level::best(), &mut words, &radix, &mut starts);
+                        assert!(blocks.split(Level::best(), &mut words, &radix, &mut starts, monitor.pulse(0)));
                         for (bucket, ends) in starts[..=1 << bits].windows(2).enumerate() {
                             assert!(words[ends[0]..ends[1]].iter().all(|word| word >> (64 - bits) == bucket as u64));
                         }

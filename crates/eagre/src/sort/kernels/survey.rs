@@ -66,8 +66,8 @@ fn ascends<W: Word>(words: &[W]) -> bool {
 #[inline(always)]
 fn descends<W: Word>(words: &[W]) -> bool {
     let back = |one: W, two: W| match narrow(one, two) {
-        Some((one, two)) => (one > two) | (W::WHOLE & (one == two)),
-        None => (one.key() > two.key()) | (W::WHOLE & (one.key() == two.key())),
+        Some((one, two)) => (one > two) | (!W::STABLE & (one == two)),
+        None => (one.key() > two.key()) | (!W::STABLE & (one.key() == two.key())),
     };
     pairs(words).fold(true, |so, (one, two)| so & back(one, two))
 }
