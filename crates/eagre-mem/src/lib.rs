@@ -36,7 +36,7 @@ mod units;
 pub use memory::mapping::{Mapping, Unseen};
 pub use memory::pool::{Pool, PoolStats};
 pub use memory::{
-    Block, GrowingBuffer, Mappings, NotAppended, NotMapped, Plain, RawBlock, Region, Rejected, RewireError,
+    Appender, Block, GrowingBuffer, Mappings, NotAppended, NotMapped, Plain, RawBlock, Region, Rejected, RewireError,
     RewireErrorKind, RewiredIntoIter, RewiredVec, StreamPool, VanishingArray,
 };
 pub use mover::Mover;

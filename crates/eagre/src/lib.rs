@@ -29,7 +29,7 @@ pub use eagre_mem::stream::{
     Stats, StreamError, Wait, WriteBlock, Writer, wait_report,
 };
 pub use eagre_mem::{
-    Block, BlockSize, End, GrowingBuffer, Mappings, Mover, NotAppended, NotMapped, Plain, Pool, PoolStats, RawBlock,
-    Region, Rejected, RewireError, RewireErrorKind, RewiredIntoIter, RewiredVec, StreamPool, Trap, VanishingArray,
-    options, probe,
+    Appender, Block, BlockSize, End, GrowingBuffer, Mappings, Mover, NotAppended, NotMapped, Plain, Pool, PoolStats,
+    RawBlock, Region, Rejected, RewireError, RewireErrorKind, RewiredIntoIter, RewiredVec, StreamPool, Trap,
+    VanishingArray, options, probe,
 };

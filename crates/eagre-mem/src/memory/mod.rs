@@ -43,4 +43,4 @@ pub use mapping_budget::Mappings;
 pub use raw::RawBlock;
 pub use region::Region;
 pub use vanishing::{Plain, StreamPool, VanishingArray};
-pub use vector::{NotAppended, Rejected, RewiredIntoIter, RewiredVec};
+pub use vector::{Appender, NotAppended, Rejected, RewiredIntoIter, RewiredVec};

@@ -6,6 +6,7 @@ use super::kernels::{Level, Word};
 use super::progress::{Hook, Monitor, Progress, STEP, WHOLE};
 use super::range::{self, Lack, Sorting};
 use super::{Key, SortError, compare};
+use crate::scan::kernels::Simd;
 
 /// So much memory beside the keys is allowed for all but the largest inputs.
 const DEFAULT_SLACK: usize = 64 << 20;
@@ -40,7 +41,15 @@ impl<'a> Sorter<'a> {
         self
     }
 
-    /// Takes at most so many bytes of memory beside the keys and 100 KiB of stack. By default an eighth of the keys'
+    /// Uses no vector instructions but these, or fewer if the processor does not have them. By default what `EAGRE_SIMD`
+    /// says, or all that the processor has. For NEON there is nothing beyond what the compiler makes of portable code.
+    pub fn simd(mut self, simd: Simd) -> Self {
+        self.level = Level::up_to(simd);
+        self
+    }
+
+    /// Takes at most so many bytes of memory beside the keys and their threads' stacks, of which a sort uses less than
+    /// 200 KiB each. By default an eighth of the keys'
     /// own memory, or 64 MiB if that is more; ten MiB a thread and a hundredth of the keys' memory are not exceeded
     /// whatever is allowed. With less than 1.2 MiB, and a hundredth of the keys' memory, they are sorted by comparing,
     /// which is slower; with too little for all threads, by fewer.

@@ -7,8 +7,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::kernels::Level;
+use super::patterns::Random;
 use super::progress::Hook;
-use super::tests::Random;
 use super::{Progress, SortError, Sorter};
 
 /// Large enough to be split in place.

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::kernels::Level;
-use super::tests::{PATTERNS, Random};
+use super::patterns::{PATTERNS, Random};
 use super::{Key, Sorter};
 
 /// Every level, with one thread and several, with much memory and little.
