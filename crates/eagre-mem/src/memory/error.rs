@@ -22,7 +22,7 @@ pub enum RewireErrorKind {
     OutOfAddresses,
     /// The process has about as many mappings as the kernel allows.
     OutOfMappings,
-    /// A page of the block is pinned by I/O, or was shared by a fork.
+    /// A page of the block is pinned by I/O or locked (`mlock`), or was shared by a fork.
     Pinned,
     /// The place holds a block already.
     Occupied,
@@ -45,7 +45,7 @@ impl RewireErrorKind {
             OutOfMemory => ("no memory left", "use less, or raise the control group's limit"),
             OutOfAddresses => ("no addresses left", "raise `ulimit -v`, or ask for less"),
             OutOfMappings => ("too many mappings", "raise vm.max_map_count, or use the mover `move`"),
-            Pinned => ("a block is pinned by I/O", "wait until the I/O has ended"),
+            Pinned => ("a block is pinned by I/O, or locked", "wait until the I/O has ended, or munlock it"),
             Occupied => ("the place holds a block", "unmap it first"),
             OtherPool => ("the block belongs to another pool", "map it in a region of its own pool"),
             Forked => ("a forked child has no part in its parent's memory", "make a region in the child"),
@@ -66,16 +66,23 @@ impl RewireError {
         RewireError { kind, detail: detail.to_string().into() }
     }
 
-    /// What the kernel's answer to a move means.
-    pub(crate) fn from_move(errno: Errno) -> RewireError {
+    /// What the kernel's answer to a move means; `remap`: of one that takes mappings.
+    pub(crate) fn from_move(errno: Errno, remap: bool) -> RewireError {
         const ENOMEM: i32 = 12;
         const EBUSY: i32 = 16;
-        let kind = match errno.0 {
-            EBUSY => RewireErrorKind::Pinned,
-            ENOMEM => RewireErrorKind::OutOfMemory,
-            _ => RewireErrorKind::System,
-        };
-        RewireError::new(kind, errno)
+        const EINVAL: i32 = 22;
+        match errno.0 {
+            EBUSY => RewireError::new(RewireErrorKind::Pinned, errno),
+            // The addresses are right, so what is wrong is that one side is locked and the other is not.
+            EINVAL => RewireError::new(RewireErrorKind::Pinned, format_args!("locked: {errno}")),
+            // The kernel has one answer for all three.
+            ENOMEM if remap => {
+                let detail = format_args!("{errno}: memory, `ulimit -d`, or mappings (vm.max_map_count)");
+                RewireError::new(RewireErrorKind::OutOfMemory, detail)
+            }
+            ENOMEM => RewireError::new(RewireErrorKind::OutOfMemory, errno),
+            _ => RewireError::new(RewireErrorKind::System, errno),
+        }
     }
 
     /// What happened.
