@@ -5,6 +5,9 @@
 // underneath. Unmodified code works on the pointers. Explicit calls (reserve and commit, fill and consume, copy_in and
 // copy_out) do the same without faults.
 //
+// Beside streams there are arrays in memory: eagre_sort and eagre_argsort for those of the caller, and an EagreVector,
+// which grows without copying.
+//
 //     cc program.c $(pkg-config --cflags --libs eagre)
 //
 // Units: sizes, lengths and offsets are bytes, windows (rewrite, lookback, read_ahead) are blocks, times nanoseconds.
@@ -62,6 +65,16 @@
 // EagreOptions.flags, for eagre_open_source: the callback is asked only for blocks the reader has touched, not ahead.
 #define EAGRE_ON_DEMAND 8
 
+// The version of EagreSortOptions in this header.
+#define EAGRE_SORT_OPTIONS_VERSION 1
+
+// EagreSortOptions.slack: 64 MiB, or an eighth of the keys' own memory if that is more.
+#define EAGRE_SLACK_DEFAULT UINT64_MAX
+
+// EagreSortOptions.flags: pairs are ordered by their first part only, and those that agree in it stay in the order they
+// were in.
+#define EAGRE_STABLE 1
+
 // The version of EagreStats in this header.
 #define EAGRE_STATS_VERSION 1
 
@@ -75,7 +88,7 @@ typedef enum EagreStatus {
     EAGRE_WRITER_GONE = 2,
     // The reader was closed, or its callback failed, before the end of the stream.
     EAGRE_READER_GONE = 3,
-    // The stream was cancelled.
+    // The stream was cancelled, or the sort was.
     EAGRE_CANCELLED = 4,
     // One end waited for the other longer than the stream's time limit.
     EAGRE_TIMED_OUT = 5,
@@ -141,6 +154,32 @@ typedef enum EagreMover {
     EAGRE_MOVER_COPY = 3,
 } EagreMover;
 
+// What is sorted: numbers of the machine, and pairs of them, which are structs of two. Pairs are ordered by their first
+// part, then by their second. Floating-point numbers are in their total order: -NaN, -infinity, negative numbers, -0, 0,
+// positive numbers, infinity, NaN.
+typedef enum EagreKey {
+    // uint32_t.
+    EAGRE_KEY_U32 = 1,
+    // int32_t.
+    EAGRE_KEY_I32 = 2,
+    // float.
+    EAGRE_KEY_F32 = 3,
+    // uint64_t.
+    EAGRE_KEY_U64 = 4,
+    // int64_t.
+    EAGRE_KEY_I64 = 5,
+    // double.
+    EAGRE_KEY_F64 = 6,
+    // unsigned __int128, at a multiple of 16.
+    EAGRE_KEY_U128 = 7,
+    // __int128, at a multiple of 16.
+    EAGRE_KEY_I128 = 8,
+    // Two of uint32_t.
+    EAGRE_KEY_U32U32 = 9,
+    // Two of uint64_t.
+    EAGRE_KEY_U64U64 = 10,
+} EagreKey;
+
 // A handle to a stream that belongs to neither end. Any thread may use it, several at once, also when both ends are
 // closed. It does not keep the stream open.
 typedef struct EagreControl EagreControl;
@@ -156,6 +195,11 @@ typedef struct EagreReadBlock EagreReadBlock;
 
 // The reading end of a stream. One thread at a time uses it; it may be handed from thread to thread.
 typedef struct EagreReader EagreReader;
+
+// A vector of elements of any one size. It grows by rewiring blocks of memory from a pool into addresses reserved
+// beforehand: growing copies nothing, and the address of an element never changes. Memory comes in blocks, of 2 MiB
+// usually: it is for few large vectors.
+typedef struct EagreVector EagreVector;
 
 // A block taken from a writer. It may travel to another thread.
 typedef struct EagreWriteBlock EagreWriteBlock;
@@ -287,6 +331,28 @@ typedef int (*EagreFound)(void *context, uint64_t offset, const void *bytes, siz
 
 // Code that reads from a stream pointer.
 typedef void (*EagreReadScope)(const void *stream, void *context);
+
+// Told how far a sort is: done of total keys. Returns 0 to go on, anything else to end with EAGRE_CANCELLED. Any thread
+// of the sort may call it, one at a time.
+typedef int (*EagreProgress)(void *context, uint64_t done, uint64_t total);
+
+// How to sort. Fill it with eagre_sort_options_default, then change what should be different.
+typedef struct EagreSortOptions {
+    // The size of this struct in bytes.
+    uint32_t size;
+    // EAGRE_SORT_OPTIONS_VERSION.
+    uint32_t version;
+    // How many threads may be used at most, the caller's included. 0, the default: as many as this process may run on.
+    uint32_t threads;
+    // EAGRE_STABLE or 0, the default.
+    uint32_t flags;
+    // The most bytes of memory taken beside the keys. Default: EAGRE_SLACK_DEFAULT. With too little it takes longer.
+    uint64_t slack;
+    // Called every few MiB of work, or null, the default. It must return: no longjmp, no exception.
+    EagreProgress progress;
+    // The first argument of progress.
+    void *context;
+} EagreSortOptions;
 
 // Code that writes to a stream pointer.
 typedef void (*EagreWriteScope)(void *stream, void *context);
@@ -503,6 +569,31 @@ enum EagreStatus eagre_reader_release(struct EagreReader *reader, struct EagreRe
 // more.
 void eagre_reader_close(struct EagreReader *reader);
 
+// Fills options with the defaults. Call it as eagre_sort_options_default(&options, sizeof options).
+//
+// Fails with EAGRE_INVALID if options is null, EAGRE_WRONG_VERSION if size is not that of an EagreSortOptions.
+enum EagreStatus eagre_sort_options_default(struct EagreSortOptions *options, size_t size);
+
+// Sorts count keys in ascending order, in place. key is an EagreKey; options may be null.
+//
+// Fails with EAGRE_RESOURCES if memory is not to be had, EAGRE_CANCELLED if progress said so, EAGRE_INVALID or
+// EAGRE_WRONG_VERSION. Even then keys holds the same keys, in some order.
+enum EagreStatus eagre_sort(void *keys, size_t count, int32_t key, const struct EagreSortOptions *options);
+
+// Brings the few smallest of count keys to the front, in ascending order; the others follow in any order. EAGRE_STABLE
+// is not for this. Otherwise as eagre_sort.
+enum EagreStatus eagre_sort_smallest(void *keys, size_t count, int32_t key, size_t few, const struct EagreSortOptions *options);
+
+// Brings the few largest of count keys to the front, in descending order; the others follow in any order. EAGRE_STABLE
+// is not for this. Otherwise as eagre_sort.
+enum EagreStatus eagre_sort_largest(void *keys, size_t count, int32_t key, size_t few, const struct EagreSortOptions *options);
+
+// Puts into places, which has room for count numbers, where the keys are in ascending order: first the index of the
+// smallest. Equal keys come in the order they are in, EAGRE_STABLE or not. The keys stay where they are.
+//
+// Fails as eagre_sort; places is as it was then.
+enum EagreStatus eagre_argsort(const void *keys, size_t count, int32_t key, const struct EagreSortOptions *options, uint64_t *places);
+
 // A status in a few words. Never null; the text is constant and belongs to the library.
 const char *eagre_strerror(int status);
 
@@ -530,6 +621,53 @@ size_t eagre_wait_report(char *buffer, size_t size);
 //
 // Writes to buffer and returns as eagre_wait_report does.
 size_t eagre_doctor(char *buffer, size_t size);
+
+// Makes an empty vector for elements of element_size bytes. It has addresses for limit elements, which cost no memory;
+// 0: for as many as the pool can hold. pool is where memory comes from, or null: the one that all streams share. Close
+// it with eagre_vector_close.
+//
+// Fails with EAGRE_INVALID, EAGRE_RESOURCES or EAGRE_UNAVAILABLE.
+enum EagreStatus eagre_vector_open(size_t element_size, uint64_t limit, const struct EagrePool *pool, struct EagreVector **vector);
+
+// The first element. The same as long as the vector lives, however it grows. Null only if vector is.
+//
+// Memory behind the last element may be written as far as eagre_vector_capacity reaches: eagre_vector_set_length says
+// then how many elements there are.
+void *eagre_vector_data(struct EagreVector *vector);
+
+// How many elements there are; 0 for a null pointer.
+size_t eagre_vector_length(const struct EagreVector *vector);
+
+// For how many elements there is memory now; 0 for a null pointer.
+size_t eagre_vector_capacity(const struct EagreVector *vector);
+
+// How many elements there are addresses for; 0 for a null pointer.
+size_t eagre_vector_limit(const struct EagreVector *vector);
+
+// Sees to it that there is memory for so many more elements.
+//
+// Fails with EAGRE_CAPACITY_EXCEEDED beyond the limit, EAGRE_OUT_OF_BLOCKS if the pool or the machine has no memory
+// left, EAGRE_RESOURCES if there are too many mappings, EAGRE_FORKED, EAGRE_SYSTEM or EAGRE_INVALID; the vector is as it
+// was then.
+enum EagreStatus eagre_vector_reserve(struct EagreVector *vector, size_t additional);
+
+// Appends a copy of an element. Fails as eagre_vector_reserve.
+enum EagreStatus eagre_vector_push(struct EagreVector *vector, const void *element);
+
+// Appends copies of count elements in a row, all or none. Fails as eagre_vector_reserve.
+enum EagreStatus eagre_vector_extend(struct EagreVector *vector, const void *elements, size_t count);
+
+// Declares how many elements there are: at most as many as there is memory for. Those that are new hold whatever was
+// written there, or bytes of no meaning. With fewer, the memory is kept: see eagre_vector_shrink_to_fit.
+//
+// Fails with EAGRE_INVALID_LENGTH if there is no memory for so many, or EAGRE_INVALID.
+enum EagreStatus eagre_vector_set_length(struct EagreVector *vector, size_t length);
+
+// Gives memory behind the last element back to the pool. Fails with EAGRE_INVALID.
+enum EagreStatus eagre_vector_shrink_to_fit(struct EagreVector *vector);
+
+// Gives up a vector and its memory. Null is nothing.
+void eagre_vector_close(struct EagreVector *vector);
 
 // The pointer to byte 0 of the stream. Writing through it produces the stream. Null on failure: EAGRE_NO_POINTER.
 //

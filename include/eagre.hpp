@@ -18,12 +18,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <iterator>
 #include <memory>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace eagre {
 
@@ -377,6 +380,181 @@ inline EagreCounts count_file(const std::string &path, std::uint32_t what = EAGR
     detail::check(eagre_count_file(path.c_str(), what, threads, &counts, sizeof counts));
     return counts;
 }
+
+namespace detail {
+
+#ifdef __SIZEOF_INT128__
+__extension__ typedef unsigned __int128 Unsigned128;
+__extension__ typedef __int128 Signed128;
+#endif
+
+/// Which EagreKey a type is; 0 if none.
+template <class T> struct Key {
+    static constexpr int value() {
+        if (std::is_same_v<T, float>) return EAGRE_KEY_F32;
+        if (std::is_same_v<T, double>) return EAGRE_KEY_F64;
+#ifdef __SIZEOF_INT128__
+        if (std::is_same_v<T, Unsigned128>) return EAGRE_KEY_U128;
+        if (std::is_same_v<T, Signed128>) return EAGRE_KEY_I128;
+#endif
+        if (!std::is_integral_v<T> || std::is_same_v<T, bool>) return 0;
+        if (sizeof(T) == 4) return std::is_unsigned_v<T> ? EAGRE_KEY_U32 : EAGRE_KEY_I32;
+        if (sizeof(T) == 8) return std::is_unsigned_v<T> ? EAGRE_KEY_U64 : EAGRE_KEY_I64;
+        return 0;
+    }
+};
+
+template <class T> struct Key<std::pair<T, T>> {
+    static constexpr int value() {
+        if (Key<T>::value() == EAGRE_KEY_U32) return EAGRE_KEY_U32U32;
+        if (Key<T>::value() == EAGRE_KEY_U64) return EAGRE_KEY_U64U64;
+        return 0;
+    }
+};
+
+/// The EagreKey of what a range holds.
+template <class Range> constexpr std::int32_t key_of() {
+    constexpr int key = Key<std::remove_cv_t<std::remove_pointer_t<decltype(std::data(std::declval<Range &>()))>>>::value();
+    static_assert(key != 0, "keys are integers of 32, 64 or 128 bits, float, double, or pairs of one unsigned type");
+    return key;
+}
+
+} // namespace detail
+
+/// How to sort: EagreSortOptions filled with the defaults.
+struct SortOptions : EagreSortOptions {
+    SortOptions() : EagreSortOptions() { detail::check(eagre_sort_options_default(this, sizeof(EagreSortOptions))); }
+};
+
+/// Sorts in ascending order, in place: whatever has its keys in a row (vector, array, span), which are integers of 32, 64
+/// or 128 bits, float, double, or pairs of unsigned ones.
+template <class Keys> void sort(Keys &&keys, const EagreSortOptions &options = SortOptions()) {
+    detail::check(eagre_sort(std::data(keys), std::size(keys), detail::key_of<Keys>(), &options));
+}
+
+/// The same, and calls progress(done, total) now and then, which returns false to end the sort with EAGRE_CANCELLED. Any
+/// thread of the sort calls, one at a time. What it throws comes out here.
+template <class Keys, class Progress, class = std::enable_if_t<std::is_invocable_r_v<bool, Progress &, std::uint64_t, std::uint64_t>>>
+void sort(Keys &&keys, Progress &&progress, EagreSortOptions options = SortOptions()) {
+    struct Call {
+        Progress &progress;
+        std::exception_ptr thrown;
+    } call{progress, nullptr};
+    options.context = &call;
+    options.progress = [](void *context, std::uint64_t done, std::uint64_t total) noexcept -> int {
+        auto &call = *static_cast<Call *>(context);
+        try {
+            return call.progress(done, total) ? 0 : 1;
+        } catch (...) {
+            call.thrown = std::current_exception();
+            return 1;
+        }
+    };
+    const EagreStatus status = eagre_sort(std::data(keys), std::size(keys), detail::key_of<Keys>(), &options);
+    if (call.thrown) std::rethrow_exception(call.thrown);
+    detail::check(status);
+}
+
+/// Brings the few smallest keys to the front, in ascending order.
+template <class Keys> void sort_smallest(Keys &&keys, std::size_t few, const EagreSortOptions &options = SortOptions()) {
+    detail::check(eagre_sort_smallest(std::data(keys), std::size(keys), detail::key_of<Keys>(), few, &options));
+}
+
+/// Brings the few largest keys to the front, in descending order.
+template <class Keys> void sort_largest(Keys &&keys, std::size_t few, const EagreSortOptions &options = SortOptions()) {
+    detail::check(eagre_sort_largest(std::data(keys), std::size(keys), detail::key_of<Keys>(), few, &options));
+}
+
+/// Where the keys are in ascending order: first the index of the smallest. Equal keys come in the order they are in.
+template <class Keys> std::vector<std::uint64_t> argsort(const Keys &keys, const EagreSortOptions &options = SortOptions()) {
+    std::vector<std::uint64_t> places(std::size(keys));
+    detail::check(eagre_argsort(std::data(keys), std::size(keys), detail::key_of<const Keys>(), &options, places.data()));
+    return places;
+}
+
+/// A vector that grows without copying: elements never move, so pointers to them stay valid, and they need not be movable.
+/// For few large vectors: memory comes in blocks, of 2 MiB usually.
+template <class T> class vector {
+public:
+    using value_type = T;
+
+    /// With addresses for limit elements, which cost no memory; 0: as many as the pool can hold.
+    explicit vector(std::uint64_t limit = 0, const EagrePool *pool = nullptr) {
+        EagreVector *handle = nullptr;
+        detail::check(eagre_vector_open(sizeof(T), limit, pool, &handle));
+        handle_.reset(handle);
+        begin_ = end_ = full_ = static_cast<T *>(eagre_vector_data(handle));
+    }
+    vector(vector &&other) noexcept { swap(other); }
+    vector &operator=(vector &&other) noexcept {
+        swap(other);
+        return *this;
+    }
+    ~vector() { clear(); }
+
+    template <class... Arguments> T &emplace_back(Arguments &&...arguments) {
+        if (end_ == full_) reserve(1);
+        T *made = new (static_cast<void *>(end_)) T(std::forward<Arguments>(arguments)...);
+        ++end_;
+        return *made;
+    }
+    void push_back(const T &value) { emplace_back(value); }
+    void push_back(T &&value) { emplace_back(std::move(value)); }
+    void pop_back() noexcept { (--end_)->~T(); }
+    /// Makes room for so many more, or throws.
+    void reserve(std::size_t additional) {
+        detail::check(eagre_vector_set_length(handle_.get(), size()));
+        detail::check(eagre_vector_reserve(handle_.get(), additional));
+        full_ = begin_ + eagre_vector_capacity(handle_.get());
+    }
+    /// Appends copies of the elements of a range that knows its size.
+    template <class Range> void append(const Range &range) {
+        reserve(std::size(range));
+        for (const auto &value : range) emplace_back(value);
+    }
+    /// Destroys elements from the end, or appends new ones, until there are so many.
+    void resize(std::size_t count) {
+        while (size() > count) pop_back();
+        if (count > size()) reserve(count - size());
+        while (size() < count) emplace_back();
+    }
+    void clear() noexcept {
+        while (end_ != begin_) pop_back();
+    }
+    /// Gives memory that is not needed back to the pool.
+    void shrink_to_fit() {
+        detail::check(eagre_vector_set_length(handle_.get(), size()));
+        detail::check(eagre_vector_shrink_to_fit(handle_.get()));
+        full_ = begin_ + eagre_vector_capacity(handle_.get());
+    }
+
+    T *data() noexcept { return begin_; }
+    const T *data() const noexcept { return begin_; }
+    T *begin() noexcept { return begin_; }
+    const T *begin() const noexcept { return begin_; }
+    T *end() noexcept { return end_; }
+    const T *end() const noexcept { return end_; }
+    T &operator[](std::size_t at) { return begin_[at]; }
+    const T &operator[](std::size_t at) const { return begin_[at]; }
+    T &back() { return end_[-1]; }
+    const T &back() const { return end_[-1]; }
+    bool empty() const noexcept { return begin_ == end_; }
+    std::size_t size() const noexcept { return static_cast<std::size_t>(end_ - begin_); }
+    std::size_t capacity() const noexcept { return static_cast<std::size_t>(full_ - begin_); }
+    std::size_t limit() const noexcept { return eagre_vector_limit(handle_.get()); }
+
+    void swap(vector &other) noexcept {
+        std::swap(handle_, other.handle_);
+        std::swap(begin_, other.begin_);
+        std::swap(end_, other.end_);
+        std::swap(full_, other.full_);
+    }
+
+private:
+    detail::Handle<EagreVector, eagre_vector_close> handle_;
+    // The length is kept here, and told when the library needs to know: appending is a comparison and a store.
+    T *begin_ = nullptr, *end_ = nullptr, *full_ = nullptr;
+};
 
 } // namespace eagre
 

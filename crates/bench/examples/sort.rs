@@ -19,7 +19,7 @@ use voracious_radix_sort::RadixSort as _;
 type Contender = (&'static str, fn(&mut [u64]));
 
 const CONTENDERS: &[Contender] = &[
-    ("eagre, 1 thread", |numbers| eagre::sort::Sorter::new().threads(1).sort(numbers)),
+    ("eagre, 1 thread", |numbers| eagre::sort::Sorter::new().threads(1).sort(numbers).expect("memory")),
     ("eagre, all threads", |numbers| eagre::sort::sort(numbers)),
     ("std sort_unstable", |numbers| numbers.sort_unstable()),
     ("radsort", |numbers| radsort::sort(numbers)),

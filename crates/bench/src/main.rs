@@ -43,6 +43,7 @@ use clap::{Parser, Subcommand};
 
 use crate::catalogue::{Row, rows};
 use crate::contenders::file::own as errand;
+use crate::contenders::sort::errand as sort_errand;
 use crate::corpus::Store;
 use crate::load::Patience;
 use crate::outcome::Run;
@@ -71,6 +72,12 @@ enum Command {
         /// What to do, as JSON.
         errand: String,
     },
+    /// The same for a contender that sorts.
+    #[command(hide = true, name = sort_errand::COMMAND)]
+    SortErrand {
+        /// What to do, as JSON.
+        errand: String,
+    },
 }
 
 #[derive(clap::Args)]
@@ -92,6 +99,9 @@ struct RunArguments {
     /// How often each contender runs; fewer than 15 give no verdict.
     #[arg(long, value_name = "N", default_value_t = stats::MIN_PAIRS, value_parser = parse_pairs)]
     pairs: usize,
+    /// Sorts at most 2^EXPONENT keys, on a machine with less memory; such cases get no verdict.
+    #[arg(long, value_name = "EXPONENT", value_parser = clap::value_parser!(u32).range(10..=40))]
+    keys: Option<u32>,
     /// How many seconds to spend, all in all, on waiting for other programs to leave the machine
     /// alone and on repeating rounds they disturbed.
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
@@ -121,6 +131,7 @@ fn main() -> ExitCode {
         Command::Errand { errand } => {
             errand::run(&errand).and_then(|reply| print(&(reply + "\n"))).map(|()| ExitCode::SUCCESS)
         }
+        Command::SortErrand { errand } => sort_errand::run(&errand).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|message| {
         eprintln!("eagre-bench: {message}");
@@ -144,6 +155,7 @@ fn run_with(arguments: &RunArguments, group: &str, store: &Arc<Store>) -> Result
     let plan = Plan {
         pairs: if arguments.quick { 1 } else { arguments.pairs },
         quick: arguments.quick,
+        keys: arguments.keys.map_or(u64::MAX, |exponent| 1 << exponent),
         only: arguments.contenders.clone(),
         progress: io::stderr().is_terminal(),
     };

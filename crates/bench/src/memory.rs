@@ -9,12 +9,13 @@ use std::ptr::NonNull;
 
 use crate::contenders::Trouble;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use serde::{Deserialize, Serialize};
 
 /// Regions begin at multiples of this: the largest block a row moves.
 pub(crate) const ALIGNMENT: usize = 4 << 20;
 
 /// What the kernel is asked to back a region with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Pages {
     /// 2 MiB pages, where the machine gives them.
     Huge,

@@ -16,6 +16,8 @@ pub(crate) struct Standing {
     pub contender: &'static str,
     /// Why it could not run here.
     pub unavailable: Option<String>,
+    /// Why it ran the trial only.
+    pub left_out: Option<String>,
     /// What it is exactly, if the catalogue does not say it all: the version of a program, the command that was run.
     pub identity: Identity,
     /// Its rate in each round, more is better: gigabytes or moves per second, or per second and core.
@@ -44,10 +46,16 @@ pub(crate) struct Identity {
 }
 
 impl Standing {
+    /// Why it has no results, in words.
+    pub(crate) fn absent(&self) -> Option<String> {
+        let unavailable = self.unavailable.as_ref().map(|why| format!("not here: {why}"));
+        unavailable.or_else(|| self.left_out.as_ref().map(|why| format!("left out: {why}")))
+    }
+
     /// Its figures, round by round.
     pub(crate) fn figures(&self, figure: Figure) -> &[f64] {
         match figure {
-            _ if self.unavailable.is_some() => &[],
+            _ if self.absent().is_some() => &[],
             Figure::Rate => &self.rates,
             Figure::Processor => &self.processor,
             Figure::Memory => &self.memory,
@@ -64,6 +72,8 @@ pub(crate) struct Outcome {
     pub subject: String,
     /// What was asked, in words: `>= 0.72 (aim 0.85)`.
     pub goals: String,
+    /// How many rounds it stands on, where they are few.
+    pub few: Option<usize>,
     /// The ratio, or the figure itself.
     pub value: Option<Estimate>,
     /// The value that separates success from failure.
@@ -85,6 +95,10 @@ pub(crate) struct CaseResult {
     pub case: &'static str,
     /// What `shown` is in.
     pub unit: &'static str,
+    /// How much work it was.
+    pub size: u64,
+    /// Whether that was less than the case is about.
+    pub reduced: bool,
     /// Rounds that count.
     pub pairs: usize,
     /// Whether it was run for the answers only.

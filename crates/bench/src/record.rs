@@ -67,6 +67,8 @@ mod tests {
             row,
             case: "case",
             unit: "GB/s",
+            size: 1,
+            reduced: false,
             pairs: 15,
             quick: false,
             foreign: 0.0,

@@ -5,19 +5,22 @@
 //! follows the same predecessor. A first round is not counted. Every answer is checked, in that
 //! round too.
 //!
+//! Where there are many peers, a trial of all of them on a part of the work comes first, and only the strongest go on.
+//!
 //! A round during which others used the machine is run again while there is patience; see
 //! [`crate::load`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::catalogue::{Against, Case, Entry, Row, Target, Unit};
+use crate::catalogue::{Against, Case, Entry, PEERS, Row, SHARE, Target, Unit};
 use crate::contenders::{self, Contender, Measured, Trouble};
 use crate::corpus::Store;
 use crate::load::{Load, Patience, QUIET};
 use crate::outcome::{CaseResult, Outcome, Standing};
 use crate::roofline::{Gauge, Roofline};
 use crate::stats;
+use crate::text::number;
 use crate::usage::Usage;
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -28,6 +31,8 @@ pub(crate) struct Plan {
     pub pairs: usize,
     /// Small sizes, one round, answers only.
     pub quick: bool,
+    /// At most so many keys are sorted at once.
+    pub keys: u64,
     /// Only these contenders; empty: all.
     pub only: Vec<String>,
     /// Whether to say on standard error how far we are.
@@ -48,6 +53,8 @@ pub(crate) struct Bench {
 struct Runner {
     entry: Entry,
     contender: Result<Box<dyn Contender>, String>,
+    /// Why it does not take part after the trial.
+    left_out: Option<String>,
     rates: Vec<f64>,
     processor: Vec<f64>,
     memory: Vec<f64>,
@@ -59,6 +66,7 @@ struct Runner {
 /// A case that has been run and not yet judged.
 struct Ran<'a> {
     case: &'a Case,
+    size: u64,
     foreign: f64,
     device: Option<f64>,
     runners: Vec<Runner>,
@@ -85,10 +93,14 @@ pub(crate) fn run(row: &Row, plan: &Plan, bench: &mut Bench) -> Result<Vec<CaseR
             };
             runners.push(Runner::new(*entry, contender));
         }
-        let foreign =
-            rounds(row, case, plan, &mut bench.patience, &mut runners).map_err(|(name, why)| place(name, &why))?;
+        let size = if plan.quick { case.quick } else { case.work.limited(case.size, plan.keys) };
+        if let Some(part) = case.work.trial().filter(|_| !plan.quick) {
+            trial(row, size / part, &mut runners).map_err(|(name, why)| place(name, &why))?;
+        }
+        let foreign = rounds(row, case, size, plan, &mut bench.patience, &mut runners)
+            .map_err(|(name, why)| place(name, &why))?;
         let device = if plan.quick { None } else { contenders::file::device(case, &bench.store) };
-        ran.push(Ran { case, foreign, device, runners });
+        ran.push(Ran { case, size, foreign, device, runners });
     }
     let after = if plan.quick {
         before
@@ -104,16 +116,18 @@ pub(crate) fn run(row: &Row, plan: &Plan, bench: &mut Bench) -> Result<Vec<CaseR
 fn rounds(
     row: &Row,
     case: &Case,
+    size: u64,
     plan: &Plan,
     patience: &mut Patience,
     runners: &mut [Runner],
 ) -> Result<f64, (&'static str, String)> {
-    let size = if plan.quick { case.quick } else { case.size };
-    let warm_up = usize::from(!plan.quick);
+    // A trial has warmed up what there is to warm up.
+    let warm_up = usize::from(!plan.quick && case.work.trial().is_none());
+    let pairs = case.work.rounds(plan.pairs);
     let (mut round, mut foreign) = (0, 0.0);
-    while round < plan.pairs + warm_up {
+    while round < pairs + warm_up {
         if plan.progress {
-            let (row, case, pairs) = (row.name, case.name, plan.pairs);
+            let (row, case) = (row.name, case.name);
             eprint!("\r\x1b[K{row}, {case}: round {round} of {pairs}");
         }
         patience.wait_for_quiet();
@@ -124,10 +138,10 @@ fn rounds(
             continue;
         }
         if round >= warm_up {
-            foreign += noise / plan.pairs as f64;
+            foreign += noise / pairs as f64;
             for (runner, measured) in runners.iter_mut().zip(measured) {
                 if let Some((measured, usage)) = measured {
-                    runner.count(row.unit, &measured, usage, plan.pairs);
+                    runner.count(row.unit, &measured, usage, pairs);
                 }
             }
         }
@@ -137,6 +151,24 @@ fn rounds(
         eprint!("\r\x1b[K");
     }
     Ok(foreign)
+}
+
+/// Everybody once with `size` of the work; peers that turn out weak are left out of what follows.
+fn trial(row: &Row, size: u64, runners: &mut [Runner]) -> Result<(), (&'static str, String)> {
+    let parts = one_round(size.max(1), 0, runners)?;
+    let rates = parts.iter().map(|part| part.as_ref().map(|(measured, _)| row.unit.rate(measured)));
+    let ours = |index: usize| runners[index].entry.way.is_ours();
+    let mut peers: Vec<(usize, f64)> = rates.enumerate().filter_map(|(i, rate)| Some((i, rate?))).collect();
+    peers.retain(|(index, _)| !ours(*index));
+    peers.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let Some(&(_, best)) = peers.first() else { return Ok(()) };
+    for (place, (index, rate)) in peers.into_iter().enumerate() {
+        if place >= PEERS || rate < SHARE * best {
+            let [rate, best] = [rate, best].map(number);
+            runners[index].left_out = Some(format!("{rate} {} in the trial, the best peer {best}", row.unit.name()));
+        }
+    }
+    Ok(())
 }
 
 /// One contender's part in a round, if it can run here.
@@ -151,6 +183,9 @@ fn one_round(size: u64, round: usize, runners: &mut [Runner]) -> Result<Vec<Part
             index = runners.len() - 1 - index;
         }
         let runner = &mut runners[index];
+        if runner.left_out.is_some() {
+            continue;
+        }
         let Ok(contender) = &mut runner.contender else {
             continue;
         };
@@ -172,6 +207,7 @@ impl Runner {
         Runner {
             entry,
             contender,
+            left_out: None,
             rates: vec![],
             processor: vec![],
             memory: vec![],
@@ -206,7 +242,7 @@ impl Unit {
     fn amount(self, measured: &Measured) -> f64 {
         match self {
             Unit::MicrosecondsPerMove | Unit::NanosecondsPerAccess => measured.amount as f64,
-            Unit::MegarowsPerSecondPerCore => measured.amount as f64 / 1e6,
+            Unit::MegarowsPerSecondPerCore | Unit::MegakeysPerSecond => measured.amount as f64 / 1e6,
             _ => measured.amount as f64 / 1e9,
         }
     }
@@ -235,7 +271,8 @@ impl Unit {
 
 /// What the rounds of a case say.
 fn conclude(row: &Row, ran: Ran, plan: &Plan, roofline: Roofline) -> CaseResult {
-    let Ran { case, foreign, device, runners } = ran;
+    let Ran { case, size, foreign, device, runners } = ran;
+    let pairs = case.work.rounds(plan.pairs);
     let roofline = Roofline { device, ..roofline };
     let standings: Vec<Standing> = runners
         .into_iter()
@@ -245,6 +282,7 @@ fn conclude(row: &Row, ran: Ran, plan: &Plan, roofline: Roofline) -> CaseResult 
                 contender: runner.entry.name,
                 identity: runner.contender.as_ref().map(|contender| contender.identity()).unwrap_or_default(),
                 unavailable: runner.contender.err(),
+                left_out: runner.left_out,
                 shown: stats::estimate(&shown),
                 rates: runner.rates,
                 processor: runner.processor,
@@ -260,13 +298,19 @@ fn conclude(row: &Row, ran: Ran, plan: &Plan, roofline: Roofline) -> CaseResult 
         .iter()
         .filter(|target| target.case.is_none_or(|name| name == case.name))
         .filter(|_| !plan.quick)
-        .map(|target| judge(target, &standings, &roofline))
+        .map(|target| {
+            let enough = case.work.rounds(stats::MIN_PAIRS);
+            // Of less work than the target is about nobody can tell.
+            judge(target, &standings, &roofline, if size == case.size { enough } else { usize::MAX })
+        })
         .collect();
     CaseResult {
         row: row.name,
         case: case.name,
         unit: row.unit.name(),
-        pairs: plan.pairs,
+        size,
+        reduced: !plan.quick && size != case.size,
+        pairs,
         quick: plan.quick,
         foreign,
         standings,
@@ -275,8 +319,9 @@ fn conclude(row: &Row, ran: Ran, plan: &Plan, roofline: Roofline) -> CaseResult 
     }
 }
 
-/// The figure of a target, divided round by round by what it is held against, and the verdict on it.
-fn judge(target: &Target, standings: &[Standing], roofline: &Roofline) -> Outcome {
+/// The figure of a target, divided round by round by what it is held against, and the verdict on it, if there are
+/// `enough` rounds.
+fn judge(target: &Target, standings: &[Standing], roofline: &Roofline, enough: usize) -> Outcome {
     let standing = |name: &str| standings.iter().find(|standing| standing.contender == name);
     let figures = |name: &str| standing(name).map_or(&[][..], |standing| standing.figures(target.figure));
     let own = figures(target.contender);
@@ -294,11 +339,13 @@ fn judge(target: &Target, standings: &[Standing], roofline: &Roofline) -> Outcom
         }
     };
     let value = stats::estimate(&values);
-    let verdict = |goal: Option<f64>| goal.map(|goal| stats::verdict(value.as_ref(), target.figure.bound(), goal));
+    let verdict =
+        |goal: Option<f64>| goal.map(|goal| stats::verdict(value.as_ref(), target.figure.bound(), goal, enough));
     Outcome {
         contender: target.contender,
         subject: target.subject(chosen),
         goals: target.goals(),
+        few: value.as_ref().map(|value| value.pairs).filter(|pairs| *pairs < stats::MIN_PAIRS),
         value,
         must: target.must,
         must_verdict: verdict(target.must),
@@ -365,7 +412,7 @@ mod tests {
 
     fn plan(quick: bool) -> Plan {
         let pairs = if quick { 1 } else { 15 };
-        Plan { pairs, quick, only: vec![], progress: false }
+        Plan { pairs, quick, keys: u64::MAX, only: vec![], progress: false }
     }
 
     /// The machine slows down to a tenth during the run; the paired ratio does not notice.
@@ -374,9 +421,13 @@ mod tests {
         let slow: Vec<f64> = (0..16).map(|i| 1.0 + f64::from(i)).collect();
         let fast = slow.iter().map(|s| s / 3.0).collect();
         let mut runners = vec![runner("slow", slow, false), runner("fast", fast, false)];
-        rounds(&ROW, &CASE, &plan(false), &mut Patience::new(0), &mut runners).unwrap();
-        let result =
-            conclude(&ROW, Ran { case: &CASE, foreign: 0.0, device: None, runners }, &plan(false), Roofline::default());
+        rounds(&ROW, &CASE, CASE.size, &plan(false), &mut Patience::new(0), &mut runners).unwrap();
+        let result = conclude(
+            &ROW,
+            Ran { case: &CASE, size: CASE.size, foreign: 0.0, device: None, runners },
+            &plan(false),
+            Roofline::default(),
+        );
         let outcome = &result.outcomes[0];
         let ratio = outcome.value.unwrap();
         assert!((ratio.low - 3.0).abs() < 1e-6 && (ratio.high - 3.0).abs() < 1e-6);
@@ -389,20 +440,25 @@ mod tests {
     #[test]
     fn a_wrong_answer_is_an_error_even_in_the_first_round() {
         let mut runners = vec![runner("fast", vec![1.0; 16], true)];
-        let (name, why) = rounds(&ROW, &CASE, &plan(false), &mut Patience::new(0), &mut runners).unwrap_err();
+        let (name, why) =
+            rounds(&ROW, &CASE, CASE.size, &plan(false), &mut Patience::new(0), &mut runners).unwrap_err();
         assert_eq!(name, "fast");
         assert!(why.starts_with("wrong answer"), "{why}");
         let mut runners = vec![runner("fast", vec![1.0], true)];
-        assert!(rounds(&ROW, &CASE, &plan(true), &mut Patience::new(0), &mut runners).is_err());
+        assert!(rounds(&ROW, &CASE, CASE.size, &plan(true), &mut Patience::new(0), &mut runners).is_err());
     }
 
     #[test]
     fn a_missing_contender_leaves_its_targets_open() {
         let mut runners = vec![runner("slow", vec![1.0; 16], false)];
         runners.push(Runner { contender: Err("no kernel".into()), ..runner("fast", vec![], false) });
-        rounds(&ROW, &CASE, &plan(false), &mut Patience::new(0), &mut runners).unwrap();
-        let result =
-            conclude(&ROW, Ran { case: &CASE, foreign: 0.0, device: None, runners }, &plan(false), Roofline::default());
+        rounds(&ROW, &CASE, CASE.size, &plan(false), &mut Patience::new(0), &mut runners).unwrap();
+        let result = conclude(
+            &ROW,
+            Ran { case: &CASE, size: CASE.size, foreign: 0.0, device: None, runners },
+            &plan(false),
+            Roofline::default(),
+        );
         assert_eq!(result.outcomes[0].must_verdict, Some(Verdict::CannotTell));
         assert_eq!(result.standings[1].unavailable.as_deref(), Some("no kernel"));
     }
@@ -411,6 +467,7 @@ mod tests {
         Standing {
             contender,
             unavailable: None,
+            left_out: None,
             identity: Default::default(),
             rates: rates.to_vec(),
             processor: processor.to_vec(),
@@ -435,7 +492,7 @@ mod tests {
         let roofline = Roofline { memory: reads(5.0), two_cores: reads(16.0), ..Default::default() };
         let judged = |figure, against, must| {
             let target = Target { contender: "we", figure, against, case: None, must: Some(must), aim: None };
-            let outcome = judge(&target, &standings, &roofline);
+            let outcome = judge(&target, &standings, &roofline, stats::MIN_PAIRS);
             (outcome.value.map(|e| (e.median * 1e6).round() / 1e6), outcome.must_verdict.unwrap(), outcome.subject)
         };
         let best = Against::Best(&["lucky", "steady"]);
@@ -457,7 +514,7 @@ mod tests {
     #[test]
     fn everybody_runs_in_every_round() {
         let mut runners: Vec<_> = (0..5).map(|_| runner("x", vec![1.0; 16], false)).collect();
-        rounds(&ROW, &CASE, &plan(false), &mut Patience::new(0), &mut runners).unwrap();
+        rounds(&ROW, &CASE, CASE.size, &plan(false), &mut Patience::new(0), &mut runners).unwrap();
         assert!(runners.iter().all(|r| r.rates.len() == 15));
     }
 

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::catalogue::Bound;
 
-/// Fewer pairs than this give no verdict.
+/// Fewer pairs than this give no verdict, unless a case says that it takes too long for so many.
 pub(crate) const MIN_PAIRS: usize = 15;
 
 /// Each tail of the interval holds at most this.
@@ -92,9 +92,10 @@ pub(crate) fn estimate(values: &[f64]) -> Option<Estimate> {
     Some(Estimate { median: middle(&sorted), low: sorted[k - 1], high: sorted[n - k], pairs: n })
 }
 
-/// Whether what is estimated as `estimate` keeps to the `bound` at `target`.
-pub(crate) fn verdict(estimate: Option<&Estimate>, bound: Bound, target: f64) -> Verdict {
-    let Some(estimate) = estimate.filter(|e| e.pairs >= MIN_PAIRS) else {
+/// Whether what is estimated as `estimate` keeps to the `bound` at `target`; `enough` is how many pairs it takes to tell.
+pub(crate) fn verdict(estimate: Option<&Estimate>, bound: Bound, target: f64, enough: usize) -> Verdict {
+    // Four pairs have no interval of 90 %.
+    let Some(estimate) = estimate.filter(|e| e.pairs >= enough.max(5)) else {
         return Verdict::CannotTell;
     };
     let keeps = |value: f64| match bound {
@@ -166,8 +167,8 @@ mod tests {
             (Some(e(9.0, 9.0, 14)), Verdict::CannotTell, Verdict::CannotTell),
             (None, Verdict::CannotTell, Verdict::CannotTell),
         ] {
-            assert_eq!(verdict(estimate.as_ref(), Bound::AtLeast, 2.5), at_least, "{estimate:?}");
-            assert_eq!(verdict(estimate.as_ref(), Bound::AtMost, 2.5), at_most, "{estimate:?}");
+            assert_eq!(verdict(estimate.as_ref(), Bound::AtLeast, 2.5, MIN_PAIRS), at_least, "{estimate:?}");
+            assert_eq!(verdict(estimate.as_ref(), Bound::AtMost, 2.5, MIN_PAIRS), at_most, "{estimate:?}");
         }
     }
 

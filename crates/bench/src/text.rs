@@ -60,12 +60,15 @@ fn write_table(out: &mut String, result: &CaseResult) -> fmt::Result {
     writeln!(out, "{}, {}: {about}", result.row, result.case)?;
     if result.quick {
         for standing in &result.standings {
-            let what = standing.unavailable.as_deref().unwrap_or("answer right");
+            let what = standing.absent().unwrap_or_else(|| "answer right".into());
             writeln!(out, "  {:<16} {what}", standing.contender)?;
         }
         return writeln!(out);
     }
     writeln!(out, "  {} pairs; {}, median [90 % interval]", result.pairs, result.unit)?;
+    if result.reduced {
+        writeln!(out, "  reduced to {}: no verdicts", result.size)?;
+    }
     if result.foreign > QUIET {
         let cores = number(result.foreign);
         writeln!(out, "  noisy: other programs used {cores} cores meanwhile")?;
@@ -73,7 +76,7 @@ fn write_table(out: &mut String, result: &CaseResult) -> fmt::Result {
     for standing in &result.standings {
         write_standing(out, result, standing)?;
     }
-    if row(result.row).is_some_and(|row| !row.unit.is_time()) {
+    if row(result.row).is_some_and(|row| row.unit.has_roofline() || row.unit == Unit::MegarowsPerSecondPerCore) {
         for (name, b) in result.roofline.settings() {
             let (read, write, copy) = (number(b.read), number(b.write), number(b.copy));
             writeln!(out, "  roofline, {name}: read {read}, write {write}, copy {copy} GB/s")?;
@@ -90,15 +93,15 @@ fn write_table(out: &mut String, result: &CaseResult) -> fmt::Result {
 
 fn write_standing(out: &mut String, result: &CaseResult, standing: &Standing) -> fmt::Result {
     let name = standing.contender;
-    match (&standing.unavailable, &standing.shown) {
-        (Some(why), _) => return writeln!(out, "  {name:<16} not here: {why}"),
+    match (standing.absent(), &standing.shown) {
+        (Some(why), _) => return writeln!(out, "  {name:<16} {why}"),
         (None, Some(shown)) => write!(out, "  {name:<16} {}", interval(shown))?,
         (None, None) => write!(out, "  {name:<16} -")?,
     }
     if let (Some(processor), Some(memory)) = (stats::estimate(&standing.processor), stats::estimate(&standing.memory)) {
-        let unit = row(result.row).map_or("GB", |row| row.unit.amount_name());
+        let (unit, of) = row(result.row).map_or(("GB", "MiB"), |row| (row.unit.amount_name(), row.unit.memory_name()));
         let (processor, memory) = (number(processor.median), number(memory.median));
-        write!(out, "; {processor} s of processor per {unit}, {memory} MiB")?;
+        write!(out, "; {processor} s of processor per {unit}, {memory} {of}")?;
     }
     if let Some(row) = row(result.row).filter(|row| row.unit == Unit::Overhead) {
         let costs: Vec<_> = standing
@@ -115,6 +118,9 @@ fn write_standing(out: &mut String, result: &CaseResult, standing: &Standing) ->
 pub(crate) fn sentence(outcome: &Outcome) -> String {
     let value = outcome.value.as_ref().map_or("not measured".into(), interval);
     let mut line = format!("{} {}: {value}", outcome.subject, outcome.goals);
+    if let Some(pairs) = outcome.few {
+        let _ = write!(line, " of {pairs} pairs");
+    }
     if let Some(verdict) = outcome.must_verdict {
         let _ = write!(line, ": {}", verdict.name());
     }
@@ -149,6 +155,7 @@ mod tests {
             contender: "a",
             subject: "a / b".into(),
             goals: ">= 0.72 (aim 0.85)".into(),
+            few: None,
             value: Some(ratio),
             must: Some(0.72),
             must_verdict: Some(Verdict::Pass),

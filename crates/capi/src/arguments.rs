@@ -80,7 +80,7 @@ pub(crate) unsafe fn bytes_mut<'a>(pointer: *mut u8, size: usize) -> Result<&'a 
     Ok(if size == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(pointer, size) } })
 }
 
-fn check_span(pointer: *const u8, size: usize) -> Result<(), Fault> {
+pub(crate) fn check_span(pointer: *const u8, size: usize) -> Result<(), Fault> {
     if size > isize::MAX as usize {
         return Err(Fault::invalid(format!("{size} bytes: more than there are addresses")));
     }

@@ -3,6 +3,7 @@
 use crate::arguments;
 use crate::pool::EagrePool;
 use crate::status::{EagreStatus, Fault, status};
+use crate::versioned::{self, Versioned};
 use eagre::{BlockSize, Builder, Mover, OnFailure, Pipe, Trap};
 use std::ffi::c_char;
 use std::mem::{offset_of, size_of};
@@ -101,13 +102,13 @@ pub struct EagreOptions {
     pub pool: *const EagrePool,
 }
 
-/// The size of the struct in the first version that had it. Never changes.
-const SMALLEST: usize = offset_of!(EagreOptions, pool) + size_of::<*const EagrePool>();
-/// A size larger than this is not a size.
-const LARGEST: usize = 4096;
-
-impl EagreOptions {
-    pub(crate) const DEFAULT: EagreOptions = EagreOptions {
+// SAFETY: numbers and pointers, with size and version first.
+unsafe impl Versioned for EagreOptions {
+    const NAME: &'static str = "EagreOptions";
+    const FILLED_BY: &'static str = "eagre_options_default";
+    const VERSION: u32 = EAGRE_OPTIONS_VERSION;
+    const SMALLEST: usize = offset_of!(EagreOptions, pool) + size_of::<*const EagrePool>();
+    const DEFAULT: EagreOptions = EagreOptions {
         size: size_of::<EagreOptions>() as u32,
         version: EAGRE_OPTIONS_VERSION,
         name: std::ptr::null(),
@@ -123,49 +124,16 @@ impl EagreOptions {
         mover: EagreMover::Default as i32,
         pool: std::ptr::null(),
     };
+}
 
-    /// What C passes: all defaults if it is null, and defaults for the fields its struct does not have yet.
-    ///
-    /// # Safety
-    /// `from` is null or points to as many bytes as it says.
-    unsafe fn read(from: *const EagreOptions) -> Result<EagreOptions, Fault> {
-        if from.is_null() {
-            return Ok(EagreOptions::DEFAULT);
-        }
-        // SAFETY: every version of the struct starts with these two fields.
-        let (size, version) =
-            unsafe { ((&raw const (*from).size).read() as usize, (&raw const (*from).version).read()) };
-        let unknown = |text: String| Err(Fault::new(EagreStatus::EagreWrongVersion, text));
-        if version == 0 || version > EAGRE_OPTIONS_VERSION {
-            return unknown(format!(
-                "EagreOptions of version {version}: this library knows 1 to {EAGRE_OPTIONS_VERSION}; fill the struct \
-                 with eagre_options_default, or install a newer library"
-            ));
-        }
-        if !(SMALLEST..=LARGEST).contains(&size) {
-            return unknown(format!(
-                "EagreOptions of {size} bytes: it has at least {SMALLEST}; fill the struct with eagre_options_default"
-            ));
-        }
-        let known = size.min(size_of::<EagreOptions>());
-        // SAFETY: the struct is `size` bytes long.
-        let beyond = unsafe { arguments::bytes(from.cast::<u8>().add(known), size - known)? };
-        if beyond.iter().any(|&byte| byte != 0) {
-            return unknown("EagreOptions has a field set that this library does not know; install a newer one".into());
-        }
-        let mut options = EagreOptions::DEFAULT;
-        // SAFETY: both are at least `known` bytes long, and every value of the fields' bytes is one.
-        unsafe { (&raw mut options).cast::<u8>().copy_from_nonoverlapping(from.cast(), known) };
-        Ok(options)
-    }
-
+impl EagreOptions {
     /// The stream these options ask for.
     ///
     /// # Safety
-    /// As [`EagreOptions::read`]; the name is null or a C string, the pool null or a pool.
+    /// As [`versioned::read`]; the name is null or a C string, the pool null or a pool.
     pub(crate) unsafe fn builder(from: *const EagreOptions) -> Result<Builder, Fault> {
         // SAFETY: the caller's promise.
-        let options = unsafe { EagreOptions::read(from)? };
+        let options = unsafe { versioned::read(from)? };
         let setting = |text: String| Fault::new(EagreStatus::EagreSetting, format!("cannot open a stream: {text}"));
         if options.flags & !FLAGS != 0 {
             return Err(setting(format!("unknown flags {:#x}", options.flags & !FLAGS)));
@@ -212,10 +180,10 @@ impl EagreOptions {
     /// The length these options announce, if they do.
     ///
     /// # Safety
-    /// As [`EagreOptions::read`].
+    /// As [`versioned::read`].
     pub(crate) unsafe fn length(from: *const EagreOptions) -> Result<Option<u64>, Fault> {
         // SAFETY: the caller's promise.
-        let options = unsafe { EagreOptions::read(from)? };
+        let options = unsafe { versioned::read(from)? };
         Ok((options.length != EAGRE_UNKNOWN).then_some(options.length))
     }
 }
@@ -255,20 +223,8 @@ pub(crate) fn mover(value: i32) -> Result<Option<Mover>, Fault> {
 /// Fails with EAGRE_INVALID if options is null, EAGRE_WRONG_VERSION if size is not that of an EagreOptions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_options_default(options: *mut EagreOptions, size: usize) -> EagreStatus {
-    status(|| {
-        if !(SMALLEST..=LARGEST).contains(&size) {
-            let text = format!("{size} bytes is not the size of an EagreOptions; pass sizeof options");
-            return Err(Fault::new(EagreStatus::EagreWrongVersion, text));
-        }
-        // SAFETY: the caller has a struct of `size` bytes there.
-        let to = unsafe { arguments::bytes_mut(options.cast(), size)? };
-        to.fill(0);
-        let known = size.min(size_of::<EagreOptions>());
-        let default = EagreOptions { size: size as u32, ..EagreOptions::DEFAULT };
-        // SAFETY: both are at least `known` bytes long.
-        unsafe { (&raw const default).cast::<u8>().copy_to_nonoverlapping(to.as_mut_ptr(), known) };
-        Ok(())
-    })
+    // SAFETY: the caller's promise.
+    status(|| unsafe { versioned::fill(options, size) })
 }
 
 #[cfg(test)]
@@ -299,6 +255,6 @@ mod tests {
     #[test]
     fn the_first_version_keeps_its_size() {
         // 64-bit systems. If this fails, old programs stop working.
-        assert_eq!(SMALLEST, 80);
+        assert_eq!(EagreOptions::SMALLEST, 80);
     }
 }

@@ -1,6 +1,7 @@
 //! How a call ends: a status, a message for whoever wants one, and never a panic.
 
-use eagre::{ErrorKind, OpenError, StreamError};
+use eagre::sort::SortError;
+use eagre::{ErrorKind, OpenError, RewireError, RewireErrorKind, StreamError};
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::io;
@@ -21,7 +22,7 @@ pub enum EagreStatus {
     EagreWriterGone = 2,
     /// The reader was closed, or its callback failed, before the end of the stream.
     EagreReaderGone = 3,
-    /// The stream was cancelled.
+    /// The stream was cancelled, or the sort was.
     EagreCancelled = 4,
     /// One end waited for the other longer than the stream's time limit.
     EagreTimedOut = 5,
@@ -156,6 +157,31 @@ impl From<OpenError> for Fault {
             _ => EagreResources,
         };
         Fault::new(status, error.to_string())
+    }
+}
+
+impl From<RewireError> for Fault {
+    fn from(error: RewireError) -> Fault {
+        let status = match error.kind() {
+            RewireErrorKind::NoPool => EagreUnavailable,
+            RewireErrorKind::Full => EagreCapacityExceeded,
+            RewireErrorKind::OutOfBlocks | RewireErrorKind::OutOfMemory => EagreOutOfBlocks,
+            RewireErrorKind::OutOfAddresses | RewireErrorKind::OutOfMappings => EagreResources,
+            RewireErrorKind::Pinned => EagrePinned,
+            RewireErrorKind::Forked => EagreForked,
+            _ => EagreSystem,
+        };
+        Fault::new(status, error.to_string())
+    }
+}
+
+impl From<SortError> for Fault {
+    fn from(error: SortError) -> Fault {
+        let status = match error {
+            SortError::Cancelled => EagreCancelled,
+            _ => EagreResources,
+        };
+        Fault::new(status, format!("sort: {error}"))
     }
 }
 

@@ -212,6 +212,32 @@ fn a_file_in_capital_letters() {
     }
 }
 
+#[test]
+fn examples_of_sorting() {
+    let sources = ["median.c", "ranking.cpp"].map(example);
+    if !can_compile(&sources) {
+        return;
+    }
+    let installed = Installed::new();
+    let said = |source: &Path, count: &str| {
+        let program = installed.compile(source, Linkage::Shared);
+        let output = Command::new(program).arg(count).output().expect("the program");
+        assert_success(&output, &format!("{}", source.display()));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    // What Rust's own sort makes of the same numbers.
+    let mut numbers: Vec<u64> = (0..100_001).map(|i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    numbers.sort();
+    let median = said(&sources[0], "100001");
+    assert!(median.starts_with(&format!("median {} of 100001 numbers, ", numbers[50_000])), "{median}");
+    let ranking = said(&sources[1], "100001");
+    let lines: Vec<&str> = ranking.lines().collect();
+    assert!(
+        lines.len() == 4 && lines[0].starts_with("1. runner ") && lines[3].starts_with("half of them in 2"),
+        "{ranking}"
+    );
+}
+
 /// Minutes: 8 GiB and 4.5 GiB in every way there is. `EAGRE_LONG=1 cargo test --release -p eagre-capi`
 #[test]
 fn examples_at_full_size() {
@@ -231,10 +257,24 @@ fn examples_at_full_size() {
 
 #[test]
 fn the_whole_interface() {
-    let sources = ["misuse.c", "ends.c", "callbacks.c", "files.c", "raii.cpp"].map(test);
+    let sources = ["misuse.c", "ends.c", "callbacks.c", "files.c", "vector.c", "raii.cpp", "arrays.cpp"].map(test);
     if can_compile(&sources) {
         let installed = Installed::new();
         sources.iter().for_each(|source| run_everywhere(&installed, source, &[], true));
+    }
+}
+
+/// Arrays of the caller know no traps and movers.
+#[test]
+fn sorting() {
+    let source = test("sort.c");
+    if !can_compile(std::slice::from_ref(&source)) {
+        return;
+    }
+    let installed = Installed::new();
+    for linkage in [Linkage::Shared, Linkage::Static] {
+        let program = installed.compile(&source, linkage);
+        assert_success(&Command::new(&program).output().expect("the program"), "sort.c");
     }
 }
 

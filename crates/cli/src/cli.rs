@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::console::Console;
-use crate::{completions, copy, count, doctor, find, man, stats, usage};
+use crate::{completions, copy, count, doctor, find, man, sort, stats, usage};
 
 const ABOUT: &str = "One plain pointer to data larger than memory";
 
@@ -17,8 +17,8 @@ One plain pointer to data larger than memory.
 
 Eagre is a library of streams that look like arrays: a program reads or writes one long range of \
 addresses, and page faults move a few blocks of memory along underneath. This command is its front \
-end for people: it counts, it finds, it sums up values per key, it copies, and it tells what this machine \
-can do.";
+end for people: it counts, it finds, it sums up values per key, it copies, it sorts, and it tells what this \
+machine can do.";
 
 const AFTER: &str = "\
 Examples:
@@ -27,6 +27,7 @@ Examples:
   zcat big.gz | eagre count -l    lines of what comes through a pipe
   eagre copy --verify a /mnt/b    a copy that is whole, or not there
   eagre find -b needle hay.bin    where a byte string is
+  eagre sort --keys u64 a -o b    numbers of 64 bits in order
   eagre stats key-value.txt       smallest, mean and largest value per key
   eagre doctor                    what works on this machine, and the cure for what does not
   eagre help count                everything about one command
@@ -55,6 +56,7 @@ enum Command {
     Count(count::Args),
     Copy(copy::Args),
     Find(find::Args),
+    Sort(sort::Args),
     Stats(stats::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -67,6 +69,7 @@ impl Command {
             Command::Count(args) => args.run(console),
             Command::Copy(args) => args.run(console),
             Command::Find(args) => args.run(console),
+            Command::Sort(args) => args.run(console),
             Command::Stats(args) => args.run(console),
             Command::Doctor(args) => args.run(console),
             Command::Completions(args) => args.run(console),

@@ -21,14 +21,14 @@ use crate::progress::Progress;
 
 /// Standard output and standard error.
 pub(crate) struct Console {
-    out: LineWriter<Box<dyn Write>>,
+    out: LineWriter<Box<dyn Write + Send>>,
     progress: Option<Progress>,
     complained: bool,
 }
 
 impl Console {
     pub(crate) fn new() -> Self {
-        let out: Box<dyn Write> = match io::stdout().as_fd().try_clone_to_owned() {
+        let out: Box<dyn Write + Send> = match io::stdout().as_fd().try_clone_to_owned() {
             Ok(descriptor) => Box::new(File::from(descriptor)),
             Err(_) => Box::new(io::stdout()),
         };

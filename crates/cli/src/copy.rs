@@ -1,23 +1,20 @@
 //! `eagre copy`: one file, complete or not at all.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use eagre::copy::{self, Copied, Copier, CopyError};
-use eagre::file::output::Output;
 use serde::Serialize;
 
 use crate::cli::{Exit, Failure, Run};
 use crate::console::Console;
 use crate::inputs::Input;
-use crate::message::{self, Message};
+use crate::message::Message;
 use crate::name;
 use crate::progress::Progress;
+use crate::target::Target;
 
 const LONG: &str = "\
 Copy a file, complete or not at all.
@@ -74,36 +71,11 @@ pub(crate) struct Args {
     target: OsString,
 }
 
-/// Where the copy goes.
-enum Target {
-    Stdout,
-    File(PathBuf),
-}
-
-impl Target {
-    fn name(&self) -> &[u8] {
-        match self {
-            Target::Stdout => b"-",
-            Target::File(path) => path.as_os_str().as_bytes(),
-        }
-    }
-
-    fn place(&self) -> String {
-        match self {
-            Target::Stdout => "standard output".to_owned(),
-            Target::File(path) => name::in_messages(path.as_os_str().as_bytes()),
-        }
-    }
-}
-
 impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
         let source = Input::of(&self.source);
         let target = self.target();
-        if self.json && matches!(target, Target::Stdout) {
-            let line = Message::new("copy", "standard output", "it cannot take both the copy and --json");
-            return Err(Failure::Trouble(line.cure(Some("name a file")).to_string()));
-        }
+        target.check_json("copy", "copy", self.json, "name a file")?;
         let started = Instant::now();
         let copied = self.copy(&source, &target, console).map_err(|error| failure(&error, &source, &target))?;
         if self.explain {
@@ -139,12 +111,13 @@ impl Args {
             return Err(CopyError::Source(io::ErrorKind::IsADirectory.into()));
         }
         let output = match target {
-            Target::Stdout => Output::direct(standard_output().map_err(CopyError::Target)?),
+            Target::Stdout => target.open(),
             Target::File(path) => {
                 copy::check_apart(&file, path)?;
-                Output::create(path).map_err(CopyError::Target)?
+                target.open()
             }
         };
+        let output = output.map_err(CopyError::Target)?;
         if !self.no_progress && !source.is_typed() {
             let data = metadata.is_file().then(|| metadata.len().min(metadata.blocks().saturating_mul(512)));
             console.watch(Progress::new("copy", data));
@@ -153,19 +126,10 @@ impl Args {
     }
 }
 
-fn standard_output() -> io::Result<File> {
-    use std::os::fd::AsFd;
-    Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
-}
-
 fn failure(error: &CopyError, source: &Input, target: &Target) -> Failure {
     let line = match error {
-        CopyError::Target(error) if error.kind() == io::ErrorKind::BrokenPipe => return Failure::Unheard,
+        CopyError::Target(error) => return target.failure("copy", error),
         CopyError::Source(error) => Message::from_io("copy", source.place(), error),
-        CopyError::Target(error) if error.kind() == io::ErrorKind::IsADirectory => {
-            Message::new("copy", target.place(), message::reason(error)).cure(Some("name a file in it"))
-        }
-        CopyError::Target(error) => Message::from_io("copy", target.place(), error),
         CopyError::SameFile => {
             Message::new("copy", target.place(), "this is the file to be copied").cure(Some("name another"))
         }

@@ -7,9 +7,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal, Read, Seek};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -163,6 +164,23 @@ impl Input {
             (Origin::File(path), Decompress::Auto) => compressed::open(path),
             _ => self.open().map(scan::Input::File),
         }
+    }
+
+    /// How many bytes are left to read, where the file system knows: of a regular file from where it stands.
+    ///
+    /// # Errors
+    /// The system's, and that it is a directory.
+    pub(crate) fn bytes_left(&self) -> io::Result<Option<u64>> {
+        let metadata = self.metadata()?;
+        if metadata.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        // Where nothing is stored (/proc), the size is a guess.
+        if !metadata.is_file() || metadata.blocks() == 0 {
+            return Ok(None);
+        }
+        let behind = if self.is_stdin() { self.open()?.stream_position()? } else { 0 };
+        Ok(Some(metadata.len().saturating_sub(behind)))
     }
 
     /// What the file system says about it, without opening it (a pipe would wait for its writer).

@@ -5,13 +5,15 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `copy.rs`, `count.rs`, `doctor.rs`, `find.rs`, `stats.rs`, `completions.rs`, `man.rs` | one subcommand each |
+//! | `copy.rs`, `count.rs`, `doctor.rs`, `find.rs`, `sort.rs`, `stats.rs`, `completions.rs`, `man.rs` | one subcommand each |
 //! | [`cli`] | the list of subcommands, and the way from arguments to an exit code |
 //! | [`usage`] | wrong arguments, help and version |
 //! | [`console`] | everything that is printed; quiet when nobody listens |
 //! | [`message`] | one-line messages: what, where, why, cure |
 //! | [`explain`] | what `--explain` says |
 //! | [`inputs`] | FILE arguments and standard input |
+//! | [`target`] | the file a command makes, or standard output |
+//! | [`keys`] | files of keys: which type, is there memory for them |
 //! | [`name`], [`units`], [`progress`] | names, sizes and long waits as people want to see them |
 //!
 //! A new subcommand is a new file with an `Args` struct and its `run`, and three lines in [`cli`].
@@ -26,11 +28,14 @@ mod doctor;
 mod explain;
 mod find;
 mod inputs;
+mod keys;
 mod man;
 mod message;
 mod name;
 mod progress;
+mod sort;
 mod stats;
+mod target;
 mod units;
 mod usage;
 

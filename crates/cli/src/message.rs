@@ -45,6 +45,14 @@ impl fmt::Display for Message {
     }
 }
 
+/// An error that says itself what was being done, where and why, as those of files do.
+pub(crate) fn of_file(error: &io::Error) -> String {
+    match cure(error) {
+        Some(cure) => format!("eagre: {}; {cure}", reason(error)),
+        None => format!("eagre: {}", reason(error)),
+    }
+}
+
 /// What the system says about an error, without Rust's error number.
 pub(crate) fn reason(error: &io::Error) -> String {
     // A stream that fails because its writer (a decompressor, say) did: what that one said.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use common::{Random, eagre, parts};
+use common::{Random, eagre, on_a_small_disk, parts};
 
 fn noise(length: usize) -> Vec<u8> {
     let mut random = Random(length as u64 | 1);
@@ -274,23 +274,6 @@ fn a_limit_on_the_size_of_files_is_an_error_and_leaves_nothing() {
     let output = Command::new("bash").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
     assert_eq!(parts(&output), (2, String::new(), "eagre: copy: b: File too large\n".into()));
     assert_eq!(names(folder.path()), ["a"]);
-}
-
-/// A file system of so many bytes in memory, in name spaces of our own, for a script. `None` if that is forbidden here.
-fn on_a_small_disk(size: &str, script: &str) -> Option<std::process::Output> {
-    let setup =
-        format!("mount -t tmpfs -o size={size} none \"$ROOM\" && touch \"$ROOM/mounted\" && cd \"$ROOM\" && {script}");
-    let room = tempfile::tempdir().unwrap();
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "--map-root-user", "sh", "-c", &setup]).env("ROOM", room.path());
-    let output = command.env("EAGRE", env!("CARGO_BIN_EXE_eagre")).output().ok()?;
-    let forbidden = String::from_utf8_lossy(&output.stderr).contains("unshare:")
-        || String::from_utf8_lossy(&output.stderr).contains("mount:");
-    if forbidden {
-        eprintln!("skipped: no file system of our own: {}", String::from_utf8_lossy(&output.stderr));
-        return None;
-    }
-    Some(output)
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::process::Stdio;
 
 use common::{eagre, parts, run};
 
-const COMMANDS: [&str; 6] = ["copy", "count", "find", "doctor", "completions", "man"];
+const COMMANDS: [&str; 7] = ["copy", "count", "find", "sort", "doctor", "completions", "man"];
 
 /// Arguments with which each way to print something prints it.
 const SPEAKING: [&[&str]; 12] = [

@@ -1,17 +1,20 @@
 //! Every benchmark, as data: work, sizes, contenders, target ratios and where they come from.
 //!
 //! Nothing else in this crate names a row, a size or a target. [`streams`] has the rows about blocks and pipes,
-//! [`memory`] those about memory that grows, [`rewire`] those about rewiring, [`files`] those about files; [`target`] says what can be asked of a contender.
+//! [`memory`] those about memory that grows, [`rewire`] those about rewiring, [`sort`] those about sorting, [`files`]
+//! those about files; [`target`] says what can be asked of a contender.
 
 mod files;
 mod memory;
 mod rewire;
+mod sort;
 mod streams;
 mod target;
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use rewire::{FilePages, Fill, PREFIX as REWIRE, Rewiring, Timed, Wiring};
+pub(crate) use sort::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Sorting, TRIAL};
 pub(crate) use target::{Against, Bound, Figure, Target};
 
 use crate::contenders::grow::Growth;
@@ -54,6 +57,8 @@ pub(crate) enum Unit {
     Overhead,
     /// Millions of rows per second, divided by the cores that could work on them.
     MegarowsPerSecondPerCore,
+    /// Millions of keys per second.
+    MegakeysPerSecond,
 }
 
 impl Unit {
@@ -65,6 +70,7 @@ impl Unit {
             Unit::MicrosecondsPerMove => "us per move",
             Unit::NanosecondsPerAccess => "ns per access",
             Unit::MegarowsPerSecondPerCore => "M rows/s per core",
+            Unit::MegakeysPerSecond => "M keys/s",
         }
     }
 
@@ -79,8 +85,22 @@ impl Unit {
             Unit::MicrosecondsPerMove => "move",
             Unit::NanosecondsPerAccess => "access",
             Unit::MegarowsPerSecondPerCore => "M rows",
+            Unit::MegakeysPerSecond => "M keys",
             _ => "GB",
         }
+    }
+
+    /// What the memory of a contender is: its process's own, or what it took for the work alone.
+    pub(crate) const fn memory_name(self) -> &'static str {
+        match self {
+            Unit::MegakeysPerSecond => "MiB beside the keys",
+            _ => "MiB",
+        }
+    }
+
+    /// Whether bandwidths say anything about it.
+    pub(crate) const fn has_roofline(self) -> bool {
+        !self.is_time() && !matches!(self, Unit::MegarowsPerSecondPerCore | Unit::MegakeysPerSecond)
     }
 }
 
@@ -90,7 +110,7 @@ pub(crate) struct Case {
     pub name: &'static str,
     /// What there is to do.
     pub work: Work,
-    /// How much of it: bytes per stream, bytes or rows of a file, or passes over the blocks.
+    /// How much of it: bytes per stream, bytes or rows of a file, passes over the blocks, or keys.
     pub size: u64,
     /// The same under `--quick`.
     pub quick: u64,
@@ -112,6 +132,29 @@ pub(crate) enum Work {
     Rewire(Rewiring),
     /// Something a user does with a large file.
     File(Job),
+    /// Sort keys in memory.
+    Sort(Sorting),
+}
+
+impl Work {
+    /// The rounds that count, where `pairs` are asked for: fewer of work that takes long.
+    pub(crate) fn rounds(self, pairs: usize) -> usize {
+        match self {
+            Work::Sort(Sorting { rounds: Some(few), .. }) => pairs.min(few),
+            _ => pairs,
+        }
+    }
+
+    /// So much of `size` that there are at most `keys` keys to sort.
+    pub(crate) fn limited(self, size: u64, keys: u64) -> u64 {
+        if matches!(self, Work::Sort(_)) { size.min(keys) } else { size }
+    }
+
+    /// The share of the work in which it turns out who of the peers is strong enough to run the rounds that count, where
+    /// there are many.
+    pub(crate) fn trial(self) -> Option<u64> {
+        matches!(self, Work::Sort(_)).then_some(TRIAL)
+    }
 }
 
 /// Something a user does with a large file, and where.
@@ -231,6 +274,8 @@ pub(crate) enum Way {
     Own(Method),
     /// A file job by another program.
     Program(Program),
+    /// Sorting, in a process of its own.
+    Sort(By),
 }
 
 /// How code of this program does a file job.
@@ -286,6 +331,7 @@ impl Way {
                 | Way::Wired(Wiring::Eagre)
                 | Way::Own(Method::Eagre | Method::EagrePointer)
                 | Way::Program(Program::Eagre)
+                | Way::Sort(By::Eagre(_))
         )
     }
 }
@@ -320,7 +366,7 @@ impl Entry {
 
 /// Every row.
 pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
-    streams::ROWS.iter().chain(memory::ROWS).chain(rewire::ROWS).chain(files::ROWS)
+    streams::ROWS.iter().chain(memory::ROWS).chain(rewire::ROWS).chain(sort::ROWS).chain(files::ROWS)
 }
 
 /// The row called `name`.
@@ -381,6 +427,7 @@ mod tests {
                     Work::File(_) | Work::Fill => {
                         assert!(case.quick <= 32 * MIB && (case.size % 8, case.quick % 8) == (0, 0))
                     }
+                    Work::Sort(_) => assert!(case.quick <= 1 << 13 && case.size.is_power_of_two()),
                     Work::Rewire(Rewiring { block, .. }) => {
                         assert!(case.size.is_power_of_two() && case.quick.is_power_of_two());
                         assert!(block.is_power_of_two() && case.quick >= 4 * block && case.quick <= 32 * MIB);

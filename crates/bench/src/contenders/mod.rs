@@ -19,6 +19,7 @@ mod rewire;
 #[allow(unsafe_code, reason = "fills rtrb's uninitialised chunks")]
 mod ring;
 mod several;
+pub(crate) mod sort;
 #[allow(unsafe_code, reason = "stream pointers")]
 pub(crate) mod stream;
 #[allow(unsafe_code, reason = "fills a batch before its length is set")]
@@ -38,7 +39,7 @@ use crate::outcome::Identity;
 pub(crate) struct Measured {
     /// How long the work took.
     pub took: Duration,
-    /// How much it was: bytes of a stream or file, blocks moved.
+    /// How much it was: bytes of a stream or file, blocks moved, keys sorted.
     pub amount: u64,
     /// How many threads could work on it at once.
     pub threads: usize,
@@ -131,6 +132,10 @@ pub(crate) trait Contender: Send {
 pub(crate) fn build(entry: &Entry, work: Work, store: &Arc<Store>) -> Result<Box<dyn Contender>, Trouble> {
     match work {
         Work::File(job) => file::build(entry.way, job, store),
+        Work::Sort(sorting) => match entry.way {
+            Way::Sort(by) => sort::build(by, sorting, store),
+            _ => Err(mismatch(entry.way)),
+        },
         Work::Pipe { streams } if streams > 1 && !entry.one => Ok(Box::new(several::Several::new(entry.way, streams)?)),
         Work::Pipe { .. } => pipe(entry.way),
         Work::Move { block, pages, peer_runs } => {

@@ -84,13 +84,13 @@ fn bar(out: &mut String, row: &Row, standing: &Standing, y: f64, scale: &Scale, 
     let weight = if ours { " class=\"strong\"" } else { "" };
     writeln!(out, "<text{weight} x=\"0\" y=\"{text}\">{}</text>", escape(standing.contender))?;
     let Some(shown) = &standing.shown else {
-        let why = standing.unavailable.as_deref().unwrap_or("no result");
+        let why = standing.absent().unwrap_or_else(|| "no result".into());
         let room = ((BARS + VALUES + COLUMN * columns.len() as f64) / LETTER) as usize;
         return writeln!(
             out,
             "<text class=\"dim absent\" x=\"{LABELS}\" y=\"{text}\">{}<title>{}</title></text>",
-            escape(&shortened(&format!("not here: {why}"), room)),
-            escape(why),
+            escape(&shortened(&why, room)),
+            escape(&why),
         );
     };
     let [median, low, high] = [shown.median, shown.low, shown.high].map(|value| scale.at(value));
@@ -126,7 +126,7 @@ fn columns(row: &Row, result: &CaseResult) -> Vec<Column> {
     }
     vec![
         Column { name: format!("CPU s/{}", row.unit.amount_name()), values: |standing| &standing.processor },
-        Column { name: "memory, MiB".into(), values: |standing| &standing.memory },
+        Column { name: row.unit.memory_name().into(), values: |standing| &standing.memory },
     ]
 }
 
@@ -162,7 +162,7 @@ fn roofs(row: &Row, result: &CaseResult) -> Vec<Roof> {
             (_, Cache::Warm, _) => vec![("memory read", roofline.memory.read)],
             _ => roofline.device.map(|device| ("device read", device)).into_iter().collect(),
         },
-        (Unit::MicrosecondsPerMove | Unit::NanosecondsPerAccess | Unit::MegarowsPerSecondPerCore, _) => vec![],
+        (unit, _) if !unit.has_roofline() => vec![],
         _ => vec![
             ("copy", roofline.memory.copy),
             ("read", roofline.memory.read),

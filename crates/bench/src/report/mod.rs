@@ -145,6 +145,9 @@ fn section(out: &mut String, row: &Row, result: &CaseResult) -> fmt::Result {
         let cores = number(result.foreign);
         writeln!(out, "<p class=\"note\">Noisy: other programs used {cores} cores meanwhile.</p>")?;
     }
+    if result.reduced {
+        writeln!(out, "<p class=\"note\">Reduced to {}: no verdicts.</p>", result.size)?;
+    }
     chart::chart(out, row, result)?;
     words(out, row, result)?;
     targets(out, result)?;
@@ -159,7 +162,7 @@ fn section(out: &mut String, row: &Row, result: &CaseResult) -> fmt::Result {
 /// Rounds, and the rooflines in words.
 fn words(out: &mut String, row: &Row, result: &CaseResult) -> fmt::Result {
     let mut words = vec![format!("{} round{}", result.pairs, if result.pairs == 1 { "" } else { "s" })];
-    if !result.quick && !row.unit.is_time() && row.unit != Unit::MegarowsPerSecondPerCore {
+    if !result.quick && row.unit.has_roofline() {
         let memory = result.roofline.settings().into_iter().map(|(name, b)| {
             let [read, write, copy] = [b.read, b.write, b.copy].map(number);
             format!("{name}: read {read}, write {write}, copy {copy} GB/s")
@@ -178,7 +181,10 @@ fn targets(out: &mut String, result: &CaseResult) -> fmt::Result {
         "<table><tr><th>target</th><th>asked</th><th class=\"number\">measured</th><th>verdict</th><th>aim</th></tr>\n",
     );
     for outcome in &result.outcomes {
-        let value = outcome.value.as_ref().map_or("not measured".into(), interval);
+        let mut value = outcome.value.as_ref().map_or("not measured".into(), interval);
+        if let Some(pairs) = outcome.few {
+            write!(value, " of {pairs} pairs")?;
+        }
         writeln!(
             out,
             "<tr><td>{}</td><td>{}</td><td class=\"number\">{value}</td><td>{}</td><td>{}</td></tr>",

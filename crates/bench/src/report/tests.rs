@@ -25,14 +25,16 @@ fn everything() -> Run {
             let rate = 0.7 + i as f64 * 3.1;
             let rates = [rate, rate * 1.2, rate * 0.9].to_vec();
             let absent = i == 4;
+            let nothing = i == 4 || i == 5;
             Standing {
                 contender: entry.name,
+                left_out: (i == 5).then(|| "12 M keys/s in the trial, the best peer 24".into()),
                 unavailable: absent.then(|| "no such thing <on> this \"machine\"; ".repeat(8)),
                 identity: Identity {
                     version: Some("thing 1.2 & more".into()),
                     command: Some("thing -l 'a b' FILE".into()),
                 },
-                shown: if absent { None } else { estimate(&rates) },
+                shown: if nothing { None } else { estimate(&rates) },
                 processor: rates.clone(),
                 memory: rates.clone(),
                 resident: rates.clone(),
@@ -46,6 +48,7 @@ fn everything() -> Run {
             contender: target.contender,
             subject: target.subject(target.against.peers().first().copied()),
             goals: target.goals(),
+            few: None,
             value: Some(Estimate { median: 1.0, low: 0.9, high: 1234.5, pairs: 15 }),
             must: target.must,
             must_verdict: target.must.map(|_| verdicts[i % 3]),
@@ -56,6 +59,8 @@ fn everything() -> Run {
             row: row.name,
             case: case.name,
             unit: row.unit.name(),
+            size: case.size,
+            reduced: false,
             pairs: 15,
             quick: false,
             foreign: 0.5,

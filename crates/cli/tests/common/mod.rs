@@ -25,6 +25,24 @@ pub(crate) fn parts(output: &Output) -> (i32, String, String) {
     )
 }
 
+/// A file system of so many bytes in memory, in name spaces of our own, for a script. `None` if that is forbidden here.
+#[allow(dead_code, reason = "not every test file uses it")]
+pub(crate) fn on_a_small_disk(size: &str, script: &str) -> Option<Output> {
+    let setup =
+        format!("mount -t tmpfs -o size={size} none \"$ROOM\" && touch \"$ROOM/mounted\" && cd \"$ROOM\" && {script}");
+    let room = tempfile::tempdir().unwrap();
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--map-root-user", "sh", "-c", &setup]).env("ROOM", room.path());
+    let output = command.env("EAGRE", env!("CARGO_BIN_EXE_eagre")).output().ok()?;
+    let forbidden = String::from_utf8_lossy(&output.stderr).contains("unshare:")
+        || String::from_utf8_lossy(&output.stderr).contains("mount:");
+    if forbidden {
+        eprintln!("skipped: no file system of our own: {}", String::from_utf8_lossy(&output.stderr));
+        return None;
+    }
+    Some(output)
+}
+
 /// A generator of numbers (xorshift), the same for the same seed.
 #[allow(dead_code, reason = "not every test file uses it")]
 pub(crate) struct Random(pub(crate) u64);

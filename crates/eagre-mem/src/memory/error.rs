@@ -35,7 +35,22 @@ pub enum RewireErrorKind {
 }
 
 impl RewireErrorKind {
-    fn why_and_cure(self) -> (&'static str, &'static str) {
+    /// What the kernel's answer to a move means.
+    pub(super) fn of_move(errno: Errno) -> RewireErrorKind {
+        const ENOMEM: i32 = 12;
+        const EBUSY: i32 = 16;
+        const EINVAL: i32 = 22;
+        match errno.0 {
+            EBUSY => RewireErrorKind::Pinned,
+            // The addresses are right, so what is wrong is that one side is locked and the other is not.
+            EINVAL => RewireErrorKind::Pinned,
+            ENOMEM => RewireErrorKind::OutOfMemory,
+            _ => RewireErrorKind::System,
+        }
+    }
+
+    /// In words that need no memory of their own: a fault handler may have to say it.
+    pub(super) fn why_and_cure(self) -> (&'static str, &'static str) {
         use RewireErrorKind::*;
         match self {
             NoPool => ("no pool to take blocks from", "`eagre doctor` tells the cure"),
@@ -68,20 +83,12 @@ impl RewireError {
 
     /// What the kernel's answer to a move means; `remap`: of one that takes mappings.
     pub(crate) fn from_move(errno: Errno, remap: bool) -> RewireError {
-        const ENOMEM: i32 = 12;
-        const EBUSY: i32 = 16;
-        const EINVAL: i32 = 22;
-        match errno.0 {
-            EBUSY => RewireError::new(RewireErrorKind::Pinned, errno),
-            // The addresses are right, so what is wrong is that one side is locked and the other is not.
-            EINVAL => RewireError::new(RewireErrorKind::Pinned, format_args!("locked: {errno}")),
+        match RewireErrorKind::of_move(errno) {
             // The kernel has one answer for all three.
-            ENOMEM if remap => {
-                let detail = format_args!("{errno}: memory, `ulimit -d`, or mappings (vm.max_map_count)");
-                RewireError::new(RewireErrorKind::OutOfMemory, detail)
+            kind @ RewireErrorKind::OutOfMemory if remap => {
+                RewireError::new(kind, format_args!("{errno}: memory, `ulimit -d`, or mappings (vm.max_map_count)"))
             }
-            ENOMEM => RewireError::new(RewireErrorKind::OutOfMemory, errno),
-            _ => RewireError::new(RewireErrorKind::System, errno),
+            kind => RewireError::new(kind, errno),
         }
     }
 

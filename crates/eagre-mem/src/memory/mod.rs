@@ -5,7 +5,8 @@
 //! somebody owns, at home in its pool. A [`Region`] is a reservation cut into places, each empty or holding a block;
 //! it maps, unmaps, swaps and shuffles them. A [`RewiredVec`] is a vector on such places that grows by another block
 //! and never copies. A [`GrowingBuffer`] is bytes whose blocks
-//! come by themselves when a plain pointer touches them.
+//! come by themselves when a plain pointer touches them. A [`VanishingArray`]'s blocks also leave by themselves, as it is
+//! read; many of them share a [`StreamPool`].
 //!
 //! ```text
 //!   pool          region
@@ -29,13 +30,17 @@ pub(crate) mod mapping;
 pub(crate) mod mapping_budget;
 pub(crate) mod places;
 pub(crate) mod pool;
+pub(crate) mod raw;
 pub(crate) mod region;
 pub(crate) mod reservation;
+pub(crate) mod vanishing;
 pub(crate) mod vector;
 
 pub use block::Block;
 pub use error::{NotMapped, RewireError, RewireErrorKind};
 pub use growing::GrowingBuffer;
 pub use mapping_budget::Mappings;
+pub use raw::RawBlock;
 pub use region::Region;
-pub use vector::{Appender, Rejected, RewiredIntoIter, RewiredVec};
+pub use vanishing::{Plain, StreamPool, VanishingArray};
+pub use vector::{Appender, NotAppended, Rejected, RewiredIntoIter, RewiredVec};

@@ -177,6 +177,11 @@ impl Blocks {
         self.start + id as usize * self.block.bytes()
     }
 
+    /// The most blocks it will ever hold.
+    pub(crate) fn budget(&self) -> u32 {
+        self.budget
+    }
+
     /// Sets `count` blocks aside for one stream: all or none.
     pub(crate) fn commit(&self, count: u32) -> bool {
         let within = |committed: u32| committed.checked_add(count).filter(|&sum| sum <= self.budget);

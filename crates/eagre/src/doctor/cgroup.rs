@@ -49,7 +49,7 @@ fn cpus(quota: Option<f64>, online: Option<u64>) -> Fact {
 
 /// The control groups of this process: the folders to ask, innermost first.
 #[derive(Debug, Default)]
-struct Groups {
+pub(super) struct Groups {
     /// Of version 2.
     unified: Vec<String>,
     /// Of the memory controller of version 1.
@@ -59,7 +59,7 @@ struct Groups {
 }
 
 impl Groups {
-    fn of(host: &Host) -> Self {
+    pub(super) fn of(host: &Host) -> Self {
         let mounts = host.text("/proc/self/mountinfo").unwrap_or_default();
         let groups = host.text("/proc/self/cgroup").unwrap_or_default();
         let mut found = Self::default();
@@ -98,6 +98,26 @@ impl Groups {
         let unified = self.unified.iter().map(|folder| format!("{folder}/memory.max"));
         let first = self.memory.iter().map(|folder| format!("{folder}/memory.limit_in_bytes"));
         unified.chain(first).filter_map(|file| host.number(&file)).filter(|&limit| limit < NO_LIMIT).min()
+    }
+
+    /// How many bytes the tightest of them leaves: its limit, less what is in use and is no file page that can be dropped.
+    pub(super) fn memory_left(&self, host: &Host) -> Option<u64> {
+        let left = |folder: &String, limit: &str, used: &str, droppable: &[&str]| {
+            let limit = host.number(&format!("{folder}/{limit}")).filter(|&limit| limit < NO_LIMIT)?;
+            let used = host.number(&format!("{folder}/{used}"))?;
+            let stat = format!("{folder}/memory.stat");
+            let files = droppable.iter().filter_map(|key| host.field(&stat, key)?.parse::<u64>().ok()).sum();
+            Some(limit.saturating_sub(used.saturating_sub(files)))
+        };
+        let unified = self
+            .unified
+            .iter()
+            .filter_map(|folder| left(folder, "memory.max", "memory.current", &["inactive_file", "active_file"]));
+        let first = self.memory.iter().filter_map(|folder| {
+            let files = ["total_inactive_file", "total_active_file"];
+            left(folder, "memory.limit_in_bytes", "memory.usage_in_bytes", &files)
+        });
+        unified.chain(first).min()
     }
 
     fn cpu_quota(&self, host: &Host) -> Option<f64> {

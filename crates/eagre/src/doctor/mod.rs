@@ -15,6 +15,7 @@
 //! One file per subject, each a function from the host to facts. A host is a root directory: tests hand in a made-up
 //! one, so old kernels, containers and misers are all in the suite.
 
+mod available;
 mod cgroup;
 mod cpu;
 mod fact;
@@ -29,6 +30,7 @@ mod streams;
 use crate::{Trap, probe};
 
 pub use crate::probe::{Pair, PairStatus};
+pub use available::{Available, Bound, available_memory};
 pub use fact::{Fact, Group, Value, Verdict};
 pub use streams::{SettingValue, system_calls};
 

@@ -22,6 +22,7 @@ use super::kernels::scratch::Scratch;
 use super::kernels::spread::{self, GAP, spread};
 use super::kernels::survey::survey;
 use super::kernels::{Level, Word};
+use super::progress::{Monitor, WHOLE};
 use super::team;
 
 /// Up to so many words are one leaf, in a table inside the second-level cache.
@@ -42,6 +43,14 @@ pub(super) struct Sorting<W> {
     blocks: Option<Blocks<W>>,
 }
 
+/// Why there is no [`Sorting`].
+pub(super) enum Lack {
+    /// It would take more than the slack.
+    Slack,
+    /// The system refused so many bytes.
+    Memory(usize),
+}
+
 /// What one thread sorts in.
 struct Worker<W> {
     table: Scratch<u64>,
@@ -49,38 +58,49 @@ struct Worker<W> {
 }
 
 impl<W: Word> Sorting<W> {
-    /// What it takes to sort `len` words with up to so many threads, in no more than `slack` bytes. None if that is
-    /// too little, or there is no memory.
-    pub(super) fn new(level: Level, len: usize, threads: usize, slack: usize) -> Option<Sorting<W>> {
+    /// What it takes to sort `len` words with up to so many threads, in no more than `slack` bytes.
+    pub(super) fn new(level: Level, len: usize, threads: usize, slack: usize) -> Result<Sorting<W>, Lack> {
         let threads = if len <= ALONE { 1 } else { threads };
         let most = (SPARE_BYTES / size_of::<W>()).min(len);
         // One thread sorts in its spare memory what fits there; several always split first.
-        let leaf = |n| leaf::table_for(n) * size_of::<u64>();
+        let leaf = |n| leaf::table_for::<W>(n) * size_of::<u64>();
         let split = threads > 1 || len > most || size_of::<W>() * len + leaf(TOGETHER) > slack;
         let blocks = if split { Blocks::<W>::bytes(len, threads) } else { 0 };
-        let share = slack.checked_sub(blocks)? / threads;
-        let one = len <= ALONE && leaf(len) <= share && len <= leaf::most::<W>(level, leaf::table_for(len));
+        let share = slack.checked_sub(blocks).ok_or(Lack::Slack)? / threads;
+        let one = len <= ALONE && leaf(len) <= share && len <= leaf::most::<W>(level, leaf::table_for::<W>(len));
         let table = if one { len } else { len.min(TOGETHER) };
-        let room = share.checked_sub(leaf(table))? / size_of::<W>();
+        let room = share.checked_sub(leaf(table)).ok_or(Lack::Slack)? / size_of::<W>();
         let spare = if one { 0 } else { room.min(most + (GAP << spread_bits(most))) };
         if !one && spare < TOGETHER.min(len) {
-            return None;
+            return Err(Lack::Slack);
         }
-        let worker = |_| Some(Worker { table: Scratch::new(leaf::table_for(table))?, spare: Scratch::new(spare)? });
-        Some(Sorting {
-            level,
-            workers: (0..threads).map(worker).collect::<Option<_>>()?,
-            blocks: if split { Some(Blocks::new(len, threads)?) } else { None },
-        })
+        let bytes = blocks + threads * (leaf(table) + spare * size_of::<W>());
+        let worker =
+            |_| Some(Worker { table: Scratch::new(leaf::table_for::<W>(table))?, spare: Scratch::new(spare)? });
+        let made = || {
+            Some(Sorting {
+                level,
+                workers: (0..threads).map(worker).collect::<Option<_>>()?,
+                blocks: if split { Some(Blocks::new(len, threads)?) } else { None },
+            })
+        };
+        made().ok_or(Lack::Memory(bytes))
     }
 
-    /// Sorts as many words as this was made for.
-    pub(super) fn sort(&mut self, words: &mut [W]) {
+    /// Sorts as many words as this was made for, or stops in between.
+    pub(super) fn sort(&mut self, words: &mut [W], monitor: &Monitor<'_>) {
         let level = self.level;
         let mut ready = Vec::new();
-        self.divide(words, W::KEY_BITS, &mut ready);
+        self.divide(words, W::KEY_BITS, &mut ready, monitor);
+        let pulse = monitor.pulse(if self.blocks.is_some() { WHOLE / 2 } else { WHOLE });
+        let sort = |worker: &mut Worker<W>, words: &mut [W], high| {
+            if monitor.goes_on() {
+                worker.sort(level, words, high);
+                let _ = pulse.beat(words.len());
+            }
+        };
         if let [worker] = &mut self.workers[..] {
-            ready.into_iter().for_each(|(words, high)| worker.sort(level, words, high));
+            ready.into_iter().for_each(|(words, high)| sort(worker, words, high));
             return;
         }
         ready.sort_by_key(|(words, _)| words.len());
@@ -89,7 +109,7 @@ impl<W: Word> Sorting<W> {
         team::run(self.workers.iter_mut().map(|worker| {
             || {
                 while let Some((words, high)) = take() {
-                    worker.sort(level, words, high);
+                    sort(worker, words, high);
                 }
             }
         }));
@@ -97,7 +117,13 @@ impl<W: Word> Sorting<W> {
 
     /// Splits words until each bucket fits the spare memory. Those that are not sorted yet are added to `ready`, with
     /// the bit from which on their keys agree.
-    fn divide<'a>(&mut self, words: &'a mut [W], high: u32, ready: &mut Vec<(&'a mut [W], u32)>) {
+    fn divide<'a>(
+        &mut self,
+        words: &'a mut [W],
+        high: u32,
+        ready: &mut Vec<(&'a mut [W], u32)>,
+        monitor: &Monitor<'_>,
+    ) {
         let n = words.len();
         let together = self.workers.len() > 1 && high == W::KEY_BITS;
         if n <= 1 || high == 0 || (self.workers[0].takes(self.level, n) && !together) {
@@ -115,11 +141,15 @@ impl<W: Word> Sorting<W> {
         let shift = seen.high - bits;
         let mut starts = [0; blocks::FAN + 1];
         let Some(blocks) = &mut self.blocks else { return ready.push((words, high)) };
-        blocks.split(self.level, words, shift, bits, &mut starts);
+        // The first split is half of the work, most often; it has two passes.
+        let pulse = monitor.pulse(if high == W::KEY_BITS { WHOLE / 4 } else { 0 });
+        if !blocks.split(self.level, words, shift, bits, &mut starts, pulse) {
+            return;
+        }
         let mut rest = words;
         for bucket in starts[..=1 << bits].windows(2) {
             let (words, later) = rest.split_at_mut(bucket[1] - bucket[0]);
-            self.divide(words, shift, ready);
+            self.divide(words, shift, ready, monitor);
             rest = later;
         }
     }

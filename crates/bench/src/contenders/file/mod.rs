@@ -10,7 +10,7 @@ mod fio;
 mod library;
 pub(crate) mod own;
 mod program;
-mod python;
+pub(crate) mod python;
 mod reading;
 mod writing;
 

@@ -86,7 +86,7 @@ impl How for Own {
 }
 
 /// Name and version of a crate this program was built with.
-fn locked(name: &str) -> Option<String> {
+pub(crate) fn locked(name: &str) -> Option<String> {
     const LOCK: &str = include_str!("../../../../../Cargo.lock");
     let version = LOCK.split("[[package]]").find_map(|package| {
         let mut lines = package.trim().lines();

@@ -45,9 +45,10 @@ answer = base.execute(groups, [path]).fetchall()";
 
 /// A library for Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Library {
+pub(crate) enum Library {
     Polars,
     Duckdb,
+    Numpy,
 }
 
 impl Library {
@@ -55,11 +56,12 @@ impl Library {
         match self {
             Library::Polars => "polars",
             Library::Duckdb => "duckdb",
+            Library::Numpy => "numpy",
         }
     }
 
     /// Its version, if Python has it; asked once.
-    pub(super) fn version(self) -> Result<String, Trouble> {
+    pub(crate) fn version(self) -> Result<String, Trouble> {
         static KNOWN: OnceLock<Mutex<HashMap<&'static str, Option<String>>>> = OnceLock::new();
         let mut known = KNOWN.get_or_init(Mutex::default).lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let name = self.name();
@@ -77,6 +79,7 @@ impl Library {
         match self {
             Library::Polars => "import polars as pl",
             Library::Duckdb => "import duckdb",
+            Library::Numpy => "import numpy as np",
         }
     }
 
@@ -96,7 +99,7 @@ impl Library {
 }
 
 /// The Python to use.
-fn interpreter() -> String {
+pub(crate) fn interpreter() -> String {
     std::env::var("PYTHON").ok().filter(|python| !python.is_empty()).unwrap_or_else(|| "python3".into())
 }
 

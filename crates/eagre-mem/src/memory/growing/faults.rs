@@ -34,7 +34,7 @@ const SHORTAGES: [(Shortage, RewireErrorKind); 6] = [
 ];
 
 /// The addresses of a buffer and the blocks behind them.
-pub(super) struct Ground {
+pub(in crate::memory) struct Ground {
     range: Reservation,
     /// Blocks it may hold.
     places: usize,
@@ -84,7 +84,11 @@ impl Ground {
     }
 
     /// Registers and opens the range as its trap wants it (see the table of [`Prepare`]).
-    fn prepare(range: &Reservation, context: Context, block: BlockSize) -> Result<Prepare, Errno> {
+    pub(in crate::memory) fn prepare(
+        range: &Reservation,
+        context: Context,
+        block: BlockSize,
+    ) -> Result<Prepare, Errno> {
         let Some(uffd) = context.uffd() else { return Ok(Prepare::Nothing) };
         // SAFETY: our own range.
         unsafe { uffd.register(range.start(), range.len())? };

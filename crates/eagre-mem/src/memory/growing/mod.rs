@@ -7,7 +7,7 @@
 //! # Safety
 //! The faults are resolved by the same rules, and with the same throw-away pages after a failure, as those of streams.
 
-mod faults;
+pub(super) mod faults;
 
 use super::error::{RewireError, RewireErrorKind};
 use super::mapping_budget;

@@ -19,9 +19,11 @@
 
 mod appender;
 mod calls;
+mod pieces;
 mod traits;
 
 pub use appender::Appender;
+pub use pieces::NotAppended;
 pub use traits::RewiredIntoIter;
 
 use super::error::RewireError;
@@ -135,6 +137,11 @@ impl<T> RewiredVec<T> {
     /// How many elements the memory it holds now has room for.
     pub fn capacity(&self) -> usize {
         self.capacity
+    }
+
+    /// The pool its memory comes from.
+    pub fn pool(&self) -> Pool {
+        Pool(self.places.pool().clone())
     }
 
     /// The unit in which it grows and shrinks.

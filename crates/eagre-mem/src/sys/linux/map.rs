@@ -61,6 +61,16 @@ pub(crate) unsafe fn open(start: usize, len: usize) -> Result<(), Errno> {
     unsafe { mm::mprotect(at(start), len, MprotectFlags::READ.union(MprotectFlags::WRITE)) }.map_err(Errno::from)
 }
 
+/// Closes an open range whose pages have moved on: a touch is a fault before a page table is made for it.
+///
+/// # Safety
+/// The range belongs to the caller, and nobody uses what is in it.
+#[inline]
+pub(crate) unsafe fn shut(start: usize, len: usize) -> Result<(), Errno> {
+    // SAFETY: the caller owns the range.
+    unsafe { mm::mprotect(at(start), len, MprotectFlags::empty()) }.map_err(Errno::from)
+}
+
 /// Asks for huge pages in a range; not an error where there are none.
 ///
 /// # Safety

@@ -118,6 +118,14 @@ pub(crate) mod map {
         Ok(())
     }
 
+    /// Blocks are always open here.
+    ///
+    /// # Safety
+    /// The range belongs to the caller.
+    pub(crate) unsafe fn shut(_: usize, _: usize) -> Result<(), Errno> {
+        Ok(())
+    }
+
     /// There are no huge pages here.
     ///
     /// # Safety

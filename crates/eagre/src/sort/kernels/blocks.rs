@@ -16,9 +16,11 @@
 //! With several threads each classifies a stripe of its own; the blocks of all are permuted together.
 //!
 //! **Close.** The words before that multiple, and after the last whole block, come from the buffers and from the
-//! words by which the last block sticks out.
+//! words by which the last block sticks out. Where words with equal keys have an order to keep, the blocks of each
+//! stripe move instead, by less than the buffers' size, so that the words left in its buffers fit behind them.
 
 use super::scratch::Scratch;
+use crate::sort::progress::Pulse;
 use crate::sort::team;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -44,6 +46,9 @@ pub(crate) struct Blocks<W> {
     sources: Vec<u32>,
 }
 
+/// After so many words a thread reports its progress.
+const PIECE: usize = 1 << 17;
+
 /// After the buffers: the block that does not fit the end of the range, and the one that a cycle begins with.
 const CUT: usize = FAN;
 const ASIDE: usize = FAN + 1;
@@ -58,6 +63,8 @@ struct Stripe {
     places: usize,
     /// So many words are left in each buffer.
     left: [u32; FAN],
+    /// All words have been read.
+    complete: bool,
 }
 
 impl<W: Word> Blocks<W> {
@@ -80,6 +87,7 @@ impl<W: Word> Blocks<W> {
     }
 
     /// Splits `words`, at least one, by the `bits` key bits above `shift`. Bucket `b` becomes `words[starts[b]..starts[b + 1]]`.
+    /// False if it was told to stop, and did.
     pub(crate) fn split(
         &mut self,
         level: Level,
@@ -87,11 +95,16 @@ impl<W: Word> Blocks<W> {
         shift: u32,
         bits: u32,
         starts: &mut [usize; FAN + 1],
-    ) {
+        pulse: Pulse<'_>,
+    ) -> bool {
         let fan = 1usize << bits;
         let places = words.len().div_ceil(block::<W>());
         assert!(fan <= FAN && places <= self.tags.len() && places < NONE as usize && shift < W::KEY_BITS);
-        let stripes = self.classify_all(level, words, shift, fan);
+        let stripes = self.classify_all(level, words, shift, fan, pulse);
+        if stripes.iter().any(|stripe| !stripe.complete) {
+            self.give_back(words, &stripes);
+            return false;
+        }
         let mut counts = [0u32; FAN];
         for stripe in &stripes {
             for &tag in &self.tags[stripe.start..][..stripe.front] {
@@ -107,22 +120,40 @@ impl<W: Word> Blocks<W> {
         starts[fan] = start;
         debug_assert_eq!(start, words.len());
         self.find_sources(&stripes, places, starts, &counts[..fan]);
-        self.permute(words, &stripes);
-        self.close(words, starts, &counts[..fan], &stripes);
+        self.permute(words, &stripes, pulse);
+        if W::STABLE {
+            self.close_in_order(words, &starts[..=fan], &stripes);
+        } else {
+            self.close(words, starts, &counts[..fan], &stripes);
+        }
+        true
     }
 
     /// Classifies a stripe on each thread.
-    fn classify_all(&mut self, level: Level, words: &mut [W], shift: u32, fan: usize) -> Vec<Stripe> {
+    fn classify_all(&mut self, level: Level, words: &mut [W], shift: u32, fan: usize, pulse: Pulse<'_>) -> Vec<Stripe> {
         let places = words.len().div_ceil(block::<W>()).div_ceil(self.buffers.len());
         let stripes = words.chunks_mut(places * block::<W>()).zip(self.tags.chunks_mut(places)).zip(&mut self.buffers);
         let jobs = stripes.enumerate().map(|(i, ((words, tags), buffers))| {
             move || {
                 let mut left = [0; FAN];
-                let front = level.run(|| classify(words, buffers, tags, shift, fan, &mut left));
-                Stripe { start: i * places, front, places: words.len().div_ceil(block::<W>()), left }
+                let (front, complete) = level.run(|| classify(words, buffers, tags, shift, fan, &mut left, pulse));
+                Stripe { start: i * places, front, places: words.len().div_ceil(block::<W>()), left, complete }
             }
         });
         team::run(jobs)
+    }
+
+    /// Back from the buffers to the range, which has room for them between what was put there and what was not read.
+    fn give_back(&self, words: &mut [W], stripes: &[Stripe]) {
+        for (stripe, buffers) in stripes.iter().zip(&self.buffers) {
+            let mut at = (stripe.start + stripe.front) * block::<W>();
+            for (bucket, &left) in stripe.left.iter().enumerate() {
+                // SAFETY: so many are in the buffer.
+                let rest = unsafe { buffers[bucket * block::<W>()..][..left as usize].assume_init_ref() };
+                words[at..at + rest.len()].copy_from_slice(rest);
+                at += rest.len();
+            }
+        }
     }
 
     /// Notes which block belongs where.
@@ -145,8 +176,8 @@ impl<W: Word> Blocks<W> {
 
     /// Brings the blocks of each bucket together: along paths that begin at a place where no block lies and end at
     /// one that no block goes to; there is one for almost every buffer, and they are shared among the threads. Then
-    /// along the cycles that remain.
-    fn permute(&mut self, words: &mut [W], stripes: &[Stripe]) {
+    /// along the cycles that remain. It cannot stop halfway.
+    fn permute(&mut self, words: &mut [W], stripes: &[Stripe], pulse: Pulse<'_>) {
         let block = const { block::<W>() };
         let len = words.len();
         let (cut, aside) = (CUT * block..(CUT + 1) * block, ASIDE * block..(ASIDE + 1) * block);
@@ -157,6 +188,7 @@ impl<W: Word> Blocks<W> {
         let kept = Shared(self.buffers[0][cut].as_mut_ptr().cast::<W>());
         let team = self.buffers.len();
         let walk = || {
+            let mut moved = 0;
             while let Some(&first) = holes.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let (sources, range, kept) = (&sources, &range, &kept);
                 let mut hole = first;
@@ -175,9 +207,14 @@ impl<W: Word> Blocks<W> {
                         let to = if (hole + 1) * block > len { kept.0 } else { range.0.add(hole * block) };
                         std::ptr::copy_nonoverlapping(range.0.add(source * block), to, block);
                         hole = source;
+                        moved += block;
+                        if moved >= PIECE {
+                            let _ = pulse.beat(std::mem::take(&mut moved));
+                        }
                     }
                 }
             }
+            let _ = pulse.beat(moved);
         };
         team::run((0..team).map(|_| walk));
         let sources = &mut self.sources;
@@ -242,8 +279,53 @@ impl<W: Word> Blocks<W> {
     }
 }
 
-/// Sorts a stripe's words into buffers, and full buffers to its front. Returns how many blocks are there; `left` become
-/// the words in each buffer.
+impl<W: Word> Blocks<W> {
+    /// [`Blocks::close`] for words that keep their order.
+    fn close_in_order(&mut self, words: &mut [W], starts: &[usize], stripes: &[Stripe]) {
+        let block = const { block::<W>() };
+        let tally = |stripe: &Stripe| {
+            let mut full = [0u32; FAN];
+            self.tags[stripe.start..][..stripe.front].iter().for_each(|&tag| full[tag as usize] += 1);
+            full
+        };
+        let full: Vec<[u32; FAN]> = stripes.iter().map(tally).collect();
+        let mut moves = Vec::with_capacity(stripes.len());
+        for (bucket, ends) in starts.windows(2).enumerate() {
+            moves.clear();
+            let (mut source, mut to) = (ends[0].next_multiple_of(block), ends[0]);
+            for (i, (stripe, full)) in stripes.iter().zip(&full).enumerate() {
+                let len = full[bucket] as usize * block;
+                moves.push((i, source, len, to));
+                source += len;
+                to += len + stripe.left[bucket] as usize;
+            }
+            // From one stripe to the next they move further to the right. So none is overwritten before it has moved
+            // if those that move to the right begin, from the last, and the others follow, from the first.
+            let first_to_right = moves.partition_point(|&(_, source, _, to)| to <= source);
+            let (left, right) = moves.split_at(first_to_right);
+            for &(i, source, len, to) in right.iter().rev().chain(left) {
+                // Only the block that the end of the range cuts is not where it belongs, but was kept. Behind it a bucket
+                // without blocks may seem to begin.
+                let whole = if len > 0 && source + len > words.len() { len - block } else { len };
+                if whole > 0 {
+                    words.copy_within(source..source + whole, to);
+                }
+                if whole < len {
+                    // SAFETY: see above.
+                    let cut = unsafe { self.buffers[0][CUT * block..(CUT + 1) * block].assume_init_ref() };
+                    words[to + whole..to + len].copy_from_slice(cut);
+                }
+                let rest = stripes[i].left[bucket] as usize;
+                // SAFETY: so many are in the buffer.
+                let rest = unsafe { self.buffers[i][bucket * block..][..rest].assume_init_ref() };
+                words[to + len..][..rest.len()].copy_from_slice(rest);
+            }
+        }
+    }
+}
+
+/// Sorts a stripe's words into buffers, and full buffers to its front. Returns how many blocks are there, and whether all
+/// words have been read, or it was told to stop; `left` become the words in each buffer.
 #[inline(always)]
 fn classify<W: Word>(
     words: &mut [W],
@@ -252,36 +334,45 @@ fn classify<W: Word>(
     shift: u32,
     fan: usize,
     left: &mut [u32; FAN],
-) -> usize {
+    pulse: Pulse<'_>,
+) -> (usize, bool) {
     let block = const { block::<W>() };
     let mask = fan as u32 - 1;
     let mut next: [u32; FAN] = std::array::from_fn(|bucket| (bucket * block) as u32);
     let mut front = 0;
     let (n, range) = (words.len(), words.as_mut_ptr());
     let buffers = buffers.as_mut_ptr().cast::<W>();
-    for i in 0..n {
-        // SAFETY: `next[bucket]` stays within the bucket's buffer: it starts over when the buffer is full. A full
-        // buffer's words have all been read from the range, so that `front` blocks end before `i`; words not yet
-        // read are never overwritten. Each block at the front has its tag.
-        unsafe {
-            let word = *range.add(i);
-            let bucket = (word.digit(shift) & mask) as usize;
-            let next = next.get_unchecked_mut(bucket);
-            let at = *next as usize;
-            *buffers.add(at) = word;
-            *next += 1;
-            if (at + 1).is_multiple_of(block) {
-                *next -= block as u32;
-                std::ptr::copy_nonoverlapping(buffers.add(*next as usize), range.add(front * block), block);
-                *tags.get_unchecked_mut(front) = bucket as u16;
-                front += 1;
+    let mut read = 0;
+    while read < n {
+        let piece = PIECE.min(n - read);
+        for i in read..read + piece {
+            // SAFETY: `next[bucket]` stays within the bucket's buffer: it starts over when the buffer is full. A full
+            // buffer's words have all been read from the range, so that `front` blocks end before `i`; words not yet
+            // read are never overwritten. Each block at the front has its tag.
+            unsafe {
+                let word = *range.add(i);
+                let bucket = (word.digit(shift) & mask) as usize;
+                let next = next.get_unchecked_mut(bucket);
+                let at = *next as usize;
+                *buffers.add(at) = word;
+                *next += 1;
+                if (at + 1).is_multiple_of(block) {
+                    *next -= block as u32;
+                    std::ptr::copy_nonoverlapping(buffers.add(*next as usize), range.add(front * block), block);
+                    *tags.get_unchecked_mut(front) = bucket as u16;
+                    front += 1;
+                }
             }
+        }
+        read += piece;
+        if !pulse.beat(piece) {
+            break;
         }
     }
     for bucket in 0..fan {
         left[bucket] = next[bucket] - (bucket * block) as u32;
     }
-    front
+    (front, read == n)
 }
 
 /// A pointer that several threads use, each for places of its own.
@@ -300,6 +391,7 @@ fn prefetch_block<W>(at: *const W) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sort::progress::Monitor;
 
     /// Every word is in its bucket, and no word is lost, wherever the range ends and however many threads there are.
     #[test]
@@ -315,7 +407,15 @@ mod tests {
                         let mut expected = words.clone();
                         let mut starts = [0; FAN + 1];
                         let mut blocks = Blocks::new(n, threads).unwrap();
-                        blocks.split(Level::best(), &mut words, 64 - bits, bits, &mut starts);
+                        let monitor = Monitor::new(None, n, 8);
+                        assert!(blocks.split(
+                            Level::best(),
+                            &mut words,
+                            64 - bits,
+                            bits,
+                            &mut starts,
+                            monitor.pulse(0)
+                        ));
                         for (bucket, ends) in starts[..=1 << bits].windows(2).enumerate() {
                             assert!(words[ends[0]..ends[1]].iter().all(|word| word >> (64 - bits) == bucket as u64));
                         }

@@ -13,7 +13,7 @@ pub(crate) type Table = [MaybeUninit<u64>];
 /// A vector kernel's buckets have room for so many words.
 pub(super) const CAPACITY: usize = 16;
 /// The mean size of buckets, at most. Fuller ones would overflow too often.
-const MEAN: usize = 11;
+pub(super) const MEAN: usize = 11;
 /// A bucket the portable kernel still sorts by insertion.
 const INSERTION: u32 = 64;
 /// The most buckets of the portable kernel.
@@ -50,8 +50,8 @@ pub(super) const fn aside(buckets: usize) -> usize {
 }
 
 /// The length of a table for leaves of up to `n` words.
-pub(crate) const fn table_for(n: usize) -> usize {
-    table_len(buckets(n))
+pub(crate) fn table_for<W: Word>(n: usize) -> usize {
+    W::leaf_table(n)
 }
 
 /// How many words a leaf in a table of such a length takes.
@@ -59,21 +59,7 @@ pub(crate) fn most<W: Word>(level: Level, table: usize) -> usize {
     W::leaf_most(level, table)
 }
 
-/// The same for vector kernels.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-pub(super) fn vector_most(table: usize) -> usize {
-    if table < table_len(buckets(0)) {
-        return 0;
-    }
-    // The largest power of two whose table is not longer.
-    let mut buckets = 1 << (table.ilog2() - CAPACITY.ilog2());
-    if table_len(buckets) > table {
-        buckets /= 2;
-    }
-    buckets * MEAN
-}
-
-/// The same for [`scalar`].
+/// [`most`] for [`scalar`].
 pub(super) fn scalar_most<W>(table: usize) -> usize {
     (FAN * MEAN).min(table * size_of::<u64>() / size_of::<W>())
 }

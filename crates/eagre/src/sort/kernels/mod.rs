@@ -9,45 +9,58 @@
 //!
 //! Each is written once for all words; [`Level`] picks the processor's vector instructions where they help.
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-mod avx512;
 pub(super) mod blocks;
+pub(super) mod first;
 pub(super) mod leaf;
 pub(super) mod scratch;
 pub(super) mod spread;
 pub(super) mod survey;
+mod tags;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod vector;
 mod word;
 
 use std::sync::OnceLock;
 
+use crate::scan::kernels::Simd;
+
 pub(super) use word::Word;
 
-/// The vector instructions in use.
+/// The vector instructions in use, the most capable last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// None beyond what the compiler takes for granted.
     Portable,
+    /// AVX2: 256-bit registers, for words of 32 and 64 bits.
+    Avx2,
     /// AVX-512 F, BW, DQ and VL.
     Avx512,
 }
 
 impl Level {
-    /// The best this processor has, or what `EAGRE_SIMD` asks for if the processor has it.
+    /// The best this processor has, or what `EAGRE_SIMD` asks for.
     pub(super) fn detect() -> Level {
         static LEVEL: OnceLock<Level> = OnceLock::new();
-        *LEVEL.get_or_init(|| match std::env::var("EAGRE_SIMD").as_deref() {
-            Ok("off" | "portable" | "avx2") => Level::Portable,
-            _ => Level::best(),
+        *LEVEL.get_or_init(|| {
+            let asked = eagre_mem::options::simd(|text| text.parse::<Simd>().ok()).ok().flatten();
+            asked.map_or_else(Level::best, Level::up_to)
         })
     }
 
     /// The best this processor has.
     pub(super) fn best() -> Level {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if avx512::available() {
-            return Level::Avx512;
+        Level::up_to(Simd::Avx512)
+    }
+
+    /// The best this processor has that needs no more than such instructions. There is no level for NEON.
+    pub(super) fn up_to(simd: Simd) -> Level {
+        match simd {
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Simd::Avx512 if vector::has_avx512() => Level::Avx512,
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Simd::Avx512 | Simd::Avx2 if vector::has_avx2() => Level::Avx2,
+            _ => Level::Portable,
         }
-        Level::Portable
     }
 
     /// Runs a loop compiled for this level: plain code gains from the newer scalar instructions, too.
@@ -56,7 +69,10 @@ impl Level {
         match self {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             // SAFETY: the level is only there if the processor has it.
-            Level::Avx512 => unsafe { avx512::run(work) },
+            Level::Avx512 => unsafe { vector::run_avx512(work) },
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            // SAFETY: as above.
+            Level::Avx2 => unsafe { vector::run_avx2(work) },
             _ => work(),
         }
     }

@@ -2,6 +2,11 @@
 
 use super::Level;
 use super::leaf::{self, Table};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use super::vector;
+
+/// [`Word::few`] without vectors.
+const FEW: usize = 32;
 
 /// A piece of memory with a key: an unsigned number, computed from its bits without a branch, that orders it.
 ///
@@ -10,6 +15,9 @@ use super::leaf::{self, Table};
 pub unsafe trait Word: Copy + Send + Sync + 'static {
     /// How many bits a key has.
     const KEY_BITS: u32;
+
+    /// Whether words with equal keys may differ: they stay in the order they are in.
+    const STABLE: bool = false;
 
     /// The key.
     fn key(self) -> u128;
@@ -30,6 +38,11 @@ pub unsafe trait Word: Copy + Send + Sync + 'static {
         unsafe { leaf::scalar(from, to, n, high, table) }
     }
 
+    /// The length of a table for leaves of up to `n` words.
+    fn leaf_table(n: usize) -> usize {
+        leaf::table_len(leaf::buckets(n))
+    }
+
     /// How many words a leaf takes in a table of such a length.
     fn leaf_most(level: Level, table: usize) -> usize {
         let _ = level;
@@ -39,7 +52,7 @@ pub unsafe trait Word: Copy + Send + Sync + 'static {
     /// Up to so many words are sorted by comparing.
     fn few(level: Level) -> usize {
         let _ = level;
-        32
+        FEW
     }
 
     /// Sorts up to [`Word::leaf_most`] words by comparing, in place: when they are few, or too unevenly spread.
@@ -49,16 +62,16 @@ pub unsafe trait Word: Copy + Send + Sync + 'static {
     }
 }
 
-/// The vector kernels, where there are any; else those that every word has.
+/// The kernels of the vector levels: with a register for each, where there is one.
 macro_rules! vectors {
-    () => {
+    ($($level:ident: $register:ident),*) => {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         unsafe fn leaf(level: Level, from: *const Self, to: *mut Self, n: usize, high: u32, table: &mut Table) -> bool {
             // SAFETY: the caller's promise.
             unsafe {
                 match level {
-                    Level::Avx512 => super::avx512::leaf(from, to, n, high, table),
-                    Level::Portable => leaf::scalar(from, to, n, high, table),
+                    $( Level::$level => vector::leaf::<Self, vector::$register>(from, to, n, high, table), )*
+                    _ => leaf::scalar(from, to, n, high, table),
                 }
             }
         }
@@ -66,16 +79,16 @@ macro_rules! vectors {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         fn leaf_most(level: Level, table: usize) -> usize {
             match level {
-                Level::Avx512 => leaf::vector_most(table),
-                Level::Portable => leaf::scalar_most::<Self>(table),
+                $( Level::$level => vector::most::<vector::$register>(table), )*
+                _ => leaf::scalar_most::<Self>(table),
             }
         }
 
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         fn few(level: Level) -> usize {
             match level {
-                Level::Avx512 => super::avx512::FEW,
-                Level::Portable => 32,
+                $( Level::$level => vector::quick_most::<vector::$register>(), )*
+                _ => FEW,
             }
         }
 
@@ -83,15 +96,15 @@ macro_rules! vectors {
         fn by_comparison(level: Level, words: &mut [Self], table: &mut Table) {
             match level {
                 // SAFETY: the level is only there if the processor has it.
-                Level::Avx512 => unsafe { super::avx512::by_comparison(words, table) },
-                Level::Portable => words.sort_unstable_by_key(|word| word.key()),
+                $( Level::$level => unsafe { vector::by_comparison::<Self, vector::$register>(words, table) }, )*
+                _ => words.sort_unstable_by_key(|word| word.key()),
             }
         }
     };
 }
 
 macro_rules! number {
-    ($type:ty, $bits:literal, $word:ident => $key:expr) => {
+    ($type:ty, $bits:literal, $word:ident => $key:expr; $($vectors:tt)*) => {
         // SAFETY: the key is as wide as the number.
         unsafe impl Word for $type {
             const KEY_BITS: u32 = $bits;
@@ -108,7 +121,7 @@ macro_rules! number {
                 ($key >> shift) as u32
             }
 
-            vectors!();
+            vectors!($($vectors)*);
         }
     };
 }
@@ -117,13 +130,13 @@ macro_rules! number {
 const SIGN_32: u32 = 1 << 31;
 const SIGN_64: u64 = 1 << 63;
 
-number!(u32, 32, word => word);
-number!(i32, 32, word => (word as u32 ^ SIGN_32));
-number!(f32, 32, word => float_32(word.to_bits()));
-number!(u64, 64, word => word);
-number!(i64, 64, word => (word as u64 ^ SIGN_64));
-number!(f64, 64, word => float_64(word.to_bits()));
-number!((u32, u32), 64, word => (u64::from(word.0) << 32 | u64::from(word.1)));
+number!(u32, 32, word => word; Avx512: U32x16, Avx2: U32x8);
+number!(i32, 32, word => (word as u32 ^ SIGN_32); Avx512: U32x16, Avx2: U32x8);
+number!(f32, 32, word => float_32(word.to_bits()); Avx512: U32x16, Avx2: U32x8);
+number!(u64, 64, word => word; Avx512: U64x8, Avx2: U64x4);
+number!(i64, 64, word => (word as u64 ^ SIGN_64); Avx512: U64x8, Avx2: U64x4);
+number!(f64, 64, word => float_64(word.to_bits()); Avx512: U64x8, Avx2: U64x4);
+number!((u32, u32), 64, word => (u64::from(word.0) << 32 | u64::from(word.1)); Avx512: U64x8, Avx2: U64x4);
 
 /// The order of [`f32::total_cmp`]: all bits of a negative number are turned over, of others the sign.
 #[inline(always)]
@@ -153,6 +166,8 @@ macro_rules! wide {
             fn digit(self, shift: u32) -> u32 {
                 (self.key() >> shift) as u32
             }
+
+            vectors!(Avx512: U128x8);
         }
     };
 }

@@ -1,0 +1,329 @@
+//! Rows about sorting in memory.
+//!
+//! Everybody sorts the same keys in an array on the same kind of pages, in a process of its own; rates are in keys, and
+//! the memory of a contender is what it takes beside the array. There are many peers and most are slow, so each case
+//! begins with a trial of all of them on a part of the keys ([`TRIAL`]); only the strongest run the rounds that count.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Case, Entry, Row, Target, Unit, Way, Work};
+use crate::memory::Pages;
+
+/// The share of the keys the trial is about.
+pub(crate) const TRIAL: u64 = 16;
+
+/// So many peers run after the trial,
+pub(crate) const PEERS: usize = 3;
+
+/// and none that was slower than this share of the best of them.
+pub(crate) const SHARE: f64 = 0.6;
+
+/// What is to be sorted, and by how many threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sorting {
+    /// What a key is.
+    pub keys: Keys,
+    /// How they come.
+    pub pattern: Pattern,
+    /// How many are sorted at a time; all of them if there are fewer.
+    pub piece: u64,
+    /// How many threads may work on it.
+    pub threads: usize,
+    /// What the array lies on.
+    pub pages: Pages,
+    /// Fewer rounds than usual, where one takes long.
+    pub rounds: Option<usize>,
+}
+
+/// What a key is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) enum Keys {
+    /// 32 bits.
+    U32,
+    /// 64 bits.
+    U64,
+    /// Floating point, without NaNs.
+    F64,
+    /// 64 bits and another 64 bits, which break ties.
+    Pairs,
+    /// 64 bits that are compared and 64 bits that say which came first: sorted stably, these are in order too.
+    Stable,
+}
+
+/// How keys come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) enum Pattern {
+    /// Any number as likely as any other.
+    Uniform,
+    /// Any width as likely as any other.
+    Exponential,
+    /// Of 2^24 numbers the k-th about as often as 1/k.
+    Zipf,
+    /// One of 256 numbers.
+    Few,
+    /// In order.
+    Sorted,
+    /// In the opposite order.
+    Reversed,
+    /// All zero but one of a thousand.
+    Zeros,
+}
+
+/// Who sorts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum By {
+    /// Eagre, with memory beside the keys as it sees fit, or at most this part of the keys' own.
+    Eagre(Option<u32>),
+    /// `slice::sort_unstable`.
+    StdUnstable,
+    /// `slice::sort`.
+    StdStable,
+    /// `rayon`'s parallel unstable sort.
+    RayonUnstable,
+    /// `rayon`'s parallel stable sort.
+    RayonStable,
+    /// The crate `radsort`.
+    Radsort,
+    /// The crate `voracious_radix_sort`.
+    Voracious,
+    /// The crate `rdst`.
+    Rdst,
+    /// The same with its tuner for little memory.
+    RdstLow,
+    /// A function of a C++ library, by the beginning of its name.
+    Foreign(Foreign),
+    /// A library for Python.
+    Python(Module),
+}
+
+/// A sort written in C++.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Foreign {
+    /// Highway's.
+    Vqsort,
+    /// Intel's, which is also NumPy's.
+    X86SimdSort,
+    /// In-place parallel super scalar samplesort.
+    Ips4o,
+    /// Boost's radix hybrid.
+    Spreadsort,
+    /// Boost's pattern-defeating quicksort.
+    Pdqsort,
+    /// Boost's parallel sort in place.
+    BlockIndirect,
+    /// Boost's stable merge sort.
+    Spinsort,
+}
+
+/// A sort used from Python.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Module {
+    /// `numpy.ndarray.sort`, in place.
+    Numpy,
+    /// `polars.Series.sort`, into a new series.
+    Polars,
+}
+
+const fn by(name: &'static str, by: By, about: &'static str) -> Entry {
+    Entry::new(name, Way::Sort(by), about)
+}
+
+const EAGRE: Entry = by("eagre", By::Eagre(None), "Eagre in place, an eighth of the keys' memory beside them");
+const EAGRE_FREE: Entry = by("eagre-free", By::Eagre(Some(1)), "the same, as much memory beside them as it likes");
+const VQSORT: Entry = by("vqsort", By::Foreign(Foreign::Vqsort), "Highway's vectorised quicksort, in place");
+const X86: Entry = by(
+    "x86-simd-sort",
+    By::Foreign(Foreign::X86SimdSort),
+    "the vectorised quicksort NumPy uses, in place, with OpenMP for threads",
+);
+const IPS4O: Entry = by("ips4o", By::Foreign(Foreign::Ips4o), "in-place parallel super scalar samplesort");
+const SPREADSORT: Entry = by("spreadsort", By::Foreign(Foreign::Spreadsort), "Boost's radix hybrid, in place");
+const PDQSORT: Entry = by("pdqsort", By::Foreign(Foreign::Pdqsort), "Boost's pattern-defeating quicksort, in place");
+const BLOCK_INDIRECT: Entry =
+    by("block-indirect", By::Foreign(Foreign::BlockIndirect), "Boost's block_indirect_sort, in place");
+const SPINSORT: Entry = by("spinsort", By::Foreign(Foreign::Spinsort), "Boost's stable merge sort");
+const NUMPY: Entry = by("numpy", By::Python(Module::Numpy), "NumPy, ndarray.sort, in place");
+const POLARS: Entry = by("polars", By::Python(Module::Polars), "polars, Series.sort, into a new series");
+const STD: Entry = by("std", By::StdUnstable, "slice::sort_unstable, in place");
+const STD_STABLE: Entry = by("std-stable", By::StdStable, "slice::sort_by_key, stable");
+const RAYON: Entry = by("rayon", By::RayonUnstable, "rayon's par_sort_unstable, in place");
+const RAYON_STABLE: Entry = by("rayon-stable", By::RayonStable, "rayon's par_sort_by_key, stable");
+const RADSORT: Entry = by("radsort", By::Radsort, "radsort, a radix sort into a second array");
+const VORACIOUS: Entry = by("voracious", By::Voracious, "voracious_radix_sort, which chooses among several");
+const RDST: Entry = by("rdst", By::Rdst, "rdst, radix sorts as its standard tuner chooses");
+const RDST_LOW: Entry = by("rdst-low", By::RdstLow, "the same, its tuner for little memory");
+
+/// Who sorts with one thread.
+const ONE: &[Entry] = &[
+    EAGRE, EAGRE_FREE, VQSORT, NUMPY, X86, IPS4O, PDQSORT, SPREADSORT, STD, RADSORT, VORACIOUS, RDST, RDST_LOW, POLARS,
+];
+
+/// Of these, peers that sort in place.
+const IN_PLACE: &[&str] = &["vqsort", "numpy", "x86-simd-sort", "ips4o", "pdqsort", "spreadsort", "std", "rdst-low"];
+
+/// All peers of one thread.
+const PEERS_OF_ONE: &[&str] = &[
+    "vqsort",
+    "numpy",
+    "x86-simd-sort",
+    "ips4o",
+    "pdqsort",
+    "spreadsort",
+    "std",
+    "radsort",
+    "voracious",
+    "rdst",
+    "rdst-low",
+    "polars",
+];
+
+/// Who sorts with several threads.
+const SEVERAL: &[Entry] = &[EAGRE, EAGRE_FREE, X86, VORACIOUS, RDST, RDST_LOW, RAYON, IPS4O, BLOCK_INDIRECT, POLARS];
+
+/// Of these, peers one installs from a registry as they are.
+const PACKAGED: &[&str] = &["voracious", "rdst", "rdst-low", "rayon", "ips4o", "block-indirect", "polars"];
+
+/// All peers of several threads.
+const PEERS_OF_SEVERAL: &[&str] =
+    &["x86-simd-sort", "voracious", "rdst", "rdst-low", "rayon", "ips4o", "block-indirect", "polars"];
+
+/// So many rounds where one takes more than half a minute.
+const FEW_ROUNDS: usize = 7;
+
+/// Keys on huge pages, all at once.
+const UNIFORM: Sorting = Sorting {
+    keys: Keys::U64,
+    pattern: Pattern::Uniform,
+    piece: u64::MAX,
+    threads: 1,
+    pages: Pages::Huge,
+    rounds: None,
+};
+
+const fn case(name: &'static str, exponent: u32, sorting: Sorting) -> Case {
+    let quick = if exponent < 12 { exponent } else { 12 };
+    Case { name, work: Work::Sort(sorting), size: 1 << exponent, quick: 1 << quick }
+}
+
+/// Many pieces of 2^`exponent` keys, 2^22 keys or one piece in all.
+const fn pieces(name: &'static str, exponent: u32) -> Case {
+    let all = if exponent > 22 { exponent } else { 22 };
+    Case {
+        name,
+        work: Work::Sort(Sorting { piece: 1 << exponent, ..UNIFORM }),
+        size: 1 << all,
+        quick: if exponent < 12 { 1 << 12 } else { 1 << 13 },
+    }
+}
+
+const fn typed(name: &'static str, exponent: u32, keys: Keys) -> Case {
+    case(name, exponent, Sorting { keys, ..UNIFORM })
+}
+
+const fn skewed(name: &'static str, pattern: Pattern, threads: usize) -> Case {
+    case(name, 27, Sorting { pattern, threads, ..UNIFORM })
+}
+
+const fn patterns(threads: usize) -> [Case; 6] {
+    [
+        skewed("zipf", Pattern::Zipf, threads),
+        skewed("few distinct", Pattern::Few, threads),
+        skewed("exponential", Pattern::Exponential, threads),
+        skewed("sorted", Pattern::Sorted, threads),
+        skewed("reversed", Pattern::Reversed, threads),
+        skewed("almost all zeros", Pattern::Zeros, threads),
+    ]
+}
+
+const SOURCE: &str = "rewired memory and sorting: the targets of its table of speeds";
+
+/// The rows.
+pub(super) const ROWS: &[Row] = &[
+    Row {
+        name: "sort",
+        about: "sort random 64-bit keys in place with one thread",
+        source: SOURCE,
+        unit: Unit::MegakeysPerSecond,
+        cases: &[case("2^27", 27, UNIFORM), case("2^29", 29, Sorting { rounds: Some(FEW_ROUNDS), ..UNIFORM })],
+        contenders: ONE,
+        targets: &[
+            Target::must_best("eagre", 1.5, IN_PLACE).aiming(2.0),
+            Target::must_best("eagre-free", 1.6, PEERS_OF_ONE).aiming(2.0),
+        ],
+    },
+    Row {
+        name: "sort-threads",
+        about: "sort random 64-bit keys in place with two threads",
+        source: SOURCE,
+        unit: Unit::MegakeysPerSecond,
+        cases: &[
+            case("2^27", 27, Sorting { threads: 2, ..UNIFORM }),
+            case("2^29", 29, Sorting { threads: 2, rounds: Some(FEW_ROUNDS), ..UNIFORM }),
+        ],
+        contenders: SEVERAL,
+        targets: &[
+            Target::must_best("eagre", 1.7, PACKAGED).at("2^27"),
+            Target::must_best("eagre", 2.5, PACKAGED).at("2^29"),
+            Target::must("eagre", 1.2, "x86-simd-sort").aiming(1.3),
+        ],
+    },
+    Row {
+        name: "sort-small",
+        about: "sort pieces of so many random 64-bit keys, warm in the cache if they fit it, one thread",
+        source: SOURCE,
+        unit: Unit::MegakeysPerSecond,
+        cases: &[pieces("2^10", 10), pieces("2^14", 14), pieces("2^17", 17), pieces("2^20", 20), pieces("2^24", 24)],
+        contenders: ONE,
+        targets: &[
+            Target::must_best("eagre", 1.0, PEERS_OF_ONE).at("2^10"),
+            Target::must_best("eagre", 1.1, PEERS_OF_ONE).at("2^14"),
+            Target::must_best("eagre", 1.1, PEERS_OF_ONE).at("2^17"),
+            Target::must_best("eagre", 1.2, PEERS_OF_ONE).at("2^20"),
+            Target::must_best("eagre", 1.4, PEERS_OF_ONE).at("2^24"),
+        ],
+    },
+    Row {
+        name: "sort-types",
+        about: "sort random keys of other kinds in place with one thread",
+        source: SOURCE,
+        unit: Unit::MegakeysPerSecond,
+        cases: &[
+            typed("u32, 2^28", 28, Keys::U32),
+            typed("f64, 2^27", 27, Keys::F64),
+            typed("(u64, u64), 2^26", 26, Keys::Pairs),
+        ],
+        contenders: ONE,
+        targets: &[
+            Target::must_best("eagre", 1.1, PEERS_OF_ONE).at("u32, 2^28"),
+            Target::must_best("eagre", 1.3, PEERS_OF_ONE).at("f64, 2^27"),
+            Target::must_best("eagre", 1.3, PEERS_OF_ONE).at("(u64, u64), 2^26"),
+        ],
+    },
+    Row {
+        name: "sort-skew",
+        about: "sort 2^27 64-bit keys that are not random, one thread",
+        source: SOURCE,
+        unit: Unit::MegakeysPerSecond,
+        cases: &patterns(1),
+        contenders: ONE,
+        targets: &[Target::must_best("eagre", 1.0, PEERS_OF_ONE)],
+    },
+    Row {
+        name: "sort-skew-threads",
+        about: "sort 2^27 64-bit keys that are not random, two threads",
+        source: SOURCE,
+        unit: Unit::MegakeysPerSecond,
+        cases: &patterns(2),
+        contenders: SEVERAL,
+        targets: &[Target::must_best("eagre", 1.0, PEERS_OF_SEVERAL)],
+    },
+    Row {
+        name: "sort-plain",
+        about: "sort random 64-bit keys in an ordinary array, without huge pages, one thread",
+        source: SOURCE,
+        unit: Unit::MegakeysPerSecond,
+        cases: &[case("2^27", 27, Sorting { pages: Pages::Small, ..UNIFORM })],
+        contenders: ONE,
+        targets: &[Target::must_best("eagre", 1.2, PEERS_OF_ONE)],
+    },
+];

@@ -1,0 +1,196 @@
+//! What `eagre sort` and `eagre partition` share: which keys a file holds, and whether there is memory for them.
+
+use std::io;
+
+use clap::ValueEnum;
+use eagre::doctor::{self, Available, Bound};
+use eagre::file::ReadOptions;
+use eagre::keys::{self, FileKey, ReadError};
+use eagre::{ErrorKind, RewireErrorKind, RewiredVec};
+
+use crate::cli::Failure;
+use crate::console::Console;
+use crate::inputs::Input;
+use crate::message::{self, Message};
+use crate::units;
+
+/// What the keys in a file are: numbers, least significant byte first, or pairs of them, of which the first counts more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KeyType {
+    U32,
+    I32,
+    F32,
+    U64,
+    I64,
+    F64,
+    U128,
+    I128,
+    #[value(name = "u32:u32")]
+    PairU32,
+    #[value(name = "u64:u64")]
+    PairU64,
+}
+
+/// Evaluates an expression in which `$key` is the Rust type of a [`KeyType`].
+macro_rules! with_key {
+    ($type:expr, $key:ident => $body:expr) => {
+        with_key!($type, $key => $body,
+            U32: u32, I32: i32, F32: f32, U64: u64, I64: i64, F64: f64, U128: u128, I128: i128,
+            PairU32: (u32, u32), PairU64: (u64, u64))
+    };
+    ($type:expr, $key:ident => $body:expr, $($name:ident: $rust:ty),*) => {
+        match $type {
+            $($crate::keys::KeyType::$name => {
+                type $key = $rust;
+                $body
+            })*
+        }
+    };
+}
+pub(crate) use with_key;
+
+impl KeyType {
+    /// How many bytes a key takes.
+    pub(crate) fn width(self) -> u64 {
+        with_key!(self, K => K::WIDTH as u64)
+    }
+
+    pub(crate) fn is_pair(self) -> bool {
+        with_key!(self, K => K::IS_PAIR)
+    }
+
+    /// As it is called in arguments.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+/// The files to read keys from, and how many bytes they have.
+pub(crate) struct KeyFiles {
+    files: Vec<(Input, Option<u64>)>,
+    /// If all of them know it.
+    pub(crate) bytes: Option<u64>,
+    what: &'static str,
+}
+
+impl KeyFiles {
+    /// Looks at the files: whether they are there, and hold whole keys.
+    pub(crate) fn look(what: &'static str, inputs: Vec<Input>, keys: KeyType) -> Result<KeyFiles, Failure> {
+        let mut files = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            let size = input.bytes_left().map_err(|error| unreadable(what, &input, &error))?;
+            if let Some(bytes) = size.filter(|bytes| !bytes.is_multiple_of(keys.width())) {
+                let error = ReadError::Remainder { bytes, width: keys.width() as usize };
+                return Err(why_unread(what, &input, error));
+            }
+            files.push((input, size));
+        }
+        let bytes = files.iter().try_fold(0u64, |sum, (_, size)| sum.checked_add((*size)?));
+        Ok(KeyFiles { files, bytes, what })
+    }
+
+    /// Whether a person types the keys in.
+    pub(crate) fn is_typed(&self) -> bool {
+        self.files.iter().any(|(input, _)| input.is_typed())
+    }
+
+    /// What they are called together, in messages.
+    pub(crate) fn place(&self) -> String {
+        match &self.files[..] {
+            [(one, _)] => one.place(),
+            many => format!("{} files", many.len()),
+        }
+    }
+
+    /// Is there memory for all their keys, and `beside` bytes more? Where nobody knows, reading will tell.
+    pub(crate) fn check_memory(&self, beside: u64) -> Result<(), Failure> {
+        let (Some(bytes), Some(Available { bytes: have, bound, .. })) = (self.bytes, doctor::available_memory()) else {
+            return Ok(());
+        };
+        let need = match bound {
+            // A key has three addresses: in the stream it comes through, in the pool of memory, and where it is sorted.
+            Bound::AddressSpace => bytes.saturating_mul(3),
+            _ => bytes,
+        };
+        let need = need.saturating_add(beside);
+        if need <= have {
+            return Ok(());
+        }
+        let (kind, cure) = match bound {
+            Bound::AddressSpace => ("of addresses", "ulimit -v unlimited"),
+            Bound::ControlGroup => (
+                "in the control group",
+                "raise MemoryMax= of the service, or --memory of the container, or take fewer keys at a time",
+            ),
+            _ => ("of memory", "take a machine with more, or fewer keys at a time"),
+        };
+        let why = format!("needs {} {kind}, and {} are available", units::bytes(need), units::bytes(have));
+        Err(Failure::Trouble(Message::new(self.what, self.place(), why).cure(Some(cure)).to_string()))
+    }
+
+    /// Reads all keys into memory.
+    pub(crate) fn read<K: FileKey>(&self, console: &mut Console) -> Result<RewiredVec<K>, Failure> {
+        let most = self.bytes.and_then(|bytes| usize::try_from(bytes / K::WIDTH as u64).ok());
+        let mut keys = keys::vector(most).map_err(|error| Failure::Trouble(format!("eagre: {error}")))?;
+        for (input, size) in &self.files {
+            let before = size_of_val(&keys[..]) as u64;
+            let mut reader = open(self.what, input, *size)?;
+            keys::read(&mut reader, &mut keys, |done| console.advance(before + done))
+                .map_err(|error| self.why_unread(input, error, size_of_val(&keys[..]) as u64))?;
+        }
+        Ok(keys)
+    }
+
+    /// The only file, as a stream.
+    pub(crate) fn open_one(&self) -> Result<(&Input, eagre::Reader), Failure> {
+        match &self.files[..] {
+            [(input, size)] => Ok((input, open(self.what, input, *size)?)),
+            _ => {
+                let message = Message::new(self.what, self.place(), "one at a time can be looked at");
+                Err(Failure::Trouble(message.cure(Some("name one")).to_string()))
+            }
+        }
+    }
+
+    fn why_unread(&self, input: &Input, error: ReadError, read: u64) -> Failure {
+        let why = |what| format!("more than {}, which is all that {what}", units::bytes(read));
+        let (why, cure) = match &error {
+            ReadError::Memory(error) if self.bytes.is_none() && error.kind() == RewireErrorKind::OutOfBlocks => {
+                (why("there is memory for"), "take a machine with more, or fewer keys at a time")
+            }
+            ReadError::Stream(error) if error.kind() == ErrorKind::CapacityExceeded => {
+                (why("there are addresses for"), "ulimit -v unlimited")
+            }
+            _ => return why_unread(self.what, input, error),
+        };
+        Failure::Trouble(Message::new(self.what, self.place(), why).cure(Some(cure)).to_string())
+    }
+}
+
+/// Why keys could not be read from an input.
+pub(crate) fn why_unread(what: &str, input: &Input, error: ReadError) -> Failure {
+    Failure::Trouble(match error {
+        ReadError::Remainder { bytes, width } => {
+            let whole = bytes - bytes % width as u64;
+            let cure = match input.path() {
+                Some(_) => format!("name the right --keys, or cut it with 'truncate -s {whole}'"),
+                None => "name the right --keys".to_owned(),
+            };
+            Message::new(what, input.place(), error.to_string()).cure(Some(cure)).to_string()
+        }
+        error => message::of_file(&io::Error::from(error)),
+    })
+}
+
+fn unreadable(what: &str, input: &Input, error: &io::Error) -> Failure {
+    Failure::Trouble(Message::from_io(what, input.place(), error).to_string())
+}
+
+fn open(what: &str, input: &Input, size: Option<u64>) -> Result<eagre::Reader, Failure> {
+    let file = input.open().map_err(|error| unreadable(what, input, &error))?;
+    let mut options = ReadOptions::new();
+    if let Some(size) = size {
+        options = options.length(size);
+    }
+    options.read(file, input.place()).map_err(|error| Failure::Trouble(message::of_file(&error)))
+}

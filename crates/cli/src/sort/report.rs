@@ -1,0 +1,155 @@
+//! What a sort has to say of itself, to people and to programs.
+
+use std::fmt;
+use std::time::Duration;
+
+use eagre::keys::{Disorder, FileKey};
+use serde::Serialize;
+
+use crate::inputs::Input;
+use crate::keys::KeyType;
+use crate::message::Message;
+use crate::target::Target;
+use crate::{name, units};
+
+/// The answer of `--json`, and as text that of `--explain`.
+#[derive(Serialize)]
+pub(super) struct Report {
+    #[serde(flatten)]
+    target: name::Json,
+    #[serde(rename = "type")]
+    key: String,
+    keys: u64,
+    written: u64,
+    threads: usize,
+    read: Part,
+    sort: Part,
+    write: Part,
+    memory: Memory,
+}
+
+/// A part of the work.
+#[derive(Default, Serialize)]
+struct Part {
+    seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_per_second: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keys_per_second: Option<u64>,
+}
+
+#[derive(Default, Serialize)]
+struct Memory {
+    /// Bytes of the keys.
+    keys: u64,
+    /// The most bytes of memory this process had at a time, where the system tells.
+    peak: Option<u64>,
+}
+
+impl Report {
+    pub(super) fn new(key: KeyType, target: &Target, threads: usize) -> Report {
+        Report {
+            target: name::Json::new(Some(target.name())),
+            key: key.name(),
+            keys: 0,
+            written: 0,
+            threads,
+            read: Part::default(),
+            sort: Part::default(),
+            write: Part::default(),
+            memory: Memory::default(),
+        }
+    }
+
+    pub(super) fn has_read<K>(&mut self, keys: &[K], time: Duration) {
+        self.keys = keys.len() as u64;
+        self.memory.keys = size_of_val(keys) as u64;
+        self.read = Part { bytes_per_second: rate(self.memory.keys, time), ..Part::of(time) };
+    }
+
+    pub(super) fn has_sorted(&mut self, time: Duration) {
+        self.sort = Part { keys_per_second: rate(self.keys, time), ..Part::of(time) };
+    }
+
+    pub(super) fn has_written<K>(&mut self, keys: &[K], time: Duration) {
+        self.written = keys.len() as u64;
+        self.write = Part { bytes_per_second: rate(size_of_val(keys) as u64, time), ..Part::of(time) };
+        self.memory.peak = peak();
+    }
+}
+
+impl Part {
+    fn of(time: Duration) -> Part {
+        Part { seconds: time.as_secs_f64(), ..Part::default() }
+    }
+}
+
+fn rate(amount: u64, time: Duration) -> Option<u64> {
+    let rate = amount as f64 / time.as_secs_f64();
+    rate.is_finite().then_some(rate as u64)
+}
+
+/// The most bytes of memory this process has had at a time.
+fn peak() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Report { keys, key, written, threads, read, sort, write, memory, .. } = self;
+        let bytes =
+            |part: &Part| part.bytes_per_second.map_or_else(String::new, |rate| format!(", {}/s", units::bytes(rate)));
+        write!(f, "eagre: sort: {keys} keys of {key}: read in {:.3} s{}", read.seconds, bytes(read))?;
+        let threads = if *threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
+        write!(f, "; sorted in {:.3} s by {threads}", sort.seconds)?;
+        if let Some(rate) = sort.keys_per_second {
+            write!(f, ", {:.1} million keys/s", rate as f64 / 1e6)?;
+        }
+        write!(f, "; {written} written in {:.3} s{}", write.seconds, bytes(write))?;
+        write!(f, "; {} of keys", units::bytes(memory.keys))?;
+        match memory.peak {
+            Some(peak) => write!(f, ", {} of memory at the most", units::bytes(peak)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The answer of `--check --json`.
+#[derive(Serialize)]
+pub(super) struct Check {
+    #[serde(flatten)]
+    file: name::Json,
+    sorted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disorder: Option<Place>,
+}
+
+/// Where the first key is that is out of order. Keys are text: JSON's numbers are not as wide.
+#[derive(Serialize)]
+struct Place {
+    index: u64,
+    byte: u64,
+    before: String,
+    key: String,
+}
+
+impl Check {
+    pub(super) fn new<K: FileKey>(input: &Input, found: Option<Disorder<K>>) -> Check {
+        let disorder = found.map(|Disorder { index, before, key }| Place {
+            index,
+            byte: index * K::WIDTH as u64,
+            before: format!("{before:?}"),
+            key: format!("{key:?}"),
+        });
+        Check { file: name::Json::new(input.name()), sorted: disorder.is_none(), disorder }
+    }
+}
+
+/// Where the first key is that is out of order, in one line.
+pub(super) fn disorder<K: FileKey>(input: &Input, found: &Disorder<K>) -> String {
+    let Disorder { index, before, key } = found;
+    let why = format!("disorder at key {index} (byte {}): {key:?} after {before:?}", index * K::WIDTH as u64);
+    Message::new("sort", input.place(), why).to_string()
+}

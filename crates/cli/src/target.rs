@@ -1,0 +1,84 @@
+//! Where a command that makes a file puts it: under a name, complete or not at all, or to standard output.
+
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use eagre::file::Output;
+
+use crate::cli::Failure;
+use crate::message::{self, Message};
+use crate::name;
+
+/// Where a file goes.
+pub(crate) enum Target {
+    Stdout,
+    File(PathBuf),
+}
+
+impl Target {
+    /// What an argument means: `-` is standard output.
+    pub(crate) fn named(argument: &OsStr) -> Target {
+        match argument.as_bytes() {
+            b"-" => Target::Stdout,
+            _ => Target::File(argument.into()),
+        }
+    }
+
+    /// Its name in results.
+    pub(crate) fn name(&self) -> &[u8] {
+        match self {
+            Target::Stdout => b"-",
+            Target::File(path) => path.as_os_str().as_bytes(),
+        }
+    }
+
+    /// Its name in messages.
+    pub(crate) fn place(&self) -> String {
+        match self {
+            Target::Stdout => "standard output".to_owned(),
+            Target::File(path) => name::in_messages(path.as_os_str().as_bytes()),
+        }
+    }
+
+    /// Begins to write it.
+    pub(crate) fn open(&self) -> io::Result<Output> {
+        match self {
+            Target::Stdout => Ok(Output::direct(io::stdout().as_fd().try_clone_to_owned()?.into())),
+            Target::File(path) => Output::create(path),
+        }
+    }
+
+    /// Why it could not be written.
+    pub(crate) fn failure(&self, what: &str, error: &io::Error) -> Failure {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Failure::Unheard;
+        }
+        // Not "name the files in it", as of what is read.
+        let cure = match error.kind() {
+            io::ErrorKind::IsADirectory => Some("name a file in it"),
+            _ => message::cure(error),
+        };
+        Failure::Trouble(Message::new(what, self.place(), message::reason(error)).cure(cure).to_string())
+    }
+
+    /// Standard output cannot take both the file and the report of `--json`.
+    pub(crate) fn check_json(&self, what: &str, content: &str, json: bool, cure: &str) -> Result<(), Failure> {
+        if !(json && matches!(self, Target::Stdout)) {
+            return Ok(());
+        }
+        let why = format!("it cannot take both the {content} and --json");
+        Err(Failure::Trouble(Message::new(what, self.place(), why).cure(Some(cure)).to_string()))
+    }
+
+    /// Bytes that are no text are not for terminals.
+    pub(crate) fn check_terminal(&self, what: &str, content: &str, cure: &str) -> Result<(), Failure> {
+        if !(matches!(self, Target::Stdout) && io::stdout().is_terminal()) {
+            return Ok(());
+        }
+        let why = format!("a terminal, and {content} are no text");
+        Err(Failure::Trouble(Message::new(what, self.place(), why).cure(Some(cure)).to_string()))
+    }
+}

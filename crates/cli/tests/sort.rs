@@ -1,0 +1,442 @@
+//! `eagre sort` against the standard library and numpy; and that nothing is lost or half-written whatever happens.
+#![forbid(unsafe_code)]
+
+mod common;
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use common::{Random, eagre, on_a_small_disk, parts};
+
+/// Runs `eagre sort`, and returns code, output and complaints.
+fn sort(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
+    parts(&eagre().current_dir(folder).arg("sort").args(arguments).output().unwrap())
+}
+
+#[track_caller]
+fn assert_sorts(folder: &Path, arguments: &[&str]) {
+    assert_eq!(sort(folder, arguments), (0, String::new(), String::new()), "{arguments:?}");
+}
+
+/// The names in a folder, hidden ones too.
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn numbers(count: usize) -> Vec<u64> {
+    let mut random = Random(count as u64 | 1);
+    (0..count).map(|_| random.below(u64::MAX)).collect()
+}
+
+fn bytes(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+/// Every type, with what the standard library makes of the same bytes.
+#[test]
+fn every_type_like_the_standard_library() {
+    let folder = tempfile::tempdir().unwrap();
+    let noise: Vec<u8> = bytes(&numbers(40_000));
+    let check = |name: &str, input: &[u8], wanted: &[u8]| {
+        fs::write(folder.path().join("a"), input).unwrap();
+        assert_sorts(folder.path(), &["--keys", name, "a", "-o", "b"]);
+        assert!(fs::read(folder.path().join("b")).unwrap() == wanted, "{name}");
+        assert_sorts(folder.path(), &["--keys", name, "--check", "b"]);
+    };
+    macro_rules! number {
+        ($($type:ident by $order:expr;)*) => {
+            $({
+                let (chunks, _) = noise.as_chunks::<{ size_of::<$type>() }>();
+                let mut keys: Vec<$type> = chunks.iter().map(|&bytes| $type::from_le_bytes(bytes)).collect();
+                keys.sort_by($order);
+                let wanted: Vec<u8> = keys.iter().flat_map(|key| key.to_le_bytes()).collect();
+                check(stringify!($type), &noise, &wanted);
+            })*
+        };
+    }
+    number! {
+        u32 by Ord::cmp; i32 by Ord::cmp; f32 by f32::total_cmp;
+        u64 by Ord::cmp; i64 by Ord::cmp; f64 by f64::total_cmp;
+        u128 by Ord::cmp; i128 by Ord::cmp;
+    }
+    macro_rules! pair {
+        ($($type:ident)*) => {
+            $({
+                let (chunks, _) = noise.as_chunks::<{ size_of::<$type>() }>();
+                // Few first parts, so that the second ones matter.
+                let keys = chunks.iter().map(|&bytes| $type::from_le_bytes(bytes));
+                let parts: Vec<$type> = keys.enumerate().map(|(i, key)| if i % 2 == 0 { key % 7 } else { key }).collect();
+                let mut pairs: Vec<[$type; 2]> = parts.as_chunks().0.to_vec();
+                let encode = |pairs: &[[$type; 2]]| -> Vec<u8> {
+                    pairs.as_flattened().iter().flat_map(|part| part.to_le_bytes()).collect()
+                };
+                let input = encode(&pairs);
+                pairs.sort();
+                check(concat!(stringify!($type), ":", stringify!($type)), &input, &encode(&pairs));
+            })*
+        };
+    }
+    pair!(u32 u64);
+}
+
+#[test]
+fn floating_point_numbers_like_numpy() {
+    let folder = tempfile::tempdir().unwrap();
+    // numpy puts NaNs behind all numbers and does not part the zeros, so there are none of either.
+    let script = "import numpy as np\n\
+                  a = np.random.default_rng(3).normal(size=100_001)\n\
+                  a[:3] = [np.inf, -np.inf, 5e-324]\n\
+                  a.tofile('a'); np.sort(a).tofile('numpy')\n";
+    let python = Command::new("python3").args(["-c", script]).current_dir(folder.path()).output();
+    if !python.is_ok_and(|output| output.status.success()) {
+        return eprintln!("skipped: no python3 with numpy");
+    }
+    assert_sorts(folder.path(), &["--keys", "f64", "a", "-o", "b"]);
+    assert!(fs::read(folder.path().join("b")).unwrap() == fs::read(folder.path().join("numpy")).unwrap());
+}
+
+/// Sizes around the borders of blocks, with every way to ask for something else.
+#[test]
+fn sizes_and_options() {
+    let folder = tempfile::tempdir().unwrap();
+    for count in [0, 1, 2, 1000, (2 << 20) / 8 - 1, (2 << 20) / 8, (2 << 20) / 8 + 1, 700_001] {
+        let mut keys: Vec<u64> = numbers(count).into_iter().map(|number| number % 300_000).collect();
+        fs::write(folder.path().join("a"), bytes(&keys)).unwrap();
+        keys.sort();
+        let mut unique = keys.clone();
+        unique.dedup();
+        let (mut down, mut down_unique) = (keys.clone(), unique.clone());
+        down.reverse();
+        down_unique.reverse();
+        let few = |keys: &[u64]| keys[..keys.len().min(100)].to_vec();
+        for (options, wanted) in [
+            (&[][..], &keys),
+            (&["-r"], &down),
+            (&["-u"], &unique),
+            (&["-ru"], &down_unique),
+            (&["--head", "100"], &few(&keys)),
+            (&["--top=100", "-r"], &few(&down)),
+            (&["--head=100", "-ru"], &few(&down_unique)),
+            (&["--head", "0"], &vec![]),
+            (&["-j", "1", "--slack", "0"], &keys),
+            (&["-j", "3", "--slack", "3M"], &keys),
+        ] {
+            assert_sorts(folder.path(), &[&["--keys", "u64", "a", "-o", "b"], options].concat());
+            assert!(fs::read(folder.path().join("b")).unwrap() == bytes(wanted), "{count} keys, {options:?}");
+        }
+    }
+}
+
+/// Pairs by their first part, against the standard library's stable sort.
+#[test]
+fn pairs_by_their_first_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let decode = |bytes: &[u8]| -> Vec<[u64; 2]> {
+        bytes
+            .as_chunks()
+            .0
+            .iter()
+            .map(|&b: &[u8; 16]| [0, 8].map(|i| u64::from_le_bytes(*b[i..].first_chunk().unwrap())))
+            .collect()
+    };
+    for count in [0, 1, 17, 200_001] {
+        // The second parts tell the order they came in.
+        let mut pairs: Vec<[u64; 2]> =
+            numbers(count).iter().zip(0..).map(|(n, i)| [n % 1000, count as u64 - i]).collect();
+        fs::write(folder.path().join("a"), bytes(pairs.as_flattened())).unwrap();
+        pairs.sort_by_key(|pair| pair[0]);
+        let mut down = pairs.clone();
+        down.sort_by_key(|pair| std::cmp::Reverse(pair[0]));
+        let once = |pairs: &[[u64; 2]]| {
+            let mut once = pairs.to_vec();
+            once.dedup_by_key(|pair| pair[0]);
+            once
+        };
+        for (options, wanted) in [
+            (&["-s"][..], pairs.clone()),
+            (&["-sr"], down.clone()),
+            (&["-su"], once(&pairs)),
+            (&["-sru"], once(&down)),
+            (&["-s", "--head", "5"], pairs[..count.min(5)].to_vec()),
+            (&["-srj1", "--head=5"], down[..count.min(5)].to_vec()),
+        ] {
+            assert_sorts(folder.path(), &[&["--keys", "u64:u64", "a", "-o", "b"], options].concat());
+            assert!(decode(&fs::read(folder.path().join("b")).unwrap()) == wanted, "{count}, {options:?}");
+        }
+        assert_sorts(folder.path(), &["--keys", "u64:u64", "-csr", "b"]);
+        assert_eq!(sort(folder.path(), &["--keys", "u64:u64", "-c", "a"]).0, i32::from(count > 1));
+    }
+    let why = "eagre: sort: --stable: keys of u64 have no parts; it is for pairs, such as --keys u64:u64\n";
+    assert_eq!(sort(folder.path(), &["--keys", "u64", "-s", "a"]), (2, String::new(), why.to_owned()));
+}
+
+#[test]
+fn several_files_pipes_and_standard_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let mut keys = numbers(500_000);
+    fs::write(path("a"), bytes(&keys[..200_000])).unwrap();
+    fs::write(path("b"), []).unwrap();
+    fs::write(path("c"), bytes(&keys[200_000..])).unwrap();
+    let input = bytes(&keys);
+    keys.sort();
+    let wanted = bytes(&keys);
+
+    assert_sorts(folder.path(), &["--keys", "u64", "a", "b", "c", "-o", "all"]);
+    assert!(fs::read(path("all")).unwrap() == wanted);
+    let output = eagre().current_dir(folder.path()).args(["sort", "--keys", "u64", "a", "c"]).output().unwrap();
+    assert!(output.stdout == wanted && output.status.success());
+
+    for arguments in
+        [&["sort", "--keys", "u64"][..], &["sort", "--keys=u64", "-", "-o", "-"], &["sort", "--keys=u64", "/dev/stdin"]]
+    {
+        let mut child = eagre().args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                stdin.write_all(&input).unwrap();
+                drop(stdin);
+            });
+            let output = child.wait_with_output().unwrap();
+            assert!(output.stdout == wanted && output.status.success(), "{arguments:?}");
+        });
+    }
+
+    // A file as standard input is read from where it stands.
+    let mut stdin = File::open(path("c")).unwrap();
+    stdin.read_exact(&mut [0; 8000]).unwrap();
+    let output = eagre().args(["sort", "--keys", "u64"]).stdin(stdin).output().unwrap();
+    let mut rest: Vec<u64> =
+        fs::read(path("c")).unwrap()[8000..].as_chunks().0.iter().map(|&b| u64::from_le_bytes(b)).collect();
+    rest.sort();
+    assert!(output.stdout == bytes(&rest));
+}
+
+#[test]
+fn in_its_own_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let mut keys = numbers(300_000);
+    fs::write(path("a"), bytes(&keys)).unwrap();
+    fs::hard_link(path("a"), path("hard")).unwrap();
+    std::os::unix::fs::symlink("a", path("soft")).unwrap();
+    let before = bytes(&keys);
+    keys.sort();
+    for (from, to) in [("a", "a"), ("a", "soft"), ("soft", "./a"), ("hard", "hard")] {
+        assert_sorts(folder.path(), &["--keys", "u64", from, "-o", to]);
+        assert!(fs::read(path(to)).unwrap() == bytes(&keys), "{from} {to}");
+    }
+    assert!(fs::symlink_metadata(path("soft")).unwrap().is_symlink());
+    // Through a descriptor that is the file itself, which is written as it is: read before it is cut to nothing.
+    fs::write(path("d"), &before).unwrap();
+    let itself = File::options().read(true).write(true).open(path("d")).unwrap();
+    let mut command = eagre();
+    command.current_dir(folder.path()).args(["sort", "--keys", "u64", "d", "-o", "/dev/stdout"]).stdout(itself);
+    assert!(command.status().unwrap().success());
+    assert!(fs::read(path("d")).unwrap() == bytes(&keys));
+}
+
+#[test]
+fn checking_says_where() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("a"), bytes(&[1, 5, 5, 9, 7, 3])).unwrap();
+    for (arguments, code, said) in [
+        (&["--check", "a"][..], 1, "eagre: sort: a: disorder at key 4 (byte 32): 7 after 9\n"),
+        (&["-cu", "a"], 1, "eagre: sort: a: disorder at key 2 (byte 16): 5 after 5\n"),
+        (&["-cr", "a"], 1, "eagre: sort: a: disorder at key 1 (byte 8): 5 after 1\n"),
+    ] {
+        let arguments = [&["--keys", "u64"], arguments].concat();
+        assert_eq!(sort(folder.path(), &arguments), (code, String::new(), said.to_owned()));
+    }
+    let (code, out, err) = sort(folder.path(), &["--keys", "u64", "-c", "--json", "a"]);
+    assert_eq!((code, err.as_str()), (1, ""));
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(json["sorted"], false);
+    assert_eq!((json["disorder"]["index"].as_u64(), json["disorder"]["key"].as_str()), (Some(4), Some("7")));
+
+    fs::write(path("b"), bytes(&[1, 2, 3])).unwrap();
+    assert_eq!(sort(folder.path(), &["--keys", "u64", "-cu", "b"]), (0, String::new(), String::new()));
+    let (code, out, _) = sort(folder.path(), &["--keys", "u64", "-c", "--json", "b"]);
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &json["sorted"]), (0, &serde_json::Value::Bool(true)));
+    let (code, _, err) = sort(folder.path(), &["--keys", "u64", "-c", "a", "b"]);
+    assert_eq!((code, err.as_str()), (2, "eagre: sort: 2 files: one at a time can be looked at; name one\n"));
+}
+
+#[test]
+fn what_cannot_be_sorted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("a"), bytes(&[3, 1])).unwrap();
+    fs::write(path("odd"), [7; 19]).unwrap();
+    fs::create_dir(path("folder")).unwrap();
+    // As large as a file can be where there is no memory for it, and a byte that is really there.
+    let huge = File::create(path("huge")).unwrap();
+    std::os::unix::fs::FileExt::write_at(&huge, &[1], 0).unwrap();
+    huge.set_len(8 << 40).unwrap();
+    for (arguments, why) in [
+        (&["missing", "-o", "b"][..], "missing: No such file or directory; check the name"),
+        (&["a", "folder", "-o", "b"], "folder: is a directory; name the files in it"),
+        (
+            &["odd", "-o", "b"],
+            "odd: 19 bytes are no whole number of keys of 8 bytes: 3 left over; \
+             name the right --keys, or cut it with 'truncate -s 16'",
+        ),
+        (&["a", "-o", "missing/b"], "missing/b: No such file or directory; check the name"),
+        (&["a", "-o", "folder"], "folder: Is a directory; name a file in it"),
+        (&["a", "--json"], "standard output: it cannot take both the keys and --json; name a file with -o"),
+    ] {
+        let why = format!("eagre: sort: {why}\n");
+        let arguments = [&["--keys", "u64"], arguments].concat();
+        assert_eq!(sort(folder.path(), &arguments), (2, String::new(), why), "{arguments:?}");
+        assert_eq!(names(folder.path()), ["a", "folder", "huge", "odd"]);
+    }
+    let (code, _, err) = sort(folder.path(), &["--keys", "u64", "huge", "-o", "b"]);
+    assert_eq!(code, 2);
+    assert!(
+        err.starts_with("eagre: sort: huge: needs 8.1 TiB of memory, and ") && err.contains(" are available; "),
+        "{err}"
+    );
+    // What comes through a pipe is seen to be cut short when it has ended.
+    let mut child = eagre();
+    child.args(["sort", "--keys", "u32"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = child.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(&[1; 4097]).unwrap();
+    let why = "eagre: sort: standard input: 4097 bytes are no whole number of keys of 4 bytes: 1 left over; \
+               name the right --keys\n";
+    assert_eq!(parts(&child.wait_with_output().unwrap()), (2, String::new(), why.to_owned()));
+}
+
+#[test]
+fn an_unreadable_file() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a"), bytes(&[3, 1])).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o0);
+    fs::set_permissions(folder.path().join("a"), mode).unwrap();
+    if File::open(folder.path().join("a")).is_ok() {
+        return eprintln!("skipped: nothing is unreadable for this user");
+    }
+    let why = "eagre: sort: a: Permission denied; ask for permission (chmod, chown) or run as a user who has it\n";
+    assert_eq!(sort(folder.path(), &["--keys", "u64", "a", "-o", "b"]), (2, String::new(), why.to_owned()));
+    assert_eq!(names(folder.path()), ["a"]);
+}
+
+#[test]
+fn a_terminal_gets_no_keys() {
+    let Ok(master) = rustix::pty::openpt(rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY) else {
+        return eprintln!("skipped: no terminals here");
+    };
+    rustix::pty::grantpt(&master).unwrap();
+    rustix::pty::unlockpt(&master).unwrap();
+    let name = rustix::pty::ptsname(&master, Vec::new()).unwrap();
+    let slave = File::options().read(true).write(true).open(OsStr::new(name.to_str().unwrap())).unwrap();
+    let output = eagre().args(["sort", "--keys", "u64"]).stdout(slave).output().unwrap();
+    let why = "eagre: sort: standard output: a terminal, and the keys are no text; name a file with -o, or pipe it\n";
+    assert_eq!(parts(&output), (2, String::new(), why.to_owned()));
+}
+
+#[test]
+fn nobody_reads_standard_output() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a"), bytes(&numbers(1 << 20))).unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = eagre();
+    let output = command.current_dir(folder.path()).args(["sort", "--keys", "u64", "a"]).stdout(writer).output();
+    assert_eq!(parts(&output.unwrap()), (0, String::new(), String::new()));
+    if let Ok(full) = File::options().write(true).open("/dev/full") {
+        let mut command = eagre();
+        let output = command.current_dir(folder.path()).args(["sort", "--keys", "u64", "a"]).stdout(full).output();
+        let (code, _, err) = parts(&output.unwrap());
+        let why = "eagre: write: standard output: No space left on device at byte 0; make room, or write elsewhere\n";
+        assert_eq!((code, err.as_str()), (2, why));
+    }
+}
+
+/// Stopped in the middle, by whatever signal: the file is as it was, and nothing is there that was not before.
+#[test]
+fn killed_it_leaves_everything() {
+    let keys = bytes(&numbers(400_000));
+    // While it reads, of which there is no end, and while it writes what nobody reads.
+    for (signal, reading) in [("TERM", true), ("KILL", true), ("KILL", false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("a"), &keys).unwrap();
+        let mut command = eagre();
+        command.current_dir(folder.path()).args(["sort", "--keys", "u64", "a"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = match reading {
+            true => command.args(["-", "-o", "a"]).spawn().unwrap(),
+            false => command.spawn().unwrap(),
+        };
+        if reading {
+            // More than a pipe holds: when this returns, some of it has been read.
+            child.stdin.as_mut().unwrap().write_all(&keys).unwrap();
+        } else {
+            child.stdout.as_mut().unwrap().read_exact(&mut [0; 8]).unwrap();
+        }
+        let kill = Command::new("kill").args(["-s", signal]).arg(child.id().to_string()).status();
+        assert!(kill.unwrap().success());
+        assert!(!child.wait().unwrap().success());
+        assert_eq!(names(folder.path()), ["a"], "{signal}");
+        assert!(fs::read(path("a")).unwrap() == keys);
+    }
+}
+
+#[test]
+fn a_full_disk_leaves_the_file_as_it_was() {
+    let source = tempfile::NamedTempFile::new().unwrap();
+    let keys = bytes(&numbers(1 << 20));
+    fs::write(source.path(), &keys).unwrap();
+    let source = source.path().display();
+    let script = format!("echo old > b; \"$EAGRE\" sort --keys u64 {source} -o b; echo $?; cat b; ls -A");
+    let Some(output) = on_a_small_disk("4M", &script) else { return };
+    let (_, out, err) = parts(&output);
+    let full = "eagre: write: b: No space left on device; make room, or write elsewhere\n";
+    assert_eq!((out.as_str(), err.as_str()), ("2\nold\nb\nmounted\n", full));
+}
+
+/// Without enough addresses it is refused beforehand, and where nobody can know, in the middle.
+#[test]
+fn no_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    // A hole but for its first byte.
+    let file = File::create(folder.path().join("a")).unwrap();
+    (&file).write_all(&[1]).unwrap();
+    file.set_len(1 << 30).unwrap();
+    for (input, said) in [("a", "needs 3 GiB of addresses, and "), ("- < a", "needs 3"), ("<(cat a)", "more than ")] {
+        let eagre = env!("CARGO_BIN_EXE_eagre");
+        let script = format!("ulimit -v 500000 && '{eagre}' sort --keys u64 -o b {input}");
+        let output = Command::new("bash").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
+        let (code, out, err) = parts(&output);
+        assert_eq!((code, out.as_str(), err.lines().count()), (2, "", 1), "{err}");
+        assert!(err.contains(said) && err.contains("; "), "{err}");
+        assert_eq!(names(folder.path()), ["a"]);
+    }
+}
+
+#[test]
+fn json_and_explanation() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys: Vec<u64> = numbers(100_000).into_iter().map(|number| number % 1000).collect();
+    fs::write(folder.path().join("a"), bytes(&keys)).unwrap();
+    let arguments = ["--keys", "u64", "-u", "-j", "2", "--json", "--explain", "a", "-o", "b"];
+    let (code, out, err) = sort(folder.path(), &arguments);
+    assert_eq!(code, 0);
+    assert!(err.starts_with("eagre: sort: 100000 keys of u64: read in ") && err.lines().count() == 1, "{err}");
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((json["file"].as_str(), json["type"].as_str()), (Some("b"), Some("u64")));
+    assert_eq!((json["keys"].as_u64(), json["written"].as_u64()), (Some(100_000), Some(1000)));
+    assert_eq!((json["threads"].as_u64(), json["memory"]["keys"].as_u64()), (Some(2), Some(800_000)));
+    for part in ["read", "sort", "write"] {
+        assert!(json[part]["seconds"].as_f64().unwrap() > 0.0, "{part}");
+    }
+    assert!(json["memory"]["peak"].as_u64().is_none_or(|peak| peak > 800_000));
+}

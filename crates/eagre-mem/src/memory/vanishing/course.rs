@@ -1,0 +1,274 @@
+//! The rules of one vanishing array: which block a touch asks for, and which blocks it sets aside or gives back.
+//!
+//! A pure state machine: it names blocks, and [`ground`](super::ground) moves them. Blocks are counted from the start of the
+//! array, and their fates only ever run in one direction:
+//!
+//! ```text
+//!        gone              read           aside            written
+//!  block ──┼────────────────┼───────────────┼────────────────┼──────▶
+//!  given   │ the reader's   │ unread, set   │ the writer's   │ no
+//!  back    │ window (M + 1) │ aside         │ window (L + 1) │ block
+//! ```
+//!
+//! *Set aside* is absent with its contents kept. It is what tells where the reader is: the first touch of a block set aside is
+//! a fault.
+
+use std::ops::Range;
+
+/// How many blocks an end may go back: L for the writer, once reading has begun, M for the reader.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Windows {
+    pub(super) rewrite: u32,
+    pub(super) lookback: u32,
+}
+
+/// Where a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whereabouts {
+    /// There is none.
+    Nowhere,
+    /// Absent, with its contents kept.
+    Aside,
+}
+
+/// Who touched a block that is not in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Toucher {
+    /// The writer, who wants a new block.
+    Writer,
+    /// Somebody who comes to a block set aside, or to one that the writer has jumped over.
+    Reader,
+}
+
+/// Why a touch is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Misuse {
+    /// The block was consumed and given back.
+    Consumed,
+    /// Everything before is all there is.
+    PastEnd,
+    /// The array was made for less.
+    PastLimit,
+}
+
+/// How far an array has come.
+#[derive(Debug)]
+pub(super) struct Course {
+    windows: Windows,
+    /// Blocks there can be.
+    limit: u32,
+    /// Blocks below this one were given back.
+    gone: u32,
+    /// Blocks below this one have left the writer's window since reading began.
+    aside: u32,
+    /// Blocks below this one were reached by the writer.
+    written: u32,
+    /// Whether reading has begun.
+    reading: bool,
+    /// Blocks there will be, once that is known.
+    end: Option<u32>,
+}
+
+impl Course {
+    pub(super) fn new(windows: Windows, limit: u32) -> Course {
+        Course { windows, limit, gone: 0, aside: 0, written: 0, reading: false, end: None }
+    }
+
+    /// The blocks that may be in place or set aside.
+    pub(super) fn alive(&self) -> Range<u32> {
+        self.gone..self.written
+    }
+
+    /// Blocks below this one were reached by the writer.
+    pub(super) fn written(&self) -> u32 {
+        self.written
+    }
+
+    /// What the touch of a block that is not in place means.
+    pub(super) fn touched(&self, block: u32, whereabouts: Whereabouts) -> Result<Toucher, Misuse> {
+        if block >= self.limit {
+            Err(Misuse::PastLimit)
+        } else if block < self.gone {
+            Err(Misuse::Consumed)
+        } else if whereabouts == Whereabouts::Aside || block < self.aside {
+            Ok(Toucher::Reader)
+        } else if self.end.is_some_and(|end| block >= end) {
+            Err(Misuse::PastEnd)
+        } else {
+            Ok(Toucher::Writer)
+        }
+    }
+
+    /// The writer has a new block. Returns the blocks to set aside: those that leave its window, if anybody reads.
+    pub(super) fn wrote(&mut self, block: u32) -> Range<u32> {
+        self.written = self.written.max(block + 1);
+        self.leave_window()
+    }
+
+    /// The reader has arrived at a block. Returns the blocks to give back.
+    ///
+    /// They are all below `aside`: in the writer's window nothing is ever given back to a touch.
+    pub(super) fn read(&mut self, block: u32) -> Range<u32> {
+        self.give_back(block.saturating_sub(self.windows.lookback))
+    }
+
+    /// All blocks below `block` are consumed: a reader who says so and looks back at nothing.
+    pub(super) fn consumed(&mut self, block: u32) -> Range<u32> {
+        self.give_back(block.min(self.written))
+    }
+
+    /// The same of a reader on a pointer, beside a writer who may go back in its window.
+    pub(super) fn passed(&mut self, block: u32) -> Range<u32> {
+        let window = if self.end.is_some() { 0 } else { self.windows.rewrite + 1 };
+        self.give_back(block.min(self.written.saturating_sub(window)))
+    }
+
+    /// Reading begins. Returns the blocks to set aside.
+    pub(super) fn begin_reading(&mut self) -> Range<u32> {
+        self.reading = true;
+        self.leave_window()
+    }
+
+    /// There will be `blocks` blocks and no more.
+    pub(super) fn finish(&mut self, blocks: u32) {
+        self.end = Some(blocks);
+        self.written = self.written.max(blocks);
+    }
+
+    /// A new round begins, with the first block still in place or without any.
+    pub(super) fn reset(&mut self, keeps_first: bool) {
+        *self = Course { written: u32::from(keeps_first), ..Course::new(self.windows, self.limit) };
+    }
+
+    fn leave_window(&mut self) -> Range<u32> {
+        if !self.reading {
+            return 0..0;
+        }
+        let from = self.aside.max(self.gone);
+        let until = self.written.saturating_sub(self.windows.rewrite + 1).max(from);
+        self.aside = until;
+        from..until
+    }
+
+    fn give_back(&mut self, until: u32) -> Range<u32> {
+        let from = self.gone;
+        self.gone = until.max(from);
+        from..self.gone
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Whereabouts::*;
+    use super::*;
+
+    fn course() -> Course {
+        Course::new(Windows { rewrite: 1, lookback: 1 }, 100)
+    }
+
+    /// Writes `blocks` blocks from the start.
+    fn written(blocks: u32) -> Course {
+        let mut course = course();
+        for block in 0..blocks {
+            assert_eq!(course.touched(block, Nowhere), Ok(Toucher::Writer));
+            assert!(course.wrote(block).is_empty());
+        }
+        course
+    }
+
+    #[test]
+    fn an_array_that_nobody_reads_stays() {
+        let mut course = written(10);
+        assert_eq!(course.alive(), 0..10);
+        // The writer may go wherever it likes, back over everything or ahead.
+        assert!(course.wrote(40).is_empty());
+        assert_eq!(course.touched(20, Nowhere), Ok(Toucher::Writer));
+        assert_eq!(course.alive(), 0..41);
+    }
+
+    #[test]
+    fn what_the_reader_has_left_behind_is_given_back() {
+        let mut course = written(10);
+        course.finish(10);
+        assert_eq!(course.begin_reading(), 0..8);
+        assert!(course.read(0).is_empty());
+        assert!(course.read(1).is_empty());
+        assert_eq!(course.read(2), 0..1);
+        // A jump gives back what it jumps over.
+        assert_eq!(course.read(6), 1..5);
+        assert_eq!(course.touched(4, Nowhere), Err(Misuse::Consumed));
+        assert_eq!(course.touched(5, Aside), Ok(Toucher::Reader));
+        assert!(course.read(5).is_empty());
+        assert_eq!(course.read(7), 5..6);
+        assert_eq!(course.alive(), 6..10);
+    }
+
+    /// The first rule: wherever the reader is, the writer's window stays.
+    #[test]
+    fn a_reader_at_the_writers_heels_takes_nothing_from_it() {
+        let mut course = course();
+        course.wrote(0);
+        assert!(course.begin_reading().is_empty());
+        for block in 1..50 {
+            let aside = course.wrote(block);
+            assert_eq!(aside, block.saturating_sub(2)..block.saturating_sub(1), "{block}");
+            for block in aside {
+                course.read(block);
+            }
+            assert!(course.alive().contains(&block) && course.alive().contains(&(block - 1)));
+            assert!(course.alive().len() <= 4, "{:?}", course.alive());
+        }
+    }
+
+    /// Who is never found can say where it is; that does not touch the writer's window either, until the writer is done.
+    #[test]
+    fn a_reader_who_says_where_it_is() {
+        let mut course = written(10);
+        course.begin_reading();
+        assert_eq!(course.passed(9), 0..8);
+        assert_eq!(course.wrote(10), 8..9);
+        assert_eq!(course.touched(9, Nowhere), Ok(Toucher::Writer));
+        course.finish(11);
+        assert_eq!(course.passed(10), 8..10);
+        assert_eq!(course.passed(50), 10..11);
+    }
+
+    #[test]
+    fn places_the_writer_jumped_over() {
+        let mut course = written(3);
+        course.wrote(9);
+        course.begin_reading();
+        // In the writer's window it may be the writer who comes back; before it only a reader.
+        assert_eq!(course.touched(8, Nowhere), Ok(Toucher::Writer));
+        assert_eq!(course.touched(5, Nowhere), Ok(Toucher::Reader));
+        assert_eq!(course.read(5), 0..4);
+    }
+
+    #[test]
+    fn outside() {
+        let mut course = written(10);
+        assert_eq!(course.touched(100, Nowhere), Err(Misuse::PastLimit));
+        assert_eq!(course.touched(99, Nowhere), Ok(Toucher::Writer));
+        course.finish(10);
+        assert_eq!(course.touched(10, Nowhere), Err(Misuse::PastEnd));
+        course.begin_reading();
+        assert_eq!(course.touched(10, Nowhere), Err(Misuse::PastEnd));
+        assert_eq!(course.consumed(50), 0..10);
+        assert_eq!(course.touched(9, Nowhere), Err(Misuse::Consumed));
+    }
+
+    /// The second rule: the block in which the next round begins is its first.
+    #[test]
+    fn a_new_round() {
+        for keeps_first in [true, false] {
+            let mut course = written(5);
+            course.finish(5);
+            course.begin_reading();
+            course.read(2);
+            course.reset(keeps_first);
+            assert_eq!(course.alive(), 0..u32::from(keeps_first));
+            assert_eq!(course.touched(1, Nowhere), Ok(Toucher::Writer));
+            assert!(course.wrote(1).is_empty());
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! The addresses of vanishing arrays and the blocks behind them: what [`course`](super::course) decides is done here.
+//!
+//! All arrays made together lie in one reservation, one beside the other, with the room of a block between two of them that
+//! stays empty, and are one range to the trap. Each array has its own claim, so that arrays in different threads are
+//! independent.
+
+use super::course::{Course, Misuse, Toucher, Whereabouts, Windows};
+use crate::memory::error::{RewireError, RewireErrorKind};
+use crate::memory::growing::faults::Ground as Growing;
+use crate::memory::mapping_budget::{self, Mappings};
+use crate::memory::pool::{BlockId, Blocks};
+use crate::memory::reservation::Reservation;
+use crate::mover::{Engine, Prepare};
+use crate::sys::{Errno, map};
+use crate::trap::Context;
+use crate::trap::claim::Claim;
+use crate::units::BlockSize;
+use std::cell::UnsafeCell;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Why a block could not be had, in a form that needs no memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The touch is an error of the program.
+    Misuse(Misuse),
+    /// The block is not to be had.
+    Shortage(RewireErrorKind, Errno),
+}
+
+/// What is at a place: nothing, or a block that is there or set aside.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Entry(u32);
+
+impl Entry {
+    const NONE: Entry = Entry(0);
+    const ASIDE: u32 = 1 << 31;
+
+    fn in_place(id: BlockId) -> Entry {
+        Entry(id + 1)
+    }
+
+    fn set_aside(id: BlockId) -> Entry {
+        Entry((id + 1) | Self::ASIDE)
+    }
+
+    fn id(self) -> Option<BlockId> {
+        (self.0 & !Self::ASIDE).checked_sub(1)
+    }
+
+    fn is_aside(self) -> bool {
+        self.0 & Self::ASIDE != 0
+    }
+
+    fn is_in_place(self) -> bool {
+        self != Self::NONE && !self.is_aside()
+    }
+}
+
+/// One array: its course, and its blocks.
+pub(super) struct Array {
+    pub(super) course: Course,
+    /// [`Entry`] for each place. Plain numbers, so that the table of an array with a high limit comes from the system as zeros
+    /// and costs nothing until it is used.
+    table: Box<[u32]>,
+    held: u32,
+}
+
+impl Array {
+    fn at(&self, place: u32) -> Entry {
+        self.table.get(place as usize).map_or(Entry::NONE, |&entry| Entry(entry))
+    }
+
+    fn set(&mut self, place: u32, entry: Entry) {
+        self.table[place as usize] = entry.0;
+    }
+
+    pub(super) fn held(&self) -> u32 {
+        self.held
+    }
+}
+
+/// An array and the right to change it.
+struct Claimable {
+    claim: Claim,
+    array: UnsafeCell<Array>,
+}
+
+// SAFETY: the array is reached by whoever holds the claim, and by nobody else.
+unsafe impl Sync for Claimable {}
+
+/// The addresses of some arrays.
+pub(super) struct Ground {
+    range: Reservation,
+    /// Places of one array, the empty one at its end included.
+    stride: u32,
+    arrays: Box<[Claimable]>,
+    pub(super) pool: Arc<Blocks>,
+    /// `None`: nothing notices a touch.
+    pub(super) context: Option<Context>,
+    prepare: Prepare,
+    /// What one block may cost in mappings.
+    mappings: u64,
+    budget: u64,
+    /// Whether a misuse has been reported.
+    pub(super) reported: AtomicBool,
+}
+
+impl Ground {
+    /// Room for `count` arrays of at most `limit` blocks each.
+    pub(super) fn new(
+        pool: Arc<Blocks>,
+        context: Option<Context>,
+        count: usize,
+        limit: u32,
+        windows: Windows,
+    ) -> Result<Ground, Errno> {
+        const ENOMEM: Errno = Errno(12);
+        let block = pool.block;
+        let stride = limit.checked_add(1).filter(|&stride| stride < Entry::ASIDE).ok_or(ENOMEM)?;
+        let places = (stride as usize).checked_mul(count).ok_or(ENOMEM)?;
+        let range = Reservation::new(places.checked_mul(block.bytes()).ok_or(ENOMEM)?, block)?;
+        let prepared = context.map_or(Ok(Prepare::Nothing), |context| Growing::prepare(&range, context, block));
+        if prepared.is_err() {
+            // SAFETY: just made, and nobody has seen it.
+            unsafe { range.unmap() };
+        }
+        let prepare = prepared?;
+        let alone = matches!(context, Some(Context::Signal(None))) || prepare == Prepare::Open;
+        let array = || Array {
+            course: Course::new(windows, limit),
+            table: vec![0; limit as usize].into_boxed_slice(),
+            held: 0,
+        };
+        let arrays = (0..count).map(|_| Claimable { claim: Claim::default(), array: UnsafeCell::new(array()) });
+        Ok(Ground {
+            range,
+            stride,
+            arrays: arrays.collect(),
+            pool,
+            context,
+            prepare,
+            mappings: if alone { 2 } else { 0 },
+            budget: Mappings::now().budget,
+            reported: AtomicBool::new(false),
+        })
+    }
+
+    pub(super) fn addresses(&self) -> (usize, usize) {
+        (self.range.start(), self.range.len())
+    }
+
+    pub(super) fn block(&self) -> BlockSize {
+        self.pool.block
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.arrays.len()
+    }
+
+    /// The array that an address belongs to, and the byte of it.
+    pub(super) fn locate(&self, address: usize) -> (usize, u64) {
+        let stride = self.stride as usize * self.block().bytes();
+        let offset = address - self.range.start();
+        ((offset / stride).min(self.count() - 1), (offset % stride) as u64)
+    }
+
+    /// The address of a place of an array.
+    pub(super) fn address(&self, array: usize, place: u32) -> usize {
+        self.range.start() + (array * self.stride as usize + place as usize) * self.block().bytes()
+    }
+
+    /// How far into its first block an array begins.
+    ///
+    /// Buckets grow at about the same speed. Were they to begin at the same offset of a block, their ends would compete for the
+    /// same few sets of each cache. 129 lines further each time is one set further in a cache of 64 sets, and visits all sets of one
+    /// of 1024 before it comes back.
+    pub(super) fn skew(&self, array: usize) -> usize {
+        const STEP: usize = 129 * 64;
+        if self.count() == 1 { 0 } else { array * STEP % Self::most_skew(self.block()) }
+    }
+
+    /// More than any array's skew.
+    pub(super) fn most_skew(block: BlockSize) -> usize {
+        block.bytes() / 2
+    }
+
+    /// Does something with an array while nobody else does.
+    pub(super) fn with<R>(&self, array: usize, action: impl FnOnce(&mut Array) -> R) -> R {
+        let claimable = &self.arrays[array];
+        let _claimed = claimable.claim.take();
+        // SAFETY: claimed.
+        action(unsafe { &mut *claimable.array.get() })
+    }
+
+    fn engine(&self) -> Engine {
+        self.pool.engine()
+    }
+
+    /// Sees to it that a block is in place, for a touch or a call. Does what follows from it: sets blocks aside, gives blocks
+    /// back.
+    pub(super) fn arrive(&self, array: usize, place: u32) -> Result<(), Refusal> {
+        self.with(array, |state| {
+            let entry = state.at(place);
+            if entry.is_in_place() {
+                return Ok(());
+            }
+            let whereabouts = if entry.is_aside() { Whereabouts::Aside } else { Whereabouts::Nowhere };
+            match state.course.touched(place, whereabouts).map_err(Refusal::Misuse)? {
+                Toucher::Reader => {
+                    self.bring(array, state, place)?;
+                    let passed = state.course.read(place);
+                    self.give_back(array, state, passed);
+                }
+                Toucher::Writer => {
+                    self.bring(array, state, place)?;
+                    let left = state.course.wrote(place);
+                    self.set_aside(array, state, left);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Brings the block of a place, or a new one.
+    fn bring(&self, array: usize, state: &mut Array, place: u32) -> Result<(), Refusal> {
+        if let Some(id) = state.at(place).id() {
+            return self.put(array, state, place, id);
+        }
+        if !mapping_budget::try_claim(self.mappings, self.budget) {
+            return Err(Refusal::Shortage(RewireErrorKind::OutOfMappings, Errno(0)));
+        }
+        self.take(array, state, place).inspect_err(|_| mapping_budget::release(self.mappings))
+    }
+
+    fn take(&self, array: usize, state: &mut Array, place: u32) -> Result<(), Refusal> {
+        if !self.pool.commit(1) {
+            return Err(Refusal::Shortage(RewireErrorKind::OutOfBlocks, Errno(0)));
+        }
+        // Ahead of the writer a block is overwritten; what it has jumped over is zeros.
+        let ahead = place >= state.course.written();
+        let taken = if ahead { self.pool.take_as_is() } else { self.pool.take() };
+        let taken = taken.map_err(|errno| {
+            self.pool.uncommit(1);
+            Refusal::Shortage(RewireErrorKind::OutOfMemory, errno)
+        })?;
+        self.put(array, state, place, taken.id).inspect_err(|_| {
+            self.pool.give(taken.id);
+            self.pool.uncommit(1);
+        })?;
+        state.held += 1;
+        Ok(())
+    }
+
+    /// Moves a block from home to its place.
+    fn put(&self, array: usize, state: &mut Array, place: u32, id: BlockId) -> Result<(), Refusal> {
+        let (from, to) = (self.pool.place(id), self.address(array, place));
+        // SAFETY: the block is this array's; the place is ours and empty, and the claim keeps others out.
+        unsafe { self.engine().into_range(from, to, self.block().bytes(), self.prepare) }
+            .map_err(|errno| Refusal::Shortage(RewireErrorKind::of_move(errno), errno))?;
+        state.set(place, Entry::in_place(id));
+        Ok(())
+    }
+
+    /// Sets blocks aside. One that is pinned stays; the reader will pass it unnoticed.
+    pub(super) fn set_aside(&self, array: usize, state: &mut Array, places: Range<u32>) {
+        let Some(engine) = self.context.map(|_| self.engine()) else { return };
+        let len = self.block().bytes();
+        for place in places.clone() {
+            let entry = state.at(place);
+            let Some(id) = entry.id().filter(|_| entry.is_in_place()) else { continue };
+            let from = self.address(array, place);
+            // SAFETY: the block is ours, and its place in the pool is empty while it is away.
+            if unsafe { engine.into_pool(from, self.pool.place(id), len) }.is_ok() {
+                state.set(place, Entry::set_aside(id));
+            }
+        }
+        self.shut(array, state, places);
+    }
+
+    /// Closes places that are empty, where a touch must find them closed.
+    fn shut(&self, array: usize, state: &Array, places: Range<u32>) {
+        if self.prepare != Prepare::Open {
+            return;
+        }
+        let mut from = places.start;
+        for place in places.start..=places.end {
+            if place == places.end || state.at(place).is_in_place() {
+                if place > from {
+                    let len = (place - from) as usize * self.block().bytes();
+                    // SAFETY: our own places, with nothing in them.
+                    let _ = unsafe { map::shut(self.address(array, from), len) };
+                }
+                from = place + 1;
+            }
+        }
+    }
+
+    /// Gives blocks back to the pool, wherever they are.
+    pub(super) fn give_back(&self, array: usize, state: &mut Array, places: Range<u32>) {
+        let len = self.block().bytes();
+        // Last in, first out: the first block is the first to be taken again.
+        for place in places.rev() {
+            let entry = state.at(place);
+            let Some(id) = entry.id() else { continue };
+            state.set(place, Entry::NONE);
+            state.held -= 1;
+            let from = self.address(array, place);
+            // SAFETY: the block is ours, and its place in the pool is empty while it is away.
+            let home = entry.is_aside() || unsafe { self.engine().into_pool(from, self.pool.place(id), len) }.is_ok();
+            if home {
+                self.pool.give(id);
+            } else {
+                // Pinned: the memory stays with the pins, the pool gets new one.
+                // SAFETY: a block of ours, whose contents are no one's.
+                let _ = unsafe { map::discard(from, len) };
+                self.pool.give_empty(id);
+            }
+            self.pool.uncommit(1);
+            mapping_budget::release(self.mappings);
+        }
+    }
+
+    /// Ends a round. The first block stays for the next one, if it is wanted and in place.
+    pub(super) fn reset(&self, array: usize, keep_first: bool) {
+        if !self.pool.is_here() {
+            return;
+        }
+        self.with(array, |state| {
+            let Range { start, end } = state.course.alive();
+            let keeps = keep_first && state.at(0).is_in_place();
+            self.give_back(array, state, start.max(u32::from(keeps))..end);
+            self.shut(array, state, 0..end);
+            state.course.reset(keeps);
+        });
+    }
+
+    /// A refusal as an error.
+    pub(super) fn error(&self, refusal: Refusal) -> RewireError {
+        match refusal {
+            Refusal::Shortage(RewireErrorKind::OutOfBlocks, _) => {
+                RewireError::new(RewireErrorKind::OutOfBlocks, self.pool.promises())
+            }
+            Refusal::Shortage(RewireErrorKind::OutOfMappings, _) => {
+                let Mappings { used, budget, .. } = Mappings::now();
+                RewireError::new(RewireErrorKind::OutOfMappings, format_args!("{used} of {budget} are in use"))
+            }
+            Refusal::Shortage(kind, errno) => RewireError::new(kind, errno),
+            Refusal::Misuse(_) => {
+                let blocks = self.stride - 1;
+                RewireError::new(RewireErrorKind::Full, format_args!("{blocks} blocks of {}", self.block()))
+            }
+        }
+    }
+
+    /// Gives the addresses back.
+    ///
+    /// # Safety
+    /// Nothing refers to them, the arrays are empty, and this is the last call.
+    pub(super) unsafe fn unmap(&self) {
+        // SAFETY: the caller's contract.
+        unsafe { self.range.unmap() };
+    }
+}

@@ -1,0 +1,432 @@
+//! Vanishing arrays: written through a plain pointer and then read through it, while their memory goes where it is needed
+//! next.
+//!
+//! The touch of a block that is not there is a fault. Written for the first time, a block comes from the pool. Before the array is
+//! read, its blocks are *set aside*: absent, their contents kept at home in the pool. So each block the reader comes to is a
+//! fault as well, which brings it back, tells where the reader is, and gives back what it has left behind. The next
+//! array to be written takes just that block, still warm. This is the stream "S" of Vortex (Hanel, Arman, Xiao, Keech,
+//! Loguinov, ASPLOS 2020): one range of addresses, one thread, blocks shared by many.
+//!
+//! # When a block goes back
+//! Faults tell of the *first* touch of a block only. Whoever is inside of blocks that are in place moves unseen. What that
+//! means for giving back are two rules, which are derived here from this fact, not taken from the paper's text:
+//!
+//! 1. **The writer's window stays.** A reader who follows a writer that is not done arrives in the block that is still being
+//!    written. That block is in place, so nobody notices; nor may it be set aside, for each store would bring it back and
+//!    each load after it find it gone. So reader and writer share the blocks of the writer's window, and no touch gives them
+//!    back. When the writer moves on, the block that leaves its window is set aside even if the reader may be in it: the
+//!    reader's next touch brings it back, and now its place is known. A reader who never falls behind the window is never found,
+//!    and an array whose reader has come to the end still holds the window: that can only be said
+//!    ([`VanishingArray::discard`], [`VanishingArray::reset`]).
+//! 2. **A round begins in the block where the last one began.** [`VanishingArray::reset`] says it: everything goes back but
+//!    the first block, if that is in place. For an array that never left its first block, as most buckets of the last level of a
+//!    recursion, a round is then no fault, no move and no system call. What is in the block is of the last round, and still
+//!    needed until `reset`; so the output of the next level never begins inside a block of its own input: it is another array,
+//!    and only the pool is shared. What is left of a round that was not read to its end goes back at `reset`, before the next
+//!    round takes anything.
+//!
+//! [`course`] is these rules and nothing else.
+//!
+//! # Safety
+//! [`ground`] moves blocks behind addresses that only pointers reach, under the contract of [`VanishingArray`]; slices borrow the
+//! array and so exclude every call that moves its blocks.
+
+mod course;
+mod faults;
+mod ground;
+mod plain;
+mod pool;
+
+pub use plain::Plain;
+pub use pool::StreamPool;
+
+use super::error::{RewireError, RewireErrorKind};
+use super::mapping_budget;
+use super::pool::Pool;
+use crate::mover::Engine;
+use crate::sys::process;
+use crate::trap::registry::{self, Place, Target};
+use crate::trap::{self, Context, End, Resolve};
+use crate::units::Bytes;
+use course::Windows;
+use ground::Ground;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::Arc;
+
+/// The most addresses some arrays take together.
+const MOST_BYTES: u64 = 1 << 46;
+
+/// An array that is written once, from start to end, and then read once; what was read is memory for others.
+///
+/// Blocks come when they are written and go back to the [`StreamPool`] as they are read, so that other arrays of the pool
+/// can grow on the memory that this one loses. The addresses never change.
+///
+/// ```
+/// # use eagre_mem::{StreamPool, VanishingArray};
+/// // Room for 36 MiB in all, and 24 MiB of words to partition: enough, for the input vanishes as the buckets grow.
+/// let pool = StreamPool::new(36 << 20)?;
+/// let mut input = pool.array::<u64>(3 << 20)?;
+/// let mut buckets = pool.buckets::<u64>(2, 3 << 20)?;
+/// let to = input.writer()?;
+/// // SAFETY: in order, within the limit, in the thread that owns the array.
+/// (0..3 << 20).for_each(|at| unsafe { to.add(at).write(at as u64 * 77) });
+/// input.finish(3 << 20);
+///
+/// let from = input.reader()?;
+/// let starts: Vec<*mut u64> = buckets.iter_mut().map(|bucket| bucket.writer()).collect::<Result<_, _>>()?;
+/// let mut ends = starts.clone();
+/// for at in 0..3 << 20 {
+///     // SAFETY: as above; each value is read once.
+///     unsafe {
+///         let value = from.add(at).read();
+///         ends[(value & 1) as usize].write(value);
+///         ends[(value & 1) as usize] = ends[(value & 1) as usize].add(1);
+///     }
+/// }
+/// for ((bucket, start), end) in buckets.iter_mut().zip(starts).zip(ends) {
+///     // SAFETY: both are of this bucket.
+///     bucket.finish(unsafe { end.offset_from(start) } as usize);
+/// }
+/// let mut odd = 0;
+/// while let values @ [_, ..] = buckets[1].fill()? {
+///     odd += values.iter().filter(|&value| value % 2 == 1).count();
+///     let read = values.len();
+///     buckets[1].consume(read);
+/// }
+/// assert_eq!(odd, 3 << 19);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Pointers
+/// [`writer`](Self::writer) and [`reader`](Self::reader) give the same address. Code on it is held to this:
+///
+/// - Until reading begins, any value below the limit may be written, in any order, and read back.
+/// - `reader` begins reading. From then on the reader goes forward; it may jump ahead, and go back at most `lookback` blocks
+///   ([`StreamPool::windows`]). What it has passed is gone. A writer who is not done goes on at most `rewrite` blocks behind the
+///   furthest one it has written, and the reader stays behind it.
+/// - The touch of what is gone, of what lies past the length given to [`finish`](Self::finish) in blocks of its own, or
+///   of what is past the limit, is an error of the program; so is running out of blocks or memory, which pointers cannot be told
+///   of. Each is one line on standard error and then the default action of the fault.
+/// - Nobody touches the array through a pointer while a slice of it is borrowed, and nobody at all after it is dropped.
+/// - A thread that blocks SIGSEGV or SIGBUS dies at its first fault under the trap `signal`, as it would at any other.
+///
+/// # Slices
+/// [`reserve`](Self::reserve) and [`commit`](Self::commit), [`fill`](Self::fill) and [`consume`](Self::consume) do the same without
+/// pointers or faults, in slices of at most a block, and return errors. They work with every trap and mover, `off` and `copy`
+/// included.
+///
+/// A forked child has no part in it.
+pub struct VanishingArray<T> {
+    home: Arc<Home>,
+    index: usize,
+    limit: usize,
+    /// Values written, as far as that is known.
+    len: usize,
+    /// Values read through slices.
+    consumed: usize,
+    /// Values of the slice that `reserve` has given last.
+    reserved: usize,
+    /// Values of the slice that `fill` has given last.
+    filled: usize,
+    finished: bool,
+    _values: PhantomData<T>,
+}
+
+// SAFETY: the memory is the array's own, `T` is plain data, and faults are resolved in any thread.
+unsafe impl<T: Plain> Send for VanishingArray<T> {}
+// SAFETY: what `&VanishingArray` does is look at numbers.
+unsafe impl<T: Plain> Sync for VanishingArray<T> {}
+
+impl<T: Plain> VanishingArray<T> {
+    const SIZE: usize = {
+        let size = size_of::<T>();
+        assert!(size.is_power_of_two() && size <= 4096, "a value must have a power of two of bytes, at most 4096");
+        size
+    };
+
+    fn new(home: Arc<Home>, index: usize, limit: usize) -> VanishingArray<T> {
+        let _ = Self::SIZE;
+        let (len, consumed, reserved, filled) = (0, 0, 0, 0);
+        VanishingArray { home, index, limit, len, consumed, reserved, filled, finished: false, _values: PhantomData }
+    }
+
+    fn ground(&self) -> &Ground {
+        &self.home.ground
+    }
+
+    /// A pointer to value 0, to write through: see the type.
+    ///
+    /// # Errors
+    /// [`NoTrap`](RewireErrorKind::NoTrap): the pool was made for the trap `off`. [`System`](RewireErrorKind::System): the handler
+    /// could not be installed. [`Forked`](RewireErrorKind::Forked).
+    pub fn writer(&mut self) -> Result<*mut T, RewireError> {
+        self.home.ready()?;
+        Ok(self.start())
+    }
+
+    /// A pointer to value 0, to read through: see the type. The first call after a [`reset`](Self::reset) begins reading.
+    ///
+    /// It takes as long as moving the blocks that were written: a microsecond or some each.
+    ///
+    /// # Errors
+    /// As [`writer`](Self::writer).
+    pub fn reader(&mut self) -> Result<*const T, RewireError> {
+        self.home.ready()?;
+        let ground = self.ground();
+        ground.with(self.index, |array| {
+            let places = array.course.begin_reading();
+            ground.set_aside(self.index, array, places);
+        });
+        Ok(self.start().cast_const())
+    }
+
+    /// Says that a reader on the pointer is done with the first `count` values, which no fault may have told: it has followed the
+    /// writer closely, or come to the end. Whole blocks of them go back, but for those in which a writer who has not finished may
+    /// go back.
+    pub fn discard(&mut self, count: usize) {
+        let place = match count {
+            0 => 0,
+            _ if self.finished && count >= self.len => self.end_of(self.len),
+            _ => self.place_of(count),
+        };
+        let ground = self.ground();
+        ground.with(self.index, |array| {
+            let passed = array.course.passed(place);
+            ground.give_back(self.index, array, passed);
+        });
+    }
+
+    /// Says that `len` values were written, and that there will be no more. What was never touched of them reads as zeros where
+    /// a whole block was left out, else as what the block held before.
+    ///
+    /// # Panics
+    /// If that is more than the limit.
+    pub fn finish(&mut self, len: usize) {
+        assert!(len <= self.limit, "{len} values, where {} are the limit", self.limit);
+        (self.len, self.finished) = (len, true);
+        let blocks = self.end_of(len);
+        self.ground().with(self.index, |array| array.course.finish(blocks));
+    }
+
+    /// Begins a new round: an empty array at the same address. What was not read is lost. The first block stays with
+    /// the array, if it is in place, all others go back to the pool.
+    pub fn reset(&mut self) {
+        self.restart(true);
+    }
+
+    /// The same, and the first block goes back too.
+    pub fn clear(&mut self) {
+        self.restart(false);
+    }
+
+    fn restart(&mut self, keep_first: bool) {
+        self.ground().reset(self.index, keep_first);
+        (self.len, self.consumed, self.reserved, self.filled, self.finished) = (0, 0, 0, 0, false);
+    }
+
+    /// Room for at least one more value: the rest of a block. Their contents are unspecified. [`commit`](Self::commit) says how many
+    /// of them were written.
+    ///
+    /// # Errors
+    /// [`Full`](RewireErrorKind::Full): the limit is reached, or the array was finished.
+    /// [`OutOfBlocks`](RewireErrorKind::OutOfBlocks), [`OutOfMemory`](RewireErrorKind::OutOfMemory),
+    /// [`OutOfMappings`](RewireErrorKind::OutOfMappings), [`Pinned`](RewireErrorKind::Pinned),
+    /// [`Forked`](RewireErrorKind::Forked).
+    pub fn reserve(&mut self) -> Result<&mut [T], RewireError> {
+        self.ground().pool.check_here()?;
+        if self.finished || self.len == self.limit {
+            let what = if self.finished { "it was finished with" } else { "its limit is" };
+            return Err(RewireError::new(RewireErrorKind::Full, format_args!("{what} {} values", self.len)));
+        }
+        self.arrive(self.len)?;
+        self.reserved = self.left_in_block(self.len).min(self.limit - self.len);
+        // SAFETY: the rest of a block that is in place, whose bytes the pool has zeroed or an earlier array written; any bytes
+        // are values. The exclusive borrow keeps the block there.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.start().add(self.len), self.reserved) })
+    }
+
+    /// Appends the first `count` values of the slice that [`reserve`](Self::reserve) gave.
+    ///
+    /// # Panics
+    /// If it gave fewer.
+    pub fn commit(&mut self, count: usize) {
+        assert!(count <= self.reserved, "{count} values, where {} were reserved", self.reserved);
+        self.len += count;
+        self.reserved -= count;
+    }
+
+    /// The next values that were committed, or that [`finish`](Self::finish) told of: at least one and at most a block, or none
+    /// if all were consumed.
+    ///
+    /// # Errors
+    /// As [`reserve`](Self::reserve).
+    pub fn fill(&mut self) -> Result<&[T], RewireError> {
+        self.ground().pool.check_here()?;
+        self.filled = 0;
+        if self.consumed < self.len {
+            self.arrive(self.consumed)?;
+            self.filled = self.left_in_block(self.consumed).min(self.len - self.consumed);
+        }
+        // SAFETY: as in `reserve`; an empty slice may be anywhere.
+        Ok(unsafe { std::slice::from_raw_parts(self.start().add(self.consumed), self.filled) })
+    }
+
+    /// Consumes the first `count` values of the slice that [`fill`](Self::fill) gave. Blocks before the next one go back to the
+    /// pool.
+    ///
+    /// # Panics
+    /// If it gave fewer.
+    pub fn consume(&mut self, count: usize) {
+        assert!(count <= self.filled, "{count} values, where {} were filled", self.filled);
+        self.consumed += count;
+        self.filled -= count;
+        let all = self.finished && self.consumed == self.len;
+        let place = if all { self.end_of(self.len) } else { self.place_of(self.consumed) };
+        let ground = self.ground();
+        ground.with(self.index, |array| {
+            let passed = array.course.consumed(place);
+            ground.give_back(self.index, array, passed);
+        });
+    }
+
+    /// The values it has, as far as that is known: those committed, or the number given to [`finish`](Self::finish).
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none, as far as that is known.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The most values it can have.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// The bytes of memory it holds now: whole blocks, in place or set aside.
+    pub fn held(&self) -> u64 {
+        let blocks = self.ground().with(self.index, |array| array.held());
+        u64::from(blocks) * self.ground().block().bytes() as u64
+    }
+
+    fn start(&self) -> *mut T {
+        let ground = self.ground();
+        ptr::with_exposed_provenance_mut(ground.address(self.index, 0) + ground.skew(self.index))
+    }
+
+    /// The offset of a value from the array's first block.
+    fn offset(&self, at: usize) -> u64 {
+        (self.ground().skew(self.index) + at * Self::SIZE) as u64
+    }
+
+    fn place_of(&self, at: usize) -> u32 {
+        self.ground().block().block_of(self.offset(at)) as u32
+    }
+
+    /// The places that `len` values lie in.
+    fn end_of(&self, len: usize) -> u32 {
+        len.checked_sub(1).map_or(0, |last| self.place_of(last) + 1)
+    }
+
+    fn left_in_block(&self, at: usize) -> usize {
+        let block = self.ground().block();
+        (block.bytes() - block.within(self.offset(at))) / Self::SIZE
+    }
+
+    /// Sees to it that the block of a value is in place.
+    fn arrive(&self, at: usize) -> Result<(), RewireError> {
+        self.ground().arrive(self.index, self.place_of(at)).map_err(|refusal| self.ground().error(refusal))
+    }
+}
+
+impl<T> Drop for VanishingArray<T> {
+    fn drop(&mut self) {
+        self.home.ground.reset(self.index, false);
+    }
+}
+
+impl<T> fmt::Debug for VanishingArray<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VanishingArray")
+            .field("index", &self.index)
+            .field("len", &self.len)
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the arrays that were made together stand on.
+struct Home {
+    ground: Box<Ground>,
+    /// The range's place in the registry, and what that points to. `None` without a trap.
+    registered: Option<(Place, Box<Target>)>,
+}
+
+impl Home {
+    fn new(pool: &Pool, count: usize, bytes: u64, windows: Windows) -> Result<Home, RewireError> {
+        process::remember();
+        pool.0.check_here()?;
+        let system = |errno| RewireError::new(RewireErrorKind::System, errno);
+        let no_addresses = |why: String| RewireError::new(RewireErrorKind::OutOfAddresses, why);
+        let engine = pool.0.engine();
+        let context = match engine {
+            Engine::Copy => None,
+            _ => Some(trap::context_of(engine.uffd()).map_err(system)?),
+        };
+        let block = pool.block_size();
+        let skew = if count == 1 { 0 } else { Ground::most_skew(block) as u64 };
+        let all = bytes.saturating_add(skew + block.bytes() as u64).saturating_mul(count as u64);
+        if all > MOST_BYTES {
+            return Err(no_addresses(format!("{count} times {bytes} bytes are more than {}", Bytes(MOST_BYTES))));
+        }
+        let limit = (bytes + skew).div_ceil(block.bytes() as u64).max(1) as u32;
+        mapping_budget::claim(1)?;
+        let ground = Ground::new(pool.0.clone(), context, count, limit, windows).map(Box::new).map_err(|errno| {
+            mapping_budget::release(1);
+            no_addresses(format!("{} are not to be had: {errno}", Bytes(all)))
+        })?;
+        let mut home = Home { ground, registered: None };
+        if context.is_some() {
+            let resolver = ptr::from_ref::<Ground>(&home.ground) as *const dyn Resolve;
+            let target = Box::new(Target::new(resolver, End::Writer));
+            let (start, len) = home.ground.addresses();
+            // SAFETY: ground and target live in boxes until `drop` has withdrawn the place and found it quiet.
+            let Some(place) = (unsafe { registry::register(start, len, &*target) }) else {
+                return Err(no_addresses(format!("{} ranges with pointers are in use", registry::CAPACITY)));
+            };
+            home.registered = Some((place, target));
+        }
+        Ok(home)
+    }
+
+    /// Makes sure that pointers work: there is a trap, its handler is in force, and it is our process.
+    fn ready(&self) -> Result<(), RewireError> {
+        self.ground.pool.check_here()?;
+        match self.ground.context {
+            None => Err(RewireError::new(RewireErrorKind::NoTrap, "the pool is for the trap `off`")),
+            Some(Context::Off) => Err(RewireError::new(RewireErrorKind::NoTrap, "the trap is `off`")),
+            Some(_) => trap::guard().map_err(|errno| RewireError::new(RewireErrorKind::System, errno)),
+        }
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        if !self.ground.pool.is_here() {
+            return;
+        }
+        if let Some((place, _target)) = self.registered.take() {
+            registry::withdraw(&place);
+            // A fault that is being resolved at this moment does not wait for anyone.
+            while !registry::is_quiet(&place) {
+                std::thread::yield_now();
+            }
+        }
+        // SAFETY: withdrawn, and every array has given its blocks back before it let go of its home.
+        unsafe { self.ground.unmap() };
+        mapping_budget::release(1);
+    }
+}

@@ -1,0 +1,98 @@
+//! The blocks that many vanishing arrays share.
+
+use super::course::Windows;
+use super::{Home, Plain, VanishingArray};
+use crate::memory::error::{RewireError, RewireErrorKind};
+use crate::memory::pool::{Pool, PoolStats};
+use crate::units::BlockSize;
+use std::sync::Arc;
+
+/// A budget of blocks for vanishing arrays: what one of them gives back, the next one takes.
+///
+/// An array takes a block when it is written, and gives it back when it was read. So a pass that reads one array and writes
+/// others needs memory for the data once, and a block or two more for each array: see [`VanishingArray`].
+///
+/// Bytes of a block that an array takes and does not write are those that another array of this pool has left, or
+/// zeros.
+#[derive(Clone, Debug)]
+pub struct StreamPool {
+    pool: Pool,
+    windows: Windows,
+}
+
+impl StreamPool {
+    /// A pool of at most `bytes` bytes, rounded up to blocks of 2 MiB. They become memory when they are first used, and stay
+    /// with the pool.
+    ///
+    /// # Errors
+    /// [`NoPool`](RewireErrorKind::NoPool).
+    pub fn new(bytes: u64) -> Result<StreamPool, RewireError> {
+        let block = BlockSize::DEFAULT;
+        let blocks = u32::try_from(bytes.div_ceil(block.bytes() as u64));
+        let too_many =
+            |_| RewireError::new(RewireErrorKind::NoPool, format_args!("{bytes} bytes are more than a pool holds"));
+        Ok(StreamPool::on(&Pool::new(block, blocks.map_err(too_many)?, None, None)?))
+    }
+
+    /// The same on a pool made before, which decides on the size of blocks, the trap and the mover, and may have other users.
+    ///
+    /// Smaller blocks waste less at the end of each array; blocks of less than 2 MiB are not on huge pages.
+    pub fn on(pool: &Pool) -> StreamPool {
+        StreamPool { pool: pool.clone(), windows: Windows { rewrite: 1, lookback: 1 } }
+    }
+
+    /// Arrays of this pool whose reader may go back `lookback` blocks before the furthest one it has touched, and whose writer, once
+    /// reading has begun, `rewrite` blocks. Both are 1 unless told otherwise.
+    #[must_use]
+    pub fn windows(self, rewrite: u32, lookback: u32) -> StreamPool {
+        StreamPool { windows: Windows { rewrite, lookback }, ..self }
+    }
+
+    /// An empty array for at most `limit` values. It takes addresses only.
+    ///
+    /// # Errors
+    /// [`OutOfAddresses`](RewireErrorKind::OutOfAddresses), [`OutOfMappings`](RewireErrorKind::OutOfMappings),
+    /// [`Forked`](RewireErrorKind::Forked), [`System`](RewireErrorKind::System).
+    pub fn array<T: Plain>(&self, limit: usize) -> Result<VanishingArray<T>, RewireError> {
+        let home = Home::new(&self.pool, 1, bytes::<T>(limit), self.windows)?;
+        Ok(VanishingArray::new(Arc::new(home), 0, limit))
+    }
+
+    /// So many arrays at once, for at most `limit` values each: the buckets of a partition. They begin at different offsets
+    /// of their first blocks, so that they do not compete for the same sets of the caches.
+    ///
+    /// # Errors
+    /// As [`StreamPool::array`].
+    pub fn buckets<T: Plain>(&self, count: usize, limit: usize) -> Result<Vec<VanishingArray<T>>, RewireError> {
+        let home = Arc::new(Home::new(&self.pool, count.max(1), bytes::<T>(limit), self.windows)?);
+        Ok((0..count).map(|index| VanishingArray::new(home.clone(), index, limit)).collect())
+    }
+
+    /// Sees to it that blocks for at least `bytes` bytes are memory, so that taking them costs no first touch.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`](RewireErrorKind::OutOfMemory), [`Forked`](RewireErrorKind::Forked).
+    pub fn populate(&self, bytes: u64) -> Result<(), RewireError> {
+        let blocks = bytes.div_ceil(self.block_size().bytes() as u64);
+        self.pool.populate(blocks.min(u64::from(u32::MAX)) as u32).map(|_| ())
+    }
+
+    /// What it holds now, in blocks.
+    pub fn stats(&self) -> PoolStats {
+        self.pool.stats()
+    }
+
+    /// The size of its blocks.
+    pub fn block_size(&self) -> BlockSize {
+        self.pool.block_size()
+    }
+
+    /// Gives the memory of blocks that no array holds to the system.
+    pub fn trim(&self) {
+        self.pool.trim();
+    }
+}
+
+fn bytes<T>(limit: usize) -> u64 {
+    (limit as u64).saturating_mul(size_of::<T>() as u64)
+}

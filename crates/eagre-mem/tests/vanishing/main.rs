@@ -1,0 +1,52 @@
+//! Vanishing arrays, over every trap and mover pair: through plain pointers, and through slices.
+
+#[path = "../common/mod.rs"]
+#[macro_use]
+mod common;
+
+mod array;
+mod buckets;
+mod machine;
+mod misuse;
+mod rules;
+mod slices;
+
+use common::*;
+use eagre_mem::probe::Pair;
+use eagre_mem::{BlockSize, Pool, StreamPool, VanishingArray};
+
+/// The other side of the tests that want a process of their own.
+#[test]
+fn child() {
+    let cases: Vec<child::Case> = machine::CASES.iter().chain(misuse::CASES).copied().collect();
+    child::serve(&cases);
+}
+
+/// A pool of small blocks.
+fn pool(pair: Pair, budget: u32) -> StreamPool {
+    sized_pool(pair, BlockSize::MIN, budget)
+}
+
+fn sized_pool(pair: Pair, block: BlockSize, budget: u32) -> StreamPool {
+    StreamPool::on(&Pool::new(block, budget, Some(pair.trap), Some(pair.mover)).unwrap())
+}
+
+/// The blocks an array holds.
+fn blocks(array: &VanishingArray<u8>) -> u64 {
+    array.held() / SMALL as u64
+}
+
+/// An array of `len` bytes that was written through a pointer.
+fn full(pool: &StreamPool, len: usize) -> VanishingArray<u8> {
+    let mut array = pool.array(len).unwrap();
+    // SAFETY: within the limit.
+    unsafe { put_through(array.writer().unwrap(), 0, len as u64, 10_000) };
+    array.finish(len);
+    array
+}
+
+/// Nothing is left in a pool.
+#[track_caller]
+fn assert_empty(pool: &StreamPool) {
+    assert_eq!((pool.stats().taken, pool.stats().committed), (0, 0));
+}

@@ -1,0 +1,67 @@
+//! What can go wrong while keys are read.
+
+use crate::{RewireError, StreamError};
+use std::fmt;
+use std::io;
+
+/// Why keys could not be read.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The stream has failed, or the file behind it.
+    Stream(StreamError),
+    /// There is no memory for the keys.
+    Memory(RewireError),
+    /// What there is to read is no whole number of keys.
+    Remainder {
+        /// How many bytes there are.
+        bytes: u64,
+        /// How many a key takes.
+        width: usize,
+    },
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReadError::Stream(error) => error.fmt(f),
+            ReadError::Memory(error) => error.fmt(f),
+            ReadError::Remainder { bytes, width } => {
+                let rest = bytes % *width as u64;
+                write!(f, "{bytes} bytes are no whole number of keys of {width} bytes: {rest} left over")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ReadError::Stream(error) => Some(error),
+            ReadError::Memory(error) => Some(error),
+            ReadError::Remainder { .. } => None,
+        }
+    }
+}
+
+impl From<StreamError> for ReadError {
+    fn from(error: StreamError) -> ReadError {
+        ReadError::Stream(error)
+    }
+}
+
+impl From<RewireError> for ReadError {
+    fn from(error: RewireError) -> ReadError {
+        ReadError::Memory(error)
+    }
+}
+
+impl From<ReadError> for io::Error {
+    fn from(error: ReadError) -> io::Error {
+        match error {
+            ReadError::Stream(error) => error.into(),
+            ReadError::Memory(error) => error.into(),
+            ReadError::Remainder { .. } => io::Error::new(io::ErrorKind::InvalidData, error),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Pairs as words whose key is their first part.
+
+use super::leaf::Table;
+use super::{Level, Word, tags};
+
+/// A pair, ordered by its first part only: sorting it is stable.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct First<K, V>((K, V));
+
+/// Pairs as such words. They are moved as they are, so they should not be large.
+pub(crate) fn by_first<K, V>(pairs: &mut [(K, V)]) -> &mut [First<K, V>] {
+    // SAFETY: the same layout.
+    unsafe { &mut *(std::ptr::from_mut(pairs) as *mut [First<K, V>]) }
+}
+
+// SAFETY: the key is that of a word, a part of this one.
+unsafe impl<K: Word, V: Copy + Send + Sync + 'static> Word for First<K, V> {
+    const KEY_BITS: u32 = K::KEY_BITS;
+    const STABLE: bool = true;
+
+    #[inline(always)]
+    fn key(self) -> u128 {
+        self.0.0.key()
+    }
+
+    #[inline(always)]
+    fn digit(self, shift: u32) -> u32 {
+        self.0.0.digit(shift)
+    }
+
+    unsafe fn leaf(level: Level, from: *const Self, to: *mut Self, n: usize, high: u32, table: &mut Table) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { tags::leaf(level, from, to, n, high, table) };
+        true
+    }
+
+    fn leaf_table(n: usize) -> usize {
+        tags::table_for::<Self>(n)
+    }
+
+    fn leaf_most(level: Level, table: usize) -> usize {
+        tags::most::<Self>(level, table)
+    }
+
+    fn few(level: Level) -> usize {
+        tags::few(level)
+    }
+
+    fn by_comparison(level: Level, words: &mut [Self], table: &mut Table) {
+        tags::by_comparison(level, words, table);
+    }
+}

@@ -1,0 +1,221 @@
+//! A leaf for words wider than their vector kernels, and stable: not the words are sorted but *tags*, numbers of 64
+//! bits with the highest key bits that may differ, and below them the word's place in the leaf.
+//!
+//! ```text
+//! word   key, value, …          tag   54 bits of the key | 10 bits of place
+//! ```
+//!
+//! The leaf of 64-bit numbers sorts the tags. No two are the same, and those of equal keys are in the order of their
+//! places. Then each word is copied once, to where its tag has ended up. Where tags do not hold all of the key, words
+//! whose tags agree but for the place are sorted once more, by the rest.
+
+use std::mem::MaybeUninit;
+use std::slice::from_raw_parts_mut;
+
+use super::leaf::{self, Table};
+use super::{Level, Word};
+
+/// So many words are sorted with tags on the stack.
+const FEW: usize = 128;
+/// Words whose tags agree are sorted by insertion if they are no more than these.
+const INSERTION: usize = 16;
+/// Parts of a table begin at a line: so much may be left out between them.
+const LINE: usize = 8;
+
+/// Where a leaf is sorted.
+struct Room<'a, W> {
+    tags: &'a mut [MaybeUninit<u64>],
+    copies: &'a mut [MaybeUninit<W>],
+    /// For the leaf of tags.
+    table: &'a mut Table,
+}
+
+/// Numbers of 64 bits that a word takes.
+const fn width<W>() -> usize {
+    size_of::<W>().div_ceil(size_of::<u64>())
+}
+
+/// The length of a table for `n` words.
+pub(super) fn table_for<W>(n: usize) -> usize {
+    n * (width::<W>() + 1) + 2 * LINE + leaf::table_for::<u64>(n)
+}
+
+/// How many words fit a table of such a length.
+pub(super) fn most<W>(level: Level, table: usize) -> usize {
+    // With room for so many tags, and the best use of what is left.
+    let with = |tags: usize| {
+        let leaf = leaf::table_for::<u64>(tags);
+        let left = table.saturating_sub(2 * LINE + leaf);
+        (left / (width::<W>() + 1)).min(tags).min(leaf::most::<u64>(level, leaf))
+    };
+    let sizes = (leaf::buckets(0).ilog2()..=table.max(1).ilog2()).map(|buckets| leaf::MEAN << buckets);
+    sizes.map(with).max().unwrap_or(0)
+}
+
+/// So many words need no table.
+pub(super) fn few(level: Level) -> usize {
+    <u64 as Word>::few(level).min(FEW)
+}
+
+/// [`Word::leaf`], for words in a table that has the length of [`table_for`]. It never gives up.
+///
+/// # Safety
+/// See there.
+pub(super) unsafe fn leaf<W: Word>(level: Level, from: *const W, to: *mut W, n: usize, high: u32, table: &mut Table) {
+    let (copies, table) = table.split_at_mut((n * width::<W>()).next_multiple_of(LINE));
+    let (tags, table) = table.split_at_mut(n.next_multiple_of(LINE));
+    debug_assert!(copies.as_ptr().cast::<W>().is_aligned());
+    // SAFETY: room for n words, aligned to a line as the table is; the rest is the caller's promise.
+    unsafe {
+        let copies = from_raw_parts_mut(copies.as_mut_ptr().cast(), n);
+        sort(level, from, to, n, high, Room { tags, copies, table });
+    }
+}
+
+/// [`Word::by_comparison`].
+pub(super) fn by_comparison<W: Word>(level: Level, words: &mut [W], table: &mut Table) {
+    let (at, n) = (words.as_mut_ptr(), words.len());
+    if n > FEW {
+        // SAFETY: one place of n words, for which the table is long enough.
+        return unsafe { leaf(level, at, at, n, W::KEY_BITS, table) };
+    }
+    let tags = &mut [const { MaybeUninit::uninit() }; FEW];
+    let copies = &mut [const { MaybeUninit::uninit() }; FEW];
+    // SAFETY: one place of n words.
+    unsafe { sort(level, at, at, n, W::KEY_BITS, Room { tags, copies, table: &mut [] }) };
+}
+
+/// Sorts words that agree on all key bits from `high` up.
+///
+/// # Safety
+/// `from` may be read and `to` be written for `n` words; they are the same place or wholly different ones; `high` is not 0.
+unsafe fn sort<W: Word>(level: Level, from: *const W, to: *mut W, n: usize, high: u32, room: Room<'_, W>) {
+    if n < 2 {
+        // SAFETY: the caller's promise.
+        return unsafe { std::ptr::copy(from, to, n) };
+    }
+    let Room { tags, copies, table } = room;
+    let place_bits = usize::BITS - (n - 1).leading_zeros();
+    // SAFETY: the caller's promise; nobody writes to `from` before it has been copied or is no longer needed.
+    let words = unsafe { std::slice::from_raw_parts(from, n) };
+    level.run(|| write_tags(words, high, place_bits, &mut tags[..n]));
+    // SAFETY: written just now.
+    let tags_ = unsafe { tags[..n].assume_init_mut() };
+    if n <= few(level) || !leaf::leaf_in_place(level, tags_, u64::BITS, table) {
+        <u64 as Word>::by_comparison(level, tags_, table);
+    }
+    let places = (1 << place_bits) - 1;
+    let agree = high > u64::BITS - place_bits
+        && level.run(|| tags_.windows(2).fold(false, |agree, two| agree | (two[0] ^ two[1] <= places)));
+    // SAFETY: places below n, each once; where the words are overwritten they are copied first.
+    unsafe {
+        let source = if std::ptr::eq(from, to) {
+            std::ptr::copy_nonoverlapping(from, copies.as_mut_ptr().cast(), n);
+            copies.as_ptr().cast()
+        } else {
+            from
+        };
+        for (i, tag) in tags_.iter().enumerate() {
+            to.add(i).write(*source.add((tag & places) as usize));
+        }
+    }
+    if agree {
+        // SAFETY: all written.
+        let words = unsafe { from_raw_parts_mut(to, n) };
+        sort_rest(level, words, high - (u64::BITS - place_bits), Room { tags, copies, table });
+    }
+}
+
+/// The highest of the `high` lowest key bits, then the place.
+#[inline(always)]
+fn write_tags<W: Word>(words: &[W], high: u32, place_bits: u32, tags: &mut [MaybeUninit<u64>]) {
+    let places = (1 << place_bits) - 1;
+    if high <= u64::BITS {
+        for (i, (word, tag)) in words.iter().zip(tags).enumerate() {
+            tag.write((word.key() as u64) << (u64::BITS - high) & !places | i as u64);
+        }
+    } else {
+        for (i, (word, tag)) in words.iter().zip(tags).enumerate() {
+            tag.write((word.key() >> (high - u64::BITS)) as u64 & !places | i as u64);
+        }
+    }
+}
+
+/// Sorts neighbouring words that agree on all key bits from `high` up, given words sorted by those.
+fn sort_rest<W: Word>(level: Level, words: &mut [W], high: u32, room: Room<'_, W>) {
+    let Room { tags, copies, table } = room;
+    for run in words.chunk_by_mut(|a, b| (a.key() ^ b.key()) >> high == 0) {
+        if run.len() <= INSERTION {
+            insertion(run);
+        } else {
+            let at = run.as_mut_ptr();
+            // SAFETY: one place.
+            unsafe {
+                sort(
+                    level,
+                    at,
+                    at,
+                    run.len(),
+                    high,
+                    Room { tags: &mut *tags, copies: &mut *copies, table: &mut *table },
+                )
+            };
+        }
+    }
+}
+
+/// Stable, for a few words.
+fn insertion<W: Word>(words: &mut [W]) {
+    for i in 1..words.len() {
+        let (word, mut at) = (words[i], i);
+        while at > 0 && words[at - 1].key() > word.key() {
+            words[at] = words[at - 1];
+            at -= 1;
+        }
+        words[at] = word;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::leaf::SmallTable;
+    use super::*;
+
+    /// A table for n words takes n words, and no more than fit.
+    #[test]
+    fn tables_fit() {
+        let mut levels = vec![Level::Portable, Level::best()];
+        levels.dedup();
+        for level in levels {
+            for n in (0..3000).step_by(7) {
+                if n <= leaf::most::<u64>(level, leaf::table_for::<u64>(n)) {
+                    let table = table_for::<(u64, u64)>(n);
+                    let most = most::<(u64, u64)>(level, table);
+                    assert!(most >= n && table_for::<(u64, u64)>(most) <= table, "{n} words: {most}");
+                }
+            }
+            assert_eq!(most::<u128>(level, 100), 0);
+        }
+    }
+
+    /// Keys that agree in more bits than a tag holds, in long runs and short ones.
+    #[test]
+    fn long_prefixes() {
+        let mut table = SmallTable::new();
+        for n in [2, 15, 17, 100, 130, 1000] {
+            for (prefixes, rest) in [(1u64, 3u64), (1, 1 << 20), (3, 1 << 9), (n as u64, 4)] {
+                let number = |i: usize| (i as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+                let word = |i| {
+                    let prefix = (number(i) >> 100) % u128::from(prefixes);
+                    (prefix << 70) + (number(i) >> 64) % u128::from(rest)
+                };
+                let words: Vec<u128> = (0..n).map(word).collect();
+                let (mut sorted, mut expected) = (words.clone(), words);
+                expected.sort();
+                // SAFETY: one place; the table takes that many.
+                unsafe { leaf(Level::best(), sorted.as_ptr(), sorted.as_mut_ptr(), n, 128, table.get()) };
+                assert_eq!(sorted, expected, "{n} words of {prefixes} prefixes");
+            }
+        }
+    }
+}

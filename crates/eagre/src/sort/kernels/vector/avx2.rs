@@ -1,0 +1,408 @@
+//! Keys of 64 and of 32 bits in 256-bit registers.
+//!
+//! There are no masks: a lane is chosen by the highest bit of another register's, or all of them. Unsigned numbers of 64
+//! bits are compared as signed ones, with their highest bits turned over.
+
+use std::arch::x86_64::*;
+
+use super::super::leaf::CAPACITY;
+use super::{Vector, array};
+
+/// Whether the processor has what this level needs.
+pub(in super::super) fn available() -> bool {
+    is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt")
+}
+
+/// Compiles `work` for such a processor, and runs it.
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+pub(in super::super) fn run<R>(work: impl FnOnce() -> R) -> R {
+    work()
+}
+
+/// Four numbers of 64 bits.
+#[derive(Clone, Copy)]
+pub(in super::super) struct U64x4(__m256i);
+
+/// Eight numbers of 32 bits.
+#[derive(Clone, Copy)]
+pub(in super::super) struct U32x8(__m256i);
+
+/// All bits set in the first `n` numbers, from the middle of this on.
+static FIRST_64: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
+static FIRST_32: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
+
+/// A mask of the first `n` of four lanes.
+///
+/// # Safety
+/// See [`Vector`]; so below.
+#[inline(always)]
+unsafe fn first_64(n: usize) -> __m256i {
+    // SAFETY: four numbers from one of the first five on.
+    unsafe { _mm256_loadu_si256(FIRST_64.as_ptr().add(4 - n.min(4)).cast()) }
+}
+
+/// A mask of the first `n` of eight lanes.
+#[inline(always)]
+unsafe fn first_32(n: usize) -> __m256i {
+    // SAFETY: eight numbers from one of the first nine on.
+    unsafe { _mm256_loadu_si256(FIRST_32.as_ptr().add(8 - n.min(8)).cast()) }
+}
+
+/// For each mask of `lanes` lanes the order, in numbers of 32 bits, in which those that it names come first: a byte each.
+const fn orders<const MASKS: usize>(lanes: u64) -> [u64; MASKS] {
+    let wide = 8 / lanes;
+    let mut orders = [0; MASKS];
+    let mut mask = 0;
+    while mask < MASKS {
+        let (mut front, mut back, mut lane) = (0, lanes, 0);
+        while lane < lanes {
+            let place = if mask >> lane & 1 == 1 {
+                front += 1;
+                front - 1
+            } else {
+                back -= 1;
+                back
+            };
+            let mut part = 0;
+            while part < wide {
+                orders[mask] |= (lane * wide + part) << (8 * (place * wide + part));
+                part += 1;
+            }
+            lane += 1;
+        }
+        mask += 1;
+    }
+    orders
+}
+
+static ORDERS_64: [u64; 16] = orders(4);
+static ORDERS_32: [u64; 256] = orders(8);
+
+/// Numbers of 32 bits in another order.
+#[inline(always)]
+unsafe fn permuted(words: __m256i, order: u64) -> __m256i {
+    // SAFETY: the caller's promise.
+    unsafe { _mm256_permutevar8x32_epi32(words, _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(order as i64))) }
+}
+
+/// Four rows of four become columns.
+#[inline(always)]
+unsafe fn transposed_4([r0, r1, r2, r3]: [__m256i; 4]) -> [__m256i; 4] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (a0, a1) = (_mm256_unpacklo_epi64(r0, r1), _mm256_unpackhi_epi64(r0, r1));
+        let (a2, a3) = (_mm256_unpacklo_epi64(r2, r3), _mm256_unpackhi_epi64(r2, r3));
+        [
+            _mm256_permute2x128_si256::<0x20>(a0, a2),
+            _mm256_permute2x128_si256::<0x20>(a1, a3),
+            _mm256_permute2x128_si256::<0x31>(a0, a2),
+            _mm256_permute2x128_si256::<0x31>(a1, a3),
+        ]
+    }
+}
+
+/// Eight rows of eight become columns.
+#[inline(always)]
+unsafe fn transposed_8([r0, r1, r2, r3, r4, r5, r6, r7]: [__m256i; 8]) -> [__m256i; 8] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (a0, a1) = (_mm256_unpacklo_epi32(r0, r1), _mm256_unpackhi_epi32(r0, r1));
+        let (a2, a3) = (_mm256_unpacklo_epi32(r2, r3), _mm256_unpackhi_epi32(r2, r3));
+        let (a4, a5) = (_mm256_unpacklo_epi32(r4, r5), _mm256_unpackhi_epi32(r4, r5));
+        let (a6, a7) = (_mm256_unpacklo_epi32(r6, r7), _mm256_unpackhi_epi32(r6, r7));
+        let (b0, b1) = (_mm256_unpacklo_epi64(a0, a2), _mm256_unpackhi_epi64(a0, a2));
+        let (b2, b3) = (_mm256_unpacklo_epi64(a1, a3), _mm256_unpackhi_epi64(a1, a3));
+        let (b4, b5) = (_mm256_unpacklo_epi64(a4, a6), _mm256_unpackhi_epi64(a4, a6));
+        let (b6, b7) = (_mm256_unpacklo_epi64(a5, a7), _mm256_unpackhi_epi64(a5, a7));
+        [
+            _mm256_permute2x128_si256::<0x20>(b0, b4),
+            _mm256_permute2x128_si256::<0x20>(b1, b5),
+            _mm256_permute2x128_si256::<0x20>(b2, b6),
+            _mm256_permute2x128_si256::<0x20>(b3, b7),
+            _mm256_permute2x128_si256::<0x31>(b0, b4),
+            _mm256_permute2x128_si256::<0x31>(b1, b5),
+            _mm256_permute2x128_si256::<0x31>(b2, b6),
+            _mm256_permute2x128_si256::<0x31>(b3, b7),
+        ]
+    }
+}
+
+/// Where the one is above the other, as unsigned numbers.
+#[inline(always)]
+unsafe fn above(one: __m256i, other: __m256i) -> __m256i {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let sign = _mm256_set1_epi64x(i64::MIN);
+        _mm256_cmpgt_epi64(_mm256_xor_si256(one, sign), _mm256_xor_si256(other, sign))
+    }
+}
+
+/// What both kinds of registers have in common.
+macro_rules! common {
+    ($key:ty, $lanes:literal, $first:ident, $orders:ident, $maskload:ident, $maskstore:ident) => {
+        type Key = $key;
+        const LANES: usize = $lanes;
+
+        #[inline(always)]
+        unsafe fn run<R>(work: impl FnOnce() -> R) -> R {
+            // SAFETY: the caller's promise; so below.
+            unsafe { run(work) }
+        }
+
+        #[inline(always)]
+        unsafe fn load(from: *const $key) -> Self {
+            // SAFETY: see `run`.
+            Self(unsafe { _mm256_loadu_si256(from.cast()) })
+        }
+
+        #[inline(always)]
+        unsafe fn load_some(from: *const $key, n: usize) -> Self {
+            // SAFETY: see `run`. What is not loaded is 0.
+            unsafe {
+                let mask = $first(n);
+                let missing = _mm256_xor_si256(mask, _mm256_set1_epi32(-1));
+                Self(_mm256_or_si256($maskload(from.cast(), mask), missing))
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn store(self, to: *mut $key) {
+            // SAFETY: see `run`.
+            unsafe { _mm256_storeu_si256(to.cast(), self.0) }
+        }
+
+        #[inline(always)]
+        unsafe fn store_some(self, to: *mut $key, n: usize) {
+            // SAFETY: see `run`.
+            unsafe { $maskstore(to.cast(), $first(n), self.0) }
+        }
+
+        #[inline(always)]
+        unsafe fn compress(self, mask: u32) -> Self {
+            // SAFETY: see `run`; there is an order for each mask.
+            unsafe { Self(permuted(self.0, *$orders.get_unchecked(mask as usize % $orders.len()))) }
+        }
+
+        #[inline(always)]
+        unsafe fn split(self, mask: u32) -> (Self, Self) {
+            // SAFETY: see `run`.
+            let all = unsafe { self.compress(mask) };
+            (all, all)
+        }
+
+        #[inline(always)]
+        unsafe fn xor(self, other: Self) -> Self {
+            // SAFETY: see `run`.
+            Self(unsafe { _mm256_xor_si256(self.0, other.0) })
+        }
+
+        #[inline(always)]
+        unsafe fn or(self, other: Self) -> Self {
+            // SAFETY: see `run`.
+            Self(unsafe { _mm256_or_si256(self.0, other.0) })
+        }
+    };
+}
+
+// SAFETY: each function is one instruction or a few that do what its name says.
+unsafe impl Vector for U64x4 {
+    type Eight = [__m256i; 2];
+    type Eights = [[__m256i; 2]; 4];
+
+    common!(u64, 4, first_64, ORDERS_64, _mm256_maskload_epi64, _mm256_maskstore_epi64);
+
+    #[inline(always)]
+    unsafe fn splat(key: u64) -> Self {
+        // SAFETY: see `run`.
+        U64x4(unsafe { _mm256_set1_epi64x(key as i64) })
+    }
+
+    #[inline(always)]
+    unsafe fn rows(buckets: *const u64, counts: &[u32], start: usize) -> [Self; 8] {
+        // SAFETY: see `run`.
+        unsafe {
+            let halves: [__m256i; 8] = array!(_mm256_setzero_si256(), |i| {
+                let start = start + 4 * (i / 4);
+                let here = (counts[i % 4] as usize).saturating_sub(start);
+                U64x4::load_some(buckets.add(i % 4 * CAPACITY + start), here).0
+            });
+            let [a, b, c, d, e, f, g, h] = halves;
+            let ([a, b, c, d], [e, f, g, h]) = (transposed_4([a, b, c, d]), transposed_4([e, f, g, h]));
+            [U64x4(a), U64x4(b), U64x4(c), U64x4(d), U64x4(e), U64x4(f), U64x4(g), U64x4(h)]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn columns([a, b, c, d, e, f, g, h]: [Self; 8]) -> [[__m256i; 2]; 4] {
+        // SAFETY: see `run`.
+        unsafe {
+            let (front, back) = (transposed_4([a.0, b.0, c.0, d.0]), transposed_4([e.0, f.0, g.0, h.0]));
+            array!([front[0], back[0]], |i| [front[i], back[i]])
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store_eight([front, back]: [__m256i; 2], to: *mut u64) {
+        // SAFETY: see `run`.
+        unsafe {
+            U64x4(front).store(to);
+            U64x4(back).store(to.add(4));
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store_some_of_eight([front, back]: [__m256i; 2], to: *mut u64, n: usize) {
+        // SAFETY: see `run`. Where nothing is left for the second, its place may be beyond the range.
+        unsafe {
+            U64x4(front).store_some(to, n);
+            U64x4(back).store_some(to.wrapping_add(4), n.saturating_sub(4));
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn sort(self, other: Self) -> (Self, Self) {
+        // SAFETY: see `run`.
+        unsafe {
+            let swap = above(self.0, other.0);
+            (U64x4(_mm256_blendv_epi8(self.0, other.0, swap)), U64x4(_mm256_blendv_epi8(other.0, self.0, swap)))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn keep(self, other: Self, larger: usize) -> Self {
+        // SAFETY: see `run`; four numbers.
+        unsafe {
+            let lanes: [i64; 4] = array!(0, |lane| -i64::from(lane & larger != 0));
+            let swap = _mm256_xor_si256(above(self.0, other.0), _mm256_loadu_si256(lanes.as_ptr().cast()));
+            U64x4(_mm256_blendv_epi8(self.0, other.0, swap))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn swapped(self, partner: usize) -> Self {
+        // SAFETY: see `run`.
+        U64x4(unsafe {
+            match partner {
+                1 => _mm256_permute4x64_epi64::<0b10_11_00_01>(self.0),
+                2 => _mm256_permute4x64_epi64::<0b01_00_11_10>(self.0),
+                _ => _mm256_permute4x64_epi64::<0b00_01_10_11>(self.0),
+            }
+        })
+    }
+
+    #[inline(always)]
+    unsafe fn below(self, other: Self) -> u32 {
+        // SAFETY: see `run`.
+        unsafe { _mm256_movemask_pd(_mm256_castsi256_pd(above(other.0, self.0))) as u32 }
+    }
+
+    #[inline(always)]
+    unsafe fn spread_sign(self) -> Self {
+        // SAFETY: see `run`.
+        U64x4(unsafe { _mm256_cmpgt_epi64(_mm256_setzero_si256(), self.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn swap_halves(self) -> Self {
+        // SAFETY: see `run`.
+        U64x4(unsafe { _mm256_shuffle_epi32::<0b10_11_00_01>(self.0) })
+    }
+}
+
+// SAFETY: each function is one instruction or a few that do what its name says.
+unsafe impl Vector for U32x8 {
+    type Eight = __m256i;
+    type Eights = [__m256i; 8];
+
+    common!(u32, 8, first_32, ORDERS_32, _mm256_maskload_epi32, _mm256_maskstore_epi32);
+
+    #[inline(always)]
+    unsafe fn splat(key: u32) -> Self {
+        // SAFETY: see `run`.
+        U32x8(unsafe { _mm256_set1_epi32(key as i32) })
+    }
+
+    #[inline(always)]
+    unsafe fn rows(buckets: *const u32, counts: &[u32], start: usize) -> [Self; 8] {
+        // SAFETY: see `run`.
+        unsafe {
+            let words = array!(_mm256_setzero_si256(), |i| {
+                let here = (counts[i] as usize).saturating_sub(start);
+                U32x8::load_some(buckets.add(i * CAPACITY + start), here).0
+            });
+            let rows = transposed_8(words);
+            array!(U32x8(rows[0]), |i| U32x8(rows[i]))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn columns(rows: [Self; 8]) -> [__m256i; 8] {
+        // SAFETY: see `run`.
+        unsafe { transposed_8(array!(rows[0].0, |i| rows[i].0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_eight(words: __m256i, to: *mut u32) {
+        // SAFETY: see `run`.
+        unsafe { U32x8(words).store(to) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_some_of_eight(words: __m256i, to: *mut u32, n: usize) {
+        // SAFETY: see `run`.
+        unsafe { U32x8(words).store_some(to, n) }
+    }
+
+    #[inline(always)]
+    unsafe fn sort(self, other: Self) -> (Self, Self) {
+        // SAFETY: see `run`.
+        unsafe { (U32x8(_mm256_min_epu32(self.0, other.0)), U32x8(_mm256_max_epu32(self.0, other.0))) }
+    }
+
+    #[inline(always)]
+    unsafe fn keep(self, other: Self, larger: usize) -> Self {
+        // SAFETY: see `run`.
+        unsafe {
+            let (smaller, most) = self.sort(other);
+            U32x8(match larger {
+                1 => _mm256_blend_epi32::<0b10101010>(smaller.0, most.0),
+                2 => _mm256_blend_epi32::<0b11001100>(smaller.0, most.0),
+                _ => _mm256_blend_epi32::<0b11110000>(smaller.0, most.0),
+            })
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn swapped(self, partner: usize) -> Self {
+        // SAFETY: see `run`; eight numbers.
+        unsafe {
+            let order: [u32; 8] = array!(0, |lane| lane as u32 ^ partner as u32);
+            U32x8(_mm256_permutevar8x32_epi32(self.0, _mm256_loadu_si256(order.as_ptr().cast())))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn below(self, other: Self) -> u32 {
+        // SAFETY: see `run`. Below is what is not the larger.
+        unsafe {
+            let same = _mm256_cmpeq_epi32(self.0, _mm256_max_epu32(self.0, other.0));
+            !_mm256_movemask_ps(_mm256_castsi256_ps(same)) as u32 & 0xff
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn spread_sign(self) -> Self {
+        // SAFETY: see `run`.
+        U32x8(unsafe { _mm256_srai_epi32::<31>(self.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn swap_halves(self) -> Self {
+        // SAFETY: see `run`; no word needs it.
+        U32x8(unsafe { _mm256_or_si256(_mm256_slli_epi32::<16>(self.0), _mm256_srli_epi32::<16>(self.0)) })
+    }
+}

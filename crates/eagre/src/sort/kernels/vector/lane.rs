@@ -1,0 +1,159 @@
+//! Words as keys in lanes, and back.
+
+use std::mem::offset_of;
+
+use super::super::Word;
+use super::Vector;
+
+/// An unsigned number that orders words, as long as they are.
+///
+/// # Safety
+/// A number is plain bits: every pattern of them is one.
+pub(in super::super) unsafe trait Number: Lane<Key = Self> + Ord {
+    /// What missing words count as.
+    const LARGEST: Self;
+    /// The highest bit.
+    const SIGN: Self;
+
+    /// The low bits of a key.
+    fn new(key: u128) -> Self;
+
+    /// The low bits after a shift to the right.
+    fn digit(self, shift: u32) -> usize;
+
+    /// The bits of the word with this key.
+    fn back(self, order: Order) -> Self;
+}
+
+macro_rules! numbers {
+    ($($type:ty)*) => { $(
+        // SAFETY: an integer.
+        unsafe impl Number for $type {
+            const LARGEST: $type = <$type>::MAX;
+            const SIGN: $type = 1 << (<$type>::BITS - 1);
+
+            #[inline(always)]
+            fn new(key: u128) -> $type {
+                key as $type
+            }
+
+            #[inline(always)]
+            fn digit(self, shift: u32) -> usize {
+                (self >> shift) as usize
+            }
+
+            #[inline(always)]
+            fn back(self, order: Order) -> $type {
+                match order {
+                    Order::Unsigned => self,
+                    Order::Signed => self ^ Self::SIGN,
+                    Order::Float if self >= Self::SIGN => self ^ Self::SIGN,
+                    Order::Float => !self,
+                    Order::Halves => self.rotate_left(<$type>::BITS / 2),
+                }
+            }
+        }
+    )* };
+}
+
+numbers!(u32 u64 u128);
+
+/// How a word's bits become its key.
+#[derive(Clone, Copy)]
+pub(in super::super) enum Order {
+    /// They are the key.
+    Unsigned,
+    /// The sign is turned over.
+    Signed,
+    /// The sign is turned over, or all bits where it is set.
+    Float,
+    /// The lower half is the more important one.
+    Halves,
+}
+
+impl Order {
+    /// Of a pair whose parts lie in memory one way or the other.
+    const fn of_pair(first: usize) -> Order {
+        if (first == 0) == cfg!(target_endian = "little") { Order::Halves } else { Order::Unsigned }
+    }
+}
+
+/// A word that fits a lane.
+///
+/// # Safety
+/// The key's type is as long as the word, which has no padding, and `ORDER` makes [`Word::key`] of its bits.
+pub(in super::super) unsafe trait Lane: Word {
+    type Key: Number;
+    const ORDER: Order;
+
+    #[inline(always)]
+    fn lane(self) -> Self::Key {
+        Self::Key::new(self.key())
+    }
+
+    #[inline(always)]
+    fn from_lane(key: Self::Key) -> Self {
+        const { assert!(size_of::<Self>() == size_of::<Self::Key>()) };
+        // SAFETY: as long, and any bits are a word.
+        unsafe { std::mem::transmute_copy(&key.back(Self::ORDER)) }
+    }
+}
+
+macro_rules! lanes {
+    ($($type:ty, $key:ty, $order:expr;)*) => { $(
+        // SAFETY: plain numbers, or two of them of equal length.
+        unsafe impl Lane for $type {
+            type Key = $key;
+            const ORDER: Order = $order;
+        }
+    )* };
+}
+
+lanes! {
+    u32, u32, Order::Unsigned;
+    i32, u32, Order::Signed;
+    f32, u32, Order::Float;
+    u64, u64, Order::Unsigned;
+    i64, u64, Order::Signed;
+    f64, u64, Order::Float;
+    (u32, u32), u64, Order::of_pair(offset_of!((u32, u32), 0));
+    u128, u128, Order::Unsigned;
+    i128, u128, Order::Signed;
+    (u64, u64), u128, Order::of_pair(offset_of!((u64, u64), 0));
+}
+
+/// From words to keys.
+///
+/// # Safety
+/// See [`Vector`].
+#[inline(always)]
+pub(super) unsafe fn keys<V: Vector>(words: V, order: Order) -> V {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let sign = V::splat(V::Key::SIGN);
+        match order {
+            Order::Unsigned => words,
+            Order::Signed => words.xor(sign),
+            Order::Float => words.xor(words.spread_sign().or(sign)),
+            Order::Halves => words.swap_halves(),
+        }
+    }
+}
+
+/// From keys to words.
+///
+/// # Safety
+/// See [`Vector`].
+#[inline(always)]
+pub(super) unsafe fn words<V: Vector>(keys: V, order: Order) -> V {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let sign = V::splat(V::Key::SIGN);
+        match order {
+            Order::Unsigned => keys,
+            Order::Signed => keys.xor(sign),
+            Order::Float => keys.xor(keys.xor(V::splat(V::Key::LARGEST)).spread_sign().or(sign)),
+            Order::Halves => keys.swap_halves(),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! A leaf: a radix step into small buckets that are then sorted as columns, one bucket a lane.
+
+use super::super::leaf::{CAPACITY, MEAN, Table, aside, buckets};
+use super::lane::{self, Lane, Number};
+use super::network::{columns_of_8, columns_of_16};
+use super::{Vector, array};
+
+/// What a table for so many buckets needs, in bytes: their keys, two numbers of 32 bits each, and the keys set aside.
+const fn table_bytes<K>(buckets: usize) -> usize {
+    size_of::<K>() * (buckets * CAPACITY + aside(buckets)) + 2 * size_of::<u32>() * buckets
+}
+
+/// How many words a leaf takes in a table of such a length.
+pub(in super::super) fn most<V: Vector>(table: usize) -> usize {
+    let bytes = table * size_of::<u64>();
+    // The largest power of two whose table is not longer.
+    let mut buckets = (bytes / (size_of::<V::Key>() * CAPACITY)).checked_ilog2().map_or(0, |bits| 1 << bits);
+    if table_bytes::<V::Key>(buckets) > bytes {
+        buckets /= 2;
+    }
+    // The sort of a group of buckets needs them all.
+    if buckets < V::LANES { 0 } else { buckets * MEAN }
+}
+
+/// [`super::super::Word::leaf`].
+///
+/// # Safety
+/// See there; and the processor has such registers.
+pub(in super::super) unsafe fn leaf<T, V>(from: *const T, to: *mut T, n: usize, high: u32, table: &mut Table) -> bool
+where
+    T: Lane,
+    V: Vector<Key = T::Key>,
+{
+    // SAFETY: the caller's promise.
+    unsafe {
+        V::run(
+            #[inline(always)]
+            || run::<T, V>(from, to, n, high, table),
+        )
+    }
+}
+
+/// The places of a leaf in its table.
+struct Places<'a, K> {
+    /// The keys of each bucket, [`CAPACITY`] for each.
+    slots: *mut K,
+    /// How many words each bucket has, whether they are in its slots or not.
+    sizes: &'a mut [u32],
+    /// As many.
+    gaps: *mut u32,
+    /// Keys that do not fit their bucket.
+    waiting: *mut K,
+}
+
+impl<K: Number> Places<'_, K> {
+    #[inline(always)]
+    fn new(table: &mut Table, buckets: usize) -> Places<'_, K> {
+        assert!(table_bytes::<K>(buckets) <= size_of_val(table));
+        let slots = table.as_mut_ptr().cast::<K>();
+        assert!(slots.is_aligned());
+        // SAFETY: the table is long enough for all of them; numbers of 32 bits come after those that need more
+        // alignment, an even number of them.
+        unsafe {
+            let waiting = slots.add(buckets * CAPACITY);
+            let sizes = waiting.add(aside(buckets)).cast::<u32>();
+            sizes.write_bytes(0, buckets);
+            let gaps = sizes.add(buckets);
+            Places { slots, sizes: std::slice::from_raw_parts_mut(sizes, buckets), gaps, waiting }
+        }
+    }
+}
+
+/// [`leaf`], inside of [`Vector::run`].
+#[inline(always)]
+unsafe fn run<T, V>(from: *const T, to: *mut T, n: usize, high: u32, table: &mut Table) -> bool
+where
+    T: Lane,
+    V: Vector<Key = T::Key>,
+{
+    let bits = buckets(n).ilog2().min(high);
+    let (shift, mask) = (high - bits, (1usize << bits) - 1);
+    // Whole groups of buckets; the last ones may be empty.
+    let fan = (1usize << bits).max(V::LANES);
+    let places = Places::<T::Key>::new(table, fan);
+    let most_aside = aside(fan);
+    let mut waits = 0;
+    for i in 0..n {
+        // SAFETY: i < n; a bucket is less than the fan-out; the slot is within the bucket's capacity.
+        unsafe {
+            let word = (*from.add(i)).lane();
+            let bucket = word.digit(shift) & mask;
+            let size = places.sizes.get_unchecked_mut(bucket);
+            let count = *size as usize;
+            *size += 1;
+            if count < CAPACITY {
+                places.slots.add(bucket * CAPACITY + count).write(word);
+            } else if waits < most_aside {
+                places.waiting.add(waits).write(word);
+                waits += 1;
+            } else {
+                return false;
+            }
+        }
+    }
+    let mut at = 0;
+    for (group, counts) in places.sizes.chunks_exact(V::LANES).enumerate() {
+        // SAFETY: the group's slots are inside the table; the counts add up to n.
+        unsafe { at = finish::<T, V>(places.slots.add(group * V::LANES * CAPACITY), counts, to, at, n) };
+    }
+    if waits > 0 {
+        // SAFETY: `to` holds n words but for the places that the words set aside are for; so many are.
+        unsafe { insert(to, places, shift, mask, waits) };
+    }
+    true
+}
+
+/// Sorts neighbouring buckets, one for each lane, and appends them at `to + at`; what follows them may be overwritten
+/// up to `to + n`. Returns where they end. A bucket with more words than fit its slots leaves a gap.
+///
+/// # Safety
+/// `slots` are those of the buckets, `counts` their words, `to` has room for `n`.
+#[inline(always)]
+unsafe fn finish<T, V>(slots: *const T::Key, counts: &[u32], to: *mut T, mut at: usize, n: usize) -> usize
+where
+    T: Lane,
+    V: Vector<Key = T::Key>,
+{
+    let to = to.cast::<T::Key>();
+    // SAFETY: the caller's promise. Rows have what was put into the slots only.
+    unsafe {
+        let lower = V::rows(slots, counts, 0);
+        if counts.iter().fold(0, |most, &count| count.max(most)) <= 8 {
+            let rows = columns_of_8(lower);
+            let sorted = array!(rows[0], |i| lane::words(rows[i], T::ORDER));
+            for (&words, &count) in V::columns(sorted).as_ref().iter().zip(counts) {
+                // A whole one fits, or only the bucket's words are stored.
+                if at + 8 <= n {
+                    V::store_eight(words, to.add(at));
+                } else {
+                    V::store_some_of_eight(words, to.add(at), count as usize);
+                }
+                at += count as usize;
+            }
+            return at;
+        }
+        let upper = V::rows(slots, counts, 8);
+        let rows = columns_of_16(array!(lower[0], |i| if i < 8 { lower[i] } else { upper[i - 8] }));
+        let lower = V::columns(array!(rows[0], |i| lane::words(rows[i], T::ORDER)));
+        let upper = V::columns(array!(rows[0], |i| lane::words(rows[8 + i], T::ORDER)));
+        for ((&lower, &upper), &count) in lower.as_ref().iter().zip(upper.as_ref()).zip(counts) {
+            let (to, count) = (to.wrapping_add(at), count as usize);
+            // Two whole ones fit, or only the bucket's words are stored.
+            if at + 16 <= n {
+                V::store_eight(lower, to);
+                V::store_eight(upper, to.add(8));
+            } else {
+                V::store_some_of_eight(lower, to, count);
+                // Where no word is left for the second, its place may be beyond the range.
+                V::store_some_of_eight(upper, to.wrapping_add(8), count.saturating_sub(8));
+            }
+            at += count;
+        }
+    }
+    at
+}
+
+/// Puts the words set aside where their buckets have left gaps.
+///
+/// # Safety
+/// `to` holds the words of the buckets, each bucket's gap at its end, and so many `waits` are those that are missing.
+#[cold]
+unsafe fn insert<T: Lane>(to: *mut T, places: Places<T::Key>, shift: u32, mask: usize, waits: usize) {
+    // From here on sizes are beginnings.
+    let mut end = 0;
+    for (bucket, size) in places.sizes.iter_mut().enumerate() {
+        // SAFETY: as many as there are buckets.
+        unsafe { places.gaps.add(bucket).write(end + (*size).min(CAPACITY as u32)) };
+        end += std::mem::replace(size, end);
+    }
+    for i in 0..waits {
+        // SAFETY: so many were written; there are as many gaps as buckets; places between the bucket's first and its
+        // first missing word.
+        unsafe {
+            let word = places.waiting.add(i).read();
+            let bucket = word.digit(shift) & mask;
+            let gap = &mut *places.gaps.add(bucket);
+            let (start, mut at) = (places.sizes[bucket] as usize, *gap as usize);
+            *gap += 1;
+            while at > start && (*to.add(at - 1)).lane() > word {
+                *to.add(at) = *to.add(at - 1);
+                at -= 1;
+            }
+            to.add(at).write(T::from_lane(word));
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Kernels in vector registers, written once for every register and every word.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`lane`] | words as keys in lanes, and back |
+//! | [`network`] | columns of words, each sorted by vertical minima and maxima |
+//! | [`leaf`] | a radix step into small buckets, sorted as columns, one bucket a lane |
+//! | [`registers`] | few words, sorted without leaving the registers |
+//! | [`quick`] | quicksort, for what is too unevenly spread for a leaf |
+//! | [`avx512`], [`avx512_wide`], [`avx2`] | the registers |
+//!
+//! A kernel is an inlined function of a [`Vector`], and runs inside [`Vector::run`], which is compiled for the processor
+//! that has such registers.
+
+mod avx2;
+mod avx512;
+mod avx512_wide;
+mod lane;
+mod leaf;
+mod network;
+mod quick;
+mod registers;
+
+pub(super) use avx2::{available as has_avx2, run as run_avx2};
+pub(super) use avx512::{available as has_avx512, run as run_avx512};
+pub(super) use lane::Number;
+pub(super) use leaf::{leaf, most};
+pub(super) use quick::{by_comparison, quick_most};
+pub(super) use {avx2::U32x8, avx2::U64x4, avx512::U32x16, avx512::U64x8, avx512_wide::U128x8};
+
+/// A register, or two, with a key in each lane.
+///
+/// # Safety
+/// The functions do what they say, as every kernel relies on it. All but `run` may be called only inside of `run`, which
+/// itself may be called only if the processor has the [`super::Level`] that the register belongs to.
+pub(super) unsafe trait Vector: Copy {
+    /// What a lane holds.
+    type Key: Number;
+    /// Eight keys of one bucket.
+    type Eight: Copy;
+    /// So many keys of each lane's bucket.
+    type Eights: AsRef<[Self::Eight]>;
+    /// How many keys there are: 4, 8 or 16.
+    const LANES: usize;
+
+    /// Compiles `work` for the processor, and runs it.
+    unsafe fn run<R>(work: impl FnOnce() -> R) -> R;
+
+    /// The same key in all lanes.
+    unsafe fn splat(key: Self::Key) -> Self;
+
+    /// All lanes from memory.
+    unsafe fn load(from: *const Self::Key) -> Self;
+
+    /// The first `n` lanes from memory, or all if `n` is more; the largest number elsewhere.
+    unsafe fn load_some(from: *const Self::Key, n: usize) -> Self;
+
+    /// All lanes to memory.
+    unsafe fn store(self, to: *mut Self::Key);
+
+    /// The first `n` lanes to memory, or all if `n` is more.
+    unsafe fn store_some(self, to: *mut Self::Key, n: usize);
+
+    /// Eight rows: lane `l` of row `i` is word `start + i` of bucket `l`, each bucket [`super::leaf::CAPACITY`] keys from
+    /// the one before and with as many words as `counts` says, if that is above `start + i`; else the largest number.
+    unsafe fn rows(buckets: *const Self::Key, counts: &[u32], start: usize) -> [Self; 8];
+
+    /// From eight rows to eight words of each bucket.
+    unsafe fn columns(rows: [Self; 8]) -> Self::Eights;
+
+    /// Eight words to memory.
+    unsafe fn store_eight(words: Self::Eight, to: *mut Self::Key);
+
+    /// The first `n` of eight words to memory, or all if `n` is more.
+    unsafe fn store_some_of_eight(words: Self::Eight, to: *mut Self::Key, n: usize);
+
+    /// The smaller and the larger of each two keys.
+    unsafe fn sort(self, other: Self) -> (Self, Self);
+
+    /// The smaller of each two keys; in lanes whose number has one of the bits `larger`, the larger.
+    unsafe fn keep(self, other: Self, larger: usize) -> Self;
+
+    /// Lane `l` gets lane `l ^ partner`.
+    unsafe fn swapped(self, partner: usize) -> Self;
+
+    /// A bit for each lane that is below the other.
+    unsafe fn below(self, other: Self) -> u32;
+
+    /// The lanes that `mask` names come first; the others' places hold anything.
+    unsafe fn compress(self, mask: u32) -> Self;
+
+    /// The lanes that `mask` names come first, and in the second register the others last, in any order; the other
+    /// places hold anything.
+    unsafe fn split(self, mask: u32) -> (Self, Self) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.compress(mask), self.compress(!mask).swapped(Self::LANES - 1)) }
+    }
+
+    /// A bit is 1 where it is in one of the two only.
+    unsafe fn xor(self, other: Self) -> Self;
+
+    /// A bit is 1 where it is in one of the two.
+    unsafe fn or(self, other: Self) -> Self;
+
+    /// The highest bit of each key in all of its bits.
+    unsafe fn spread_sign(self) -> Self;
+
+    /// The upper half of each key's bits becomes the lower.
+    unsafe fn swap_halves(self) -> Self;
+}
+
+/// A number with its lowest `n` bits set, as many as there are lanes in a mask.
+#[inline(always)]
+fn first(n: usize, most: usize) -> u32 {
+    (1u32 << n.min(most)) - 1
+}
+
+/// An array of what `make` gives for each place: [`std::array::from_fn`], sure to be inlined, since what a register does
+/// must end up inside of [`Vector::run`].
+macro_rules! array {
+    ($filler:expr, |$place:ident| $make:expr) => {{
+        let mut array = [$filler; _];
+        let mut $place = 0;
+        while $place < array.len() {
+            array[$place] = $make;
+            $place += 1;
+        }
+        array
+    }};
+}
+
+use array;

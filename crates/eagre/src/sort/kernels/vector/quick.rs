@@ -1,0 +1,253 @@
+//! Quicksort, for words that are few or too unevenly spread for a leaf.
+//!
+//! A pass reads keys in one place and writes them to another: those below the pivot from the front on, the others from
+//! the back on. Then the places change roles, so that nothing is copied back, and no pass has a branch that depends on
+//! keys. Few keys go through the registers, from whichever place they are in to the one they belong to.
+//!
+//! Where a sample has its median more than once, keys that equal it are not moved at all, only counted: they are written
+//! where they belong.
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+
+use super::super::leaf::Table;
+use super::lane::{self, Lane, Number};
+use super::network::columns_of_8;
+use super::registers::{few, few_most, merge_columns};
+use super::{Vector, array, first};
+
+/// So many words need no table.
+const SMALL: usize = 512;
+
+/// How many words are sorted so in the first place: for a leaf they are too few.
+pub(in super::super) const fn quick_most<V: Vector>() -> usize {
+    2 * few_most::<V>()
+}
+
+/// [`super::super::Word::by_comparison`].
+///
+/// # Safety
+/// The processor has such registers.
+pub(in super::super) unsafe fn by_comparison<T: Lane, V: Vector<Key = T::Key>>(words: &mut [T], table: &mut Table) {
+    let (n, home) = (words.len(), words.as_mut_ptr());
+    let mut small = const { MaybeUninit::<[T::Key; SMALL]>::uninit() };
+    let other = if n <= SMALL { small.as_mut_ptr().cast() } else { table.as_mut_ptr().cast::<T::Key>() };
+    assert!(n <= SMALL || (size_of_val(words) <= size_of_val(table) && other.is_aligned()));
+    // SAFETY: both places have room for n keys, as long as words.
+    unsafe {
+        V::run(
+            #[inline(always)]
+            || to_keys::<T, V>(home, n),
+        );
+        Quick::<T, V> { home, other, of: PhantomData }.sort(0, n, true, 2 * n.max(1).ilog2());
+    }
+}
+
+/// Keys take the words' place for a while.
+///
+/// # Safety
+/// There are n words; inside of [`Vector::run`].
+#[inline(always)]
+unsafe fn to_keys<T: Lane, V: Vector<Key = T::Key>>(words: *mut T, n: usize) {
+    if matches!(T::ORDER, lane::Order::Unsigned) {
+        return;
+    }
+    let keys = words.cast::<T::Key>();
+    for at in (0..n).step_by(V::LANES) {
+        // SAFETY: nothing is read or written from n on.
+        unsafe { lane::keys(V::load_some(keys.add(at), n - at), T::ORDER).store_some(keys.add(at), n - at) };
+    }
+}
+
+/// The words' place, and one of the same length.
+struct Quick<T: Lane, V> {
+    home: *mut T,
+    other: *mut T::Key,
+    of: PhantomData<V>,
+}
+
+impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
+    /// Sorts the keys from `start` to `end`, which are in the one place or the other, and puts the words in theirs.
+    ///
+    /// # Safety
+    /// Both places may be read and written there; the processor has such registers.
+    unsafe fn sort(&self, mut start: usize, mut end: usize, mut at_home: bool, mut depth: u32) {
+        // SAFETY: ranges are within the caller's.
+        unsafe {
+            while end - start > few_most::<V>() {
+                let (home, other) = (self.home.cast::<T::Key>().add(start), self.other.add(start));
+                let (from, to, n) = if at_home { (home, other, end - start) } else { (other, home, end - start) };
+                if depth == 0 {
+                    return self.slowly(start, end, at_home);
+                }
+                depth -= 1;
+                let (lower, upper) = V::run(
+                    #[inline(always)]
+                    || match median::<V>(from, n) {
+                        Pivot::Once(key) => match part::<V>(from, to, n, key) {
+                            // Nothing is below the smallest.
+                            0 => part_in_three::<T, V>(from, to, self.home.add(start), n, key),
+                            lower => (lower, lower),
+                        },
+                        Pivot::Often(key) => part_in_three::<T, V>(from, to, self.home.add(start), n, key),
+                    },
+                );
+                at_home = !at_home;
+                let (lower, upper) = (start + lower, start + upper);
+                // The smaller part first: the depth of calls is bounded.
+                if lower - start < end - upper {
+                    self.sort(start, lower, at_home, depth);
+                    start = upper;
+                } else {
+                    self.sort(upper, end, at_home, depth);
+                    end = lower;
+                }
+            }
+            let from = if at_home { self.home.cast::<T::Key>() } else { self.other };
+            few::<T, V>(from.add(start), self.home.add(start), end - start);
+        }
+    }
+
+    /// [`Quick::sort`] without pivots, where they have been bad ones time and again.
+    ///
+    /// # Safety
+    /// As there.
+    #[cold]
+    unsafe fn slowly(&self, start: usize, end: usize, at_home: bool) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let home = self.home.add(start);
+            if !at_home {
+                home.cast::<T::Key>().copy_from_nonoverlapping(self.other.add(start), end - start);
+            }
+            let keys = std::slice::from_raw_parts_mut(home.cast::<T::Key>(), end - start);
+            keys.sort_unstable();
+            for at in 0..end - start {
+                let key = home.add(at).cast::<T::Key>().read();
+                home.add(at).write(T::from_lane(key));
+            }
+        }
+    }
+}
+
+/// Splits keys in two.
+enum Pivot<K> {
+    Once(K),
+    /// It is in the sample more than once.
+    Often(K),
+}
+
+/// A key that splits `n` keys evenly, likely: in each lane the median of three or eight vectors of them, and of these
+/// the median.
+///
+/// # Safety
+/// There are so many keys, at least eight vectors; inside of [`Vector::run`].
+#[inline(always)]
+unsafe fn median<V: Vector>(from: *const V::Key, n: usize) -> Pivot<V::Key> {
+    let mut lanes = [V::Key::LARGEST; 16];
+    // SAFETY: the last vector ends with the keys; there are at most 16 lanes.
+    unsafe {
+        let medians = if n < 1 << 11 {
+            let middle = V::load(from.add(n / 2));
+            let (smaller, larger) = V::load(from).sort(V::load(from.add(n - V::LANES)));
+            smaller.sort(middle.sort(larger).0).1
+        } else {
+            let rows = array!(V::load(from), |i| V::load(from.add((n / 8) * i + n / 16)));
+            columns_of_8(rows)[4]
+        };
+        let mut sorted = [medians];
+        merge_columns(&mut sorted);
+        sorted[0].store(lanes.as_mut_ptr());
+    }
+    let middle = lanes[V::LANES / 2];
+    if lanes[V::LANES / 2 - 1] == middle || lanes[V::LANES / 2 + 1] == middle {
+        Pivot::Often(middle)
+    } else {
+        Pivot::Once(middle)
+    }
+}
+
+/// Moves those of `n` keys that are below the pivot to the front, and the others to the back. Returns how many are below.
+///
+/// # Safety
+/// Two places for n keys; inside of [`Vector::run`].
+#[inline(always)]
+unsafe fn part<V: Vector>(from: *const V::Key, to: *mut V::Key, n: usize, pivot: V::Key) -> usize {
+    // SAFETY: `lower` keys have been stored in front of what is free, `at - lower` behind: as much is free as is yet to
+    // be read. A whole vector is stored only where two are free; what it holds too much is overwritten.
+    unsafe {
+        let pivots = V::splat(pivot);
+        let (mut at, mut lower) = (0, 0);
+        while n - at >= 2 * V::LANES {
+            let keys = V::load(from.add(at));
+            let below = keys.below(pivots);
+            let end = n - (at - lower);
+            let (front, back) = keys.split(below);
+            front.store(to.add(lower));
+            back.store(to.add(end - V::LANES));
+            lower += below.count_ones() as usize;
+            at += V::LANES;
+        }
+        while at < n {
+            let some = (n - at).min(V::LANES);
+            let keys = V::load_some(from.add(at), some);
+            let below = keys.below(pivots) & first(some, V::LANES);
+            let above = !below & first(some, V::LANES);
+            let (few, many) = (below.count_ones() as usize, above.count_ones() as usize);
+            let end = n - (at - lower);
+            keys.compress(below).store_some(to.add(lower), few);
+            keys.compress(above).store_some(to.add(end - many), many);
+            lower += few;
+            at += some;
+        }
+        lower
+    }
+}
+
+/// The same in three: keys that equal the pivot are not moved but written to `home`, where they belong; this may be
+/// either place. Returns how many are below, and how many are not above.
+///
+/// # Safety
+/// As for [`part`], and `home` is one of the two places.
+#[inline(always)]
+unsafe fn part_in_three<T: Lane, V: Vector<Key = T::Key>>(
+    from: *const V::Key,
+    to: *mut V::Key,
+    home: *mut T,
+    n: usize,
+    pivot: V::Key,
+) -> (usize, usize) {
+    // SAFETY: as in `part`, with more that is free. When keys are written to `home`, all have been read, and those moved
+    // lie before and after.
+    unsafe {
+        let pivots = V::splat(pivot);
+        let (mut at, mut lower, mut end) = (0, 0, n);
+        while n - at >= 2 * V::LANES {
+            let keys = V::load(from.add(at));
+            let (below, above) = (keys.below(pivots), pivots.below(keys));
+            keys.compress(below).store(to.add(lower));
+            keys.split(!above).1.store(to.add(end - V::LANES));
+            lower += below.count_ones() as usize;
+            end -= above.count_ones() as usize;
+            at += V::LANES;
+        }
+        while at < n {
+            let some = (n - at).min(V::LANES);
+            let keys = V::load_some(from.add(at), some);
+            let below = keys.below(pivots) & first(some, V::LANES);
+            let above = pivots.below(keys) & first(some, V::LANES);
+            let (few, many) = (below.count_ones() as usize, above.count_ones() as usize);
+            keys.compress(below).store_some(to.add(lower), few);
+            keys.compress(above).store_some(to.add(end - many), many);
+            lower += few;
+            end -= many;
+            at += some;
+        }
+        let (mut at, words) = (lower, lane::words(pivots, T::ORDER));
+        while at < end {
+            words.store_some(home.cast::<T::Key>().add(at), end - at);
+            at += V::LANES;
+        }
+        (lower, end)
+    }
+}

@@ -1,0 +1,119 @@
+//! How to sort: threads, memory, a hook; and what can be asked for.
+
+use std::ops::ControlFlow;
+
+use super::kernels::{Level, Word};
+use super::progress::{Hook, Monitor, Progress, WHOLE};
+use super::range::{self, Lack, Sorting};
+use super::{Key, SortError, compare};
+use crate::scan::kernels::Simd;
+
+/// How to sort.
+///
+/// Every method leaves the elements it was given in the slice, in whatever order, when it fails or a caller's function
+/// panics. Results do not depend on the number of threads.
+#[derive(Clone, Copy, Debug)]
+pub struct Sorter<'a> {
+    pub(super) level: Level,
+    pub(super) threads: Option<usize>,
+    pub(super) slack: Option<usize>,
+    pub(super) hook: Option<Hook<'a>>,
+}
+
+impl Default for Sorter<'_> {
+    fn default() -> Self {
+        Sorter::new()
+    }
+}
+
+impl<'a> Sorter<'a> {
+    /// As many threads as the process may use; memory beside the keys as [`Sorter::slack`] says.
+    pub fn new() -> Sorter<'a> {
+        Sorter { level: Level::detect(), threads: None, slack: None, hook: None }
+    }
+
+    /// Uses up to so many threads, at least one.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads.max(1));
+        self
+    }
+
+    /// Uses no vector instructions but these, or fewer if the processor does not have them. By default what `EAGRE_SIMD`
+    /// says, or all that the processor has. For NEON there is nothing beyond what the compiler makes of portable code.
+    pub fn simd(mut self, simd: Simd) -> Self {
+        self.level = Level::up_to(simd);
+        self
+    }
+
+    /// Takes at most so many bytes of memory beside the keys and their threads' stacks, of which a sort uses less than
+    /// 200 KiB each. By default an eighth of the keys'
+    /// own memory, or 64 MiB if that is more; ten MiB a thread and a hundredth of the keys' memory are not exceeded
+    /// whatever is allowed. With less than 1.2 MiB, and a hundredth of the keys' memory, they are sorted by comparing,
+    /// which is slower; with too little for all threads, by fewer.
+    pub fn slack(mut self, bytes: usize) -> Self {
+        self.slack = Some(bytes);
+        self
+    }
+
+    /// Calls `hook` every few MiB of work, with how far the sort is, and goes on if the answer is to continue. Small
+    /// inputs are sorted without asking.
+    ///
+    /// Any thread of the sort may call, one at a time. If the hook panics the sort ends as if cancelled, and the panic
+    /// goes on in the caller.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use eagre::sort::{SortError, Sorter};
+    ///
+    /// let mut numbers: Vec<u64> = (0..3_000_000).map(|i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    /// let stop = |_| ControlFlow::Break(());
+    /// assert_eq!(Sorter::new().progress(&stop).sort(&mut numbers), Err(SortError::Cancelled));
+    ///
+    /// let show = |progress: eagre::sort::Progress| {
+    ///     eprint!("\r{} of {}", progress.done, progress.total);
+    ///     ControlFlow::Continue(())
+    /// };
+    /// assert_eq!(Sorter::new().progress(&show).sort(&mut numbers), Ok(()));
+    /// assert!(numbers.is_sorted());
+    /// ```
+    pub fn progress<'b>(self, hook: &'b (dyn Fn(Progress) -> ControlFlow<()> + Sync)) -> Sorter<'b> {
+        Sorter { level: self.level, threads: self.threads, slack: self.slack, hook: Some(Hook(hook)) }
+    }
+
+    /// Sorts in ascending order, in place.
+    ///
+    /// # Errors
+    /// [`SortError::Memory`] if the system refuses memory, which it is asked for at the beginning and only within
+    /// [`Sorter::slack`]; the slice is as it was. [`SortError::Cancelled`] if the [hook](Sorter::progress) says so.
+    pub fn sort<K: Key>(&self, keys: &mut [K]) -> Result<(), SortError> {
+        self.sort_words(keys)
+    }
+
+    /// The same for all words.
+    pub(super) fn sort_words<W: Word>(&self, words: &mut [W]) -> Result<(), SortError> {
+        if range::small(self.level, words) {
+            return Ok(());
+        }
+        let slack = self.slack.unwrap_or((size_of_val(words) / 8).max(64 << 20));
+        let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let monitor = Monitor::new(self.hook, words.len(), size_of::<W>());
+        let fewer = std::iter::successors(Some(threads), |&threads| (threads > 1).then_some(threads / 2));
+        let mut lack = Lack::Slack;
+        for threads in fewer {
+            match Sorting::new(self.level, words.len(), threads, slack) {
+                Ok(mut sorting) => {
+                    sorting.sort(words, &monitor);
+                    return monitor.end();
+                }
+                Err(with_these) => lack = with_these,
+            }
+        }
+        match lack {
+            Lack::Memory(bytes) => Err(SortError::Memory { bytes }),
+            Lack::Slack => {
+                compare::sort(words, monitor.pulse(WHOLE));
+                monitor.end()
+            }
+        }
+    }
+}
