@@ -153,10 +153,11 @@ fn mappings(pair: Pair) {
         assert!(Footprint::now().mappings <= kernel + 2);
         array.finish(36 * BLOCK);
         let from = array.reader().unwrap();
-        // SAFETY: in order.
-        (0..36).for_each(|block| {
-            assert_eq!(unsafe { from.add(block * BLOCK).read() }, u8::from(block < 30 || block == 35))
-        });
+        for block in 0..36 {
+            // SAFETY: in order.
+            let read = unsafe { from.add(block * BLOCK).read() };
+            assert_eq!(read, u8::from(block < 30 || block == 35));
+        }
         array.reset();
     }
     array.clear();
