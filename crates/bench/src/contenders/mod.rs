@@ -14,6 +14,8 @@ mod os_pipe;
 mod primitive;
 mod queue;
 mod read;
+#[allow(unsafe_code, reason = "memory that changes its address")]
+mod rewire;
 #[allow(unsafe_code, reason = "fills rtrb's uninitialised chunks")]
 mod ring;
 mod several;
@@ -152,6 +154,10 @@ pub(crate) fn build(entry: &Entry, work: Work, store: &Arc<Store>) -> Result<Box
         }
         Work::Fill => match entry.way {
             Way::Grow(growth) => Ok(Box::new(grow::Grow(growth))),
+            _ => Err(mismatch(entry.way)),
+        },
+        Work::Rewire(work) => match entry.way {
+            Way::Wired(wiring) => Ok(Box::new(rewire::Rewire::new(wiring, work)?)),
             _ => Err(mismatch(entry.way)),
         },
         Work::Vanish(half) => match entry.way {

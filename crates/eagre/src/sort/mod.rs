@@ -26,10 +26,17 @@ mod error;
 #[allow(unsafe_code, reason = "SIMD, and loops whose bounds are proved once and not per word")]
 mod kernels;
 mod partial;
+#[cfg(test)]
+#[path = "../../tests/sort/patterns.rs"]
+mod patterns;
 mod progress;
 mod range;
 mod sorter;
-mod team;
+#[cfg(test)]
+mod stop_tests;
+pub(crate) mod team;
+#[cfg(test)]
+mod ways_tests;
 
 pub use error::SortError;
 pub use progress::Progress;

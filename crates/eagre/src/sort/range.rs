@@ -25,8 +25,8 @@ use super::kernels::{Level, Word};
 use super::progress::{Monitor, WHOLE};
 use super::team;
 
-/// Up to so many words are one leaf, in a table inside the second-level cache.
-const ALONE: usize = 1 << 16;
+/// Up to so many words are one leaf, in a table inside the second-level cache, for one thread.
+pub(super) const ALONE: usize = 1 << 16;
 /// Many leaves, one after the other, are up to so large: their table stays in the first-level cache.
 const TOGETHER: usize = 2816;
 /// What such a leaf should have: less than it can take, since buckets vary.
@@ -60,7 +60,6 @@ struct Worker<W> {
 impl<W: Word> Sorting<W> {
     /// What it takes to sort `len` words with up to so many threads, in no more than `slack` bytes.
     pub(super) fn new(level: Level, len: usize, threads: usize, slack: usize) -> Result<Sorting<W>, Lack> {
-        let threads = if len <= ALONE { 1 } else { threads };
         let most = (SPARE_BYTES / size_of::<W>()).min(len);
         // One thread sorts in its spare memory what fits there; several always split first.
         let leaf = |n| leaf::table_for::<W>(n) * size_of::<u64>();

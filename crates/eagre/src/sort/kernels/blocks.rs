@@ -407,7 +407,7 @@ mod tests {
                         let mut expected = words.clone();
                         let mut starts = [0; FAN + 1];
                         let mut blocks = Blocks::new(n, threads).unwrap();
-                        let monitor = Monitor::new(None, n, 8);
+                        let monitor = Monitor::new(None, n, 8, 1);
                         assert!(blocks.split(
                             Level::best(),
                             &mut words,

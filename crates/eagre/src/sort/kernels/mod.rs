@@ -10,6 +10,7 @@
 //! Each is written once for all words; [`Level`] picks the processor's vector instructions where they help.
 
 pub(super) mod blocks;
+pub(super) mod filter;
 pub(super) mod first;
 pub(super) mod leaf;
 pub(super) mod scratch;
