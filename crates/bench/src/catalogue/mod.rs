@@ -15,11 +15,12 @@ mod target;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use rewire::{FilePages, Fill, PREFIX as REWIRE, Rewiring, Timed, Wiring};
-pub(crate) use sort::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Sorting, TRIAL};
+pub(crate) use sort::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Slack, Sorting, TRIAL};
 pub(crate) use target::{Against, Bound, Figure, Target};
 
 use crate::contenders::grow::Growth;
 use crate::contenders::partition::Buckets;
+use crate::contenders::vanish::{Behind, Half};
 use crate::memory::Pages;
 
 const KIB: u64 = 1 << 10;
@@ -100,6 +101,14 @@ impl Unit {
         }
     }
 
+    /// The same above a narrow column.
+    pub(crate) const fn memory_column(self) -> &'static str {
+        match self {
+            Unit::MegakeysPerSecond => "extra, MiB",
+            _ => "memory, MiB",
+        }
+    }
+
     /// Whether bandwidths say anything about it.
     pub(crate) const fn has_roofline(self) -> bool {
         !self.is_time() && !matches!(self, Unit::MegarowsPerSecondPerCore | Unit::MegakeysPerSecond)
@@ -132,6 +141,10 @@ pub(crate) enum Work {
     Fill,
     /// Wire blocks in random order, and use what comes of it.
     Rewire(Rewiring),
+    /// Write words to an array and read them once; one half of it is timed.
+    Vanish(Half),
+    /// Partition words by their highest bits, one store each.
+    Scatter { bits: u32 },
     /// Something a user does with a large file.
     File(Job),
     /// Sort keys in memory.
@@ -276,6 +289,8 @@ pub(crate) enum Way {
     Partition(Buckets),
     /// Blocks wired in such a way.
     Wired(Wiring),
+    /// Arrays behind plain pointers.
+    Array(Behind),
     /// A file job by code of this program, in a process of its own.
     Own(Method),
     /// A file job by another program.
@@ -336,6 +351,7 @@ impl Way {
                 | Way::Grow(Growth::Rewired | Growth::RewiredAppender | Growth::RewiredExtend | Growth::RewiredFresh)
                 | Way::Partition(Buckets::Eagre | Buckets::EagreDense | Buckets::EagreVanishing)
                 | Way::Wired(Wiring::Eagre)
+                | Way::Array(Behind::Vanishing(_))
                 | Way::Own(Method::Eagre | Method::EagrePointer)
                 | Way::Program(Program::Eagre)
                 | Way::Sort(By::Eagre(_))
@@ -437,7 +453,7 @@ mod tests {
                         assert!(case.quick <= 32 * MIB && case.size % 8 == 0);
                         assert_eq!(case.quick % 8, 0);
                     }
-                    Work::File(_) | Work::Fill => {
+                    Work::File(_) | Work::Fill | Work::Vanish(_) | Work::Scatter { .. } => {
                         assert!(case.quick <= 32 * MIB && (case.size % 8, case.quick % 8) == (0, 0))
                     }
                     Work::Partition { .. } => assert!(case.quick <= 1 << 22 && case.size.is_power_of_two()),

@@ -26,6 +26,8 @@ pub(crate) mod sort;
 pub(crate) mod stream;
 #[allow(unsafe_code, reason = "fills a batch before its length is set")]
 mod timely;
+#[allow(unsafe_code, reason = "vanishing arrays behind plain pointers")]
+pub(crate) mod vanish;
 
 use std::fmt;
 use std::sync::Arc;
@@ -162,6 +164,14 @@ pub(crate) fn build(entry: &Entry, work: Work, store: &Arc<Store>) -> Result<Box
         },
         Work::Rewire(work) => match entry.way {
             Way::Wired(wiring) => Ok(Box::new(rewire::Rewire::new(wiring, work)?)),
+            _ => Err(mismatch(entry.way)),
+        },
+        Work::Vanish(half) => match entry.way {
+            Way::Array(behind) => Ok(Box::new(vanish::OneArray::new(behind, half)?)),
+            _ => Err(mismatch(entry.way)),
+        },
+        Work::Scatter { bits } => match entry.way {
+            Way::Array(behind) => Ok(Box::new(vanish::Algorithm9::new(behind, bits)?)),
             _ => Err(mismatch(entry.way)),
         },
         Work::Read => match entry.way {

@@ -20,16 +20,26 @@
 //!
 //! The free functions cannot fail. Those of [`Sorter`] take options, and say what the system refused.
 
+mod bounds;
 mod by_key;
 mod compare;
 mod error;
 #[allow(unsafe_code, reason = "SIMD, and loops whose bounds are proved once and not per word")]
 mod kernels;
 mod partial;
+#[cfg(test)]
+#[path = "../../tests/sort/patterns.rs"]
+mod patterns;
+mod plan;
 mod progress;
 mod range;
+mod sample;
 mod sorter;
+#[cfg(test)]
+mod stop_tests;
 pub(crate) mod team;
+#[cfg(test)]
+mod ways_tests;
 
 pub use error::SortError;
 pub use progress::Progress;

@@ -3,10 +3,13 @@
 use std::ops::ControlFlow;
 
 use super::kernels::{Level, Word};
-use super::progress::{Hook, Monitor, Progress, WHOLE};
+use super::progress::{Hook, Monitor, Progress, STEP, WHOLE};
 use super::range::{self, Lack, Sorting};
 use super::{Key, SortError, compare};
 use crate::scan::kernels::Simd;
+
+/// So much memory beside the keys is allowed for all but the largest inputs.
+const DEFAULT_SLACK: usize = 64 << 20;
 
 /// How to sort.
 ///
@@ -55,8 +58,8 @@ impl<'a> Sorter<'a> {
         self
     }
 
-    /// Calls `hook` every few MiB of work, with how far the sort is, and goes on if the answer is to continue. Small
-    /// inputs are sorted without asking.
+    /// Calls `hook` every few MiB of work, with how far the sort is, and goes on if the answer is to continue;
+    /// and once more at the end, if all went well.
     ///
     /// Any thread of the sort may call, one at a time. If the hook panics the sort ends as if cancelled, and the panic
     /// goes on in the caller.
@@ -77,7 +80,12 @@ impl<'a> Sorter<'a> {
     /// assert!(numbers.is_sorted());
     /// ```
     pub fn progress<'b>(self, hook: &'b (dyn Fn(Progress) -> ControlFlow<()> + Sync)) -> Sorter<'b> {
-        Sorter { level: self.level, threads: self.threads, slack: self.slack, hook: Some(Hook(hook)) }
+        Sorter {
+            level: self.level,
+            threads: self.threads,
+            slack: self.slack,
+            hook: Some(Hook { call: hook, step: STEP }),
+        }
     }
 
     /// Sorts in ascending order, in place.
@@ -91,19 +99,25 @@ impl<'a> Sorter<'a> {
 
     /// The same for all words.
     pub(super) fn sort_words<W: Word>(&self, words: &mut [W]) -> Result<(), SortError> {
+        let monitor = Monitor::new(self.hook, words.len(), size_of::<W>(), WHOLE);
+        self.sort_monitored(words, &monitor)?;
+        monitor.end()
+    }
+
+    /// The same as a part of more.
+    pub(super) fn sort_monitored<W: Word>(&self, words: &mut [W], monitor: &Monitor<'_>) -> Result<(), SortError> {
         if range::small(self.level, words) {
             return Ok(());
         }
-        let slack = self.slack.unwrap_or((size_of_val(words) / 8).max(64 << 20));
-        let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-        let monitor = Monitor::new(self.hook, words.len(), size_of::<W>());
-        let fewer = std::iter::successors(Some(threads), |&threads| (threads > 1).then_some(threads / 2));
+        let slack = self.slack_for(size_of_val(words));
+        let fewer =
+            std::iter::successors(Some(self.team_size(words.len())), |&threads| (threads > 1).then_some(threads / 2));
         let mut lack = Lack::Slack;
         for threads in fewer {
             match Sorting::new(self.level, words.len(), threads, slack) {
                 Ok(mut sorting) => {
-                    sorting.sort(words, &monitor);
-                    return monitor.end();
+                    sorting.sort(words, monitor);
+                    return monitor.check();
                 }
                 Err(with_these) => lack = with_these,
             }
@@ -112,8 +126,23 @@ impl<'a> Sorter<'a> {
             Lack::Memory(bytes) => Err(SortError::Memory { bytes }),
             Lack::Slack => {
                 compare::sort(words, monitor.pulse(WHOLE));
-                monitor.end()
+                monitor.check()
             }
+        }
+    }
+
+    /// How many bytes to use beside so many, at most.
+    pub(super) fn slack_for(&self, bytes: usize) -> usize {
+        self.slack.unwrap_or((bytes / 8).max(DEFAULT_SLACK))
+    }
+
+    /// How many threads to use for so many words, at most.
+    pub(super) fn team_size(&self, len: usize) -> usize {
+        // To ask the system takes longer than to sort a few.
+        match self.threads {
+            _ if len <= range::ALONE => 1,
+            Some(threads) => threads,
+            None => std::thread::available_parallelism().map_or(1, usize::from),
         }
     }
 }

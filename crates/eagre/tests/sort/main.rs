@@ -63,10 +63,10 @@ fn few_keys<K: Case>() {
         sizes.extend([border - 1, border, border + 1]);
     }
     if cfg!(miri) {
-        sizes.retain(|size| [0, 1, 2, 17, 33, 65].contains(size));
+        sizes.retain(|size| [0, 2, 33, 65].contains(size));
     }
     for &n in &sizes {
-        for (seed, (what, pattern)) in PATTERNS.iter().enumerate() {
+        for (seed, (what, pattern)) in PATTERNS.iter().enumerate().filter(|(i, _)| !cfg!(miri) || i % 5 == 0) {
             let (keys, expected) = make::<K>(*pattern, n, seed as u64);
             for simd in levels() {
                 check(what, &keys, &expected, (simd, 1, None));
@@ -81,8 +81,8 @@ fn many_keys<K: Case>() {
     let ways = ways();
     let mut next = size_of::<K>();
     let leaves = [704, 1408, 2816, 5632, 11_264].iter().flat_map(|&border| [border - 1, border, border + 1]);
-    for n in leaves.filter(|&n| !cfg!(miri) || n == 705) {
-        for (seed, (what, pattern)) in PATTERNS.iter().enumerate().filter(|(i, _)| !cfg!(miri) || i % 7 == 1) {
+    for n in leaves.filter(|&n| !cfg!(miri) || n == 703) {
+        for (seed, (what, pattern)) in PATTERNS.iter().enumerate().filter(|(i, _)| !cfg!(miri) || i % 14 == 0) {
             let (keys, expected) = make::<K>(*pattern, n, seed as u64);
             next += 1;
             check(what, &keys, &expected, ways[next % ways.len()]);
