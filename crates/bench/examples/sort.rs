@@ -102,9 +102,27 @@ fn numbers(pattern: &str, n: usize) -> Vec<u64> {
         "sorted" => Box::new(|i| i as u64),
         "reversed" => Box::new(move |i| (n - i) as u64),
         "zeros" => Box::new(move |_| if random() % 1000 == 0 { random() } else { 0 }),
-        _ => panic!("patterns: uniform exponential zipf few sorted reversed zeros"),
+        "half" => Box::new(move |_| if random() % 2 == 0 { 1 << 40 } else { random() }),
+        "normal" => Box::new(move |_| normal(&mut random).to_bits()),
+        "prefix" => Box::new(move |_| 0x0123_4567_89ab << 24 | random() >> 40),
+        "clusters" => Box::new(move |_| (random() % 2) << 63 | random() >> 34),
+        "nearly" => Box::new(move |i| if random() % 100 == 0 { random() % n as u64 } else { i as u64 } << 20),
+        "organ" => Box::new(move |i| i.min(n - i) as u64),
+        "saw" => Box::new(move |i| (i % 1000) as u64),
+        _ => panic!(
+            "patterns: uniform exponential zipf few sorted reversed zeros half normal prefix clusters nearly organ saw"
+        ),
     };
     (0..n).map(&mut *make).collect()
+}
+
+/// A number of 64 bits like any other, about zero.
+fn normal(random: &mut impl FnMut() -> u64) -> f64 {
+    let mut sum = -6.0;
+    for _ in 0..12 {
+        sum += random() as f64 / 2f64.powi(64);
+    }
+    sum
 }
 
 /// Of all threads of this process, in seconds.

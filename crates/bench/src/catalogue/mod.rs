@@ -1,11 +1,12 @@
 //! Every benchmark, as data: work, sizes, contenders, target ratios and where they come from.
 //!
 //! Nothing else in this crate names a row, a size or a target. [`streams`] has the rows about blocks and pipes,
-//! [`memory`] those about memory that grows, [`rewire`] those about rewiring, [`sort`] those about sorting, [`files`]
+//! [`memory`] those about memory that grows, [`partition`] those about partitioning, [`rewire`] those about rewiring, [`sort`] those about sorting, [`files`]
 //! those about files; [`target`] says what can be asked of a contender.
 
 mod files;
 mod memory;
+mod partition;
 mod rewire;
 mod sort;
 mod streams;
@@ -14,10 +15,12 @@ mod target;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use rewire::{FilePages, Fill, PREFIX as REWIRE, Rewiring, Timed, Wiring};
-pub(crate) use sort::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Sorting, TRIAL};
+pub(crate) use sort::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Slack, Sorting, TRIAL};
 pub(crate) use target::{Against, Bound, Figure, Target};
 
 use crate::contenders::grow::Growth;
+use crate::contenders::partition::Buckets;
+use crate::contenders::vanish::{Behind, Half};
 use crate::memory::Pages;
 
 const KIB: u64 = 1 << 10;
@@ -98,6 +101,14 @@ impl Unit {
         }
     }
 
+    /// The same above a narrow column.
+    pub(crate) const fn memory_column(self) -> &'static str {
+        match self {
+            Unit::MegakeysPerSecond => "extra, MiB",
+            _ => "memory, MiB",
+        }
+    }
+
     /// Whether bandwidths say anything about it.
     pub(crate) const fn has_roofline(self) -> bool {
         !self.is_time() && !matches!(self, Unit::MegarowsPerSecondPerCore | Unit::MegakeysPerSecond)
@@ -130,10 +141,16 @@ pub(crate) enum Work {
     Fill,
     /// Wire blocks in random order, and use what comes of it.
     Rewire(Rewiring),
+    /// Write words to an array and read them once; one half of it is timed.
+    Vanish(Half),
+    /// Partition words by their highest bits, one store each.
+    Scatter { bits: u32 },
     /// Something a user does with a large file.
     File(Job),
     /// Sort keys in memory.
     Sort(Sorting),
+    /// Partition keys in memory by so many bits.
+    Partition { bits: u32 },
 }
 
 impl Work {
@@ -268,8 +285,12 @@ pub(crate) enum Way {
     StreamRead(Setting),
     /// A vector that grows.
     Grow(Growth),
+    /// Keys into buckets.
+    Partition(Buckets),
     /// Blocks wired in such a way.
     Wired(Wiring),
+    /// Arrays behind plain pointers.
+    Array(Behind),
     /// A file job by code of this program, in a process of its own.
     Own(Method),
     /// A file job by another program.
@@ -328,7 +349,9 @@ impl Way {
             Way::Stream(_)
                 | Way::StreamRead(_)
                 | Way::Grow(Growth::Rewired | Growth::RewiredAppender | Growth::RewiredExtend | Growth::RewiredFresh)
+                | Way::Partition(Buckets::Eagre | Buckets::EagreDense | Buckets::EagreVanishing)
                 | Way::Wired(Wiring::Eagre)
+                | Way::Array(Behind::Vanishing(_))
                 | Way::Own(Method::Eagre | Method::EagrePointer)
                 | Way::Program(Program::Eagre)
                 | Way::Sort(By::Eagre(_))
@@ -366,7 +389,13 @@ impl Entry {
 
 /// Every row.
 pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
-    streams::ROWS.iter().chain(memory::ROWS).chain(rewire::ROWS).chain(sort::ROWS).chain(files::ROWS)
+    streams::ROWS
+        .iter()
+        .chain(memory::ROWS)
+        .chain(partition::ROWS)
+        .chain(rewire::ROWS)
+        .chain(sort::ROWS)
+        .chain(files::ROWS)
 }
 
 /// The row called `name`.
@@ -424,9 +453,10 @@ mod tests {
                         assert!(case.quick <= 32 * MIB && case.size % 8 == 0);
                         assert_eq!(case.quick % 8, 0);
                     }
-                    Work::File(_) | Work::Fill => {
+                    Work::File(_) | Work::Fill | Work::Vanish(_) | Work::Scatter { .. } => {
                         assert!(case.quick <= 32 * MIB && (case.size % 8, case.quick % 8) == (0, 0))
                     }
+                    Work::Partition { .. } => assert!(case.quick <= 1 << 22 && case.size.is_power_of_two()),
                     Work::Sort(_) => assert!(case.quick <= 1 << 13 && case.size.is_power_of_two()),
                     Work::Rewire(Rewiring { block, .. }) => {
                         assert!(case.size.is_power_of_two() && case.quick.is_power_of_two());

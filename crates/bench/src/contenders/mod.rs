@@ -10,6 +10,8 @@ mod first_touch;
 pub(crate) mod grow;
 mod iterator;
 mod os_pipe;
+#[allow(unsafe_code, reason = "loops that write past the caches, and chunks of memory")]
+pub(crate) mod partition;
 #[allow(unsafe_code, reason = "system calls that move pages")]
 mod primitive;
 mod queue;
@@ -24,6 +26,8 @@ pub(crate) mod sort;
 pub(crate) mod stream;
 #[allow(unsafe_code, reason = "fills a batch before its length is set")]
 mod timely;
+#[allow(unsafe_code, reason = "vanishing arrays behind plain pointers")]
+pub(crate) mod vanish;
 
 use std::fmt;
 use std::sync::Arc;
@@ -154,8 +158,20 @@ pub(crate) fn build(entry: &Entry, work: Work, store: &Arc<Store>) -> Result<Box
             Way::Grow(growth) => Ok(Box::new(grow::Grow(growth))),
             _ => Err(mismatch(entry.way)),
         },
+        Work::Partition { bits } => match entry.way {
+            Way::Partition(buckets) => Ok(Box::new(partition::Partition::new(buckets, bits))),
+            _ => Err(mismatch(entry.way)),
+        },
         Work::Rewire(work) => match entry.way {
             Way::Wired(wiring) => Ok(Box::new(rewire::Rewire::new(wiring, work)?)),
+            _ => Err(mismatch(entry.way)),
+        },
+        Work::Vanish(half) => match entry.way {
+            Way::Array(behind) => Ok(Box::new(vanish::OneArray::new(behind, half)?)),
+            _ => Err(mismatch(entry.way)),
+        },
+        Work::Scatter { bits } => match entry.way {
+            Way::Array(behind) => Ok(Box::new(vanish::Algorithm9::new(behind, bits)?)),
             _ => Err(mismatch(entry.way)),
         },
         Work::Read => match entry.way {

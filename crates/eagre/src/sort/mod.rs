@@ -20,6 +20,7 @@
 //!
 //! The free functions cannot fail. Those of [`Sorter`] take options, and say what the system refused.
 
+mod bounds;
 mod by_key;
 mod compare;
 mod error;
@@ -29,8 +30,10 @@ mod partial;
 #[cfg(test)]
 #[path = "../../tests/sort/patterns.rs"]
 mod patterns;
+mod plan;
 mod progress;
 mod range;
+mod sample;
 mod sorter;
 #[cfg(test)]
 mod stop_tests;

@@ -6,9 +6,8 @@
 //! fits a leaf                    sorted on its way from the spare memory to its final place
 //! ```
 //!
-//! Before a range is split it is looked at: keys in order, in reverse order or all the same are done at once, and
-//! bits that all keys share are skipped. So each step splits off at least one key bit that differs, and no input
-//! needs more steps than a key has bits.
+//! Before a range is split it is looked at ([`plan`]), and it goes on with what is known of its keys then. Each step
+//! narrows that: no input needs more steps than a key has bits, and a few that were guesses.
 //!
 //! With several threads, large ranges are split by all of them together. The buckets that come of it are shared out,
 //! the largest first. Where a word ends does not depend on who put it there.
@@ -16,13 +15,17 @@
 use std::mem::MaybeUninit;
 use std::sync::Mutex;
 
+use super::bounds::Bounds;
 use super::kernels::blocks::{self, Blocks};
+use super::kernels::classifier::Classifier;
 use super::kernels::leaf::{self, SmallTable, Table};
 use super::kernels::scratch::Scratch;
 use super::kernels::spread::{self, GAP, spread};
-use super::kernels::survey::survey;
+use super::kernels::survey::{extremes, reverse};
+use super::kernels::tally::Tally;
 use super::kernels::{Level, Word};
-use super::progress::{Monitor, WHOLE};
+use super::plan::{Plan, Wanted, plan};
+use super::progress::{Monitor, Pulse, WHOLE};
 use super::team;
 
 /// Up to so many words are one leaf, in a table inside the second-level cache, for one thread.
@@ -35,6 +38,10 @@ const LEAF: usize = 704;
 const BUCKET: usize = 1 << 18;
 /// The spare memory, in bytes: a range of this size is split outside of the first-level cache, but inside the others.
 const SPARE_BYTES: usize = 8 << 20;
+/// A thread costs some ten microseconds: it is worth it for so many bytes.
+const THREAD_BYTES: usize = 1 << 20;
+/// How often one range, and a part of it, and so on, may be treated as a sample says.
+const GUESSES: u32 = 8;
 
 /// The memory that sorting takes besides the words.
 pub(super) struct Sorting<W> {
@@ -60,6 +67,7 @@ struct Worker<W> {
 impl<W: Word> Sorting<W> {
     /// What it takes to sort `len` words with up to so many threads, in no more than `slack` bytes.
     pub(super) fn new(level: Level, len: usize, threads: usize, slack: usize) -> Result<Sorting<W>, Lack> {
+        let threads = threads.min(len * size_of::<W>() / THREAD_BYTES).max(1);
         let most = (SPARE_BYTES / size_of::<W>()).min(len);
         // One thread sorts in its spare memory what fits there; several always split first.
         let leaf = |n| leaf::table_for::<W>(n) * size_of::<u64>();
@@ -89,69 +97,129 @@ impl<W: Word> Sorting<W> {
     /// Sorts as many words as this was made for, or stops in between.
     pub(super) fn sort(&mut self, words: &mut [W], monitor: &Monitor<'_>) {
         let level = self.level;
-        let mut ready = Vec::new();
-        self.divide(words, W::KEY_BITS, &mut ready, monitor);
-        let pulse = monitor.pulse(if self.blocks.is_some() { WHOLE / 2 } else { WHOLE });
-        let sort = |worker: &mut Worker<W>, words: &mut [W], high| {
-            if monitor.goes_on() {
-                worker.sort(level, words, high);
-                let _ = pulse.beat(words.len());
-            }
-        };
-        if let [worker] = &mut self.workers[..] {
-            ready.into_iter().for_each(|(words, high)| sort(worker, words, high));
-            return;
-        }
-        ready.sort_by_key(|(words, _)| words.len());
+        // The first split is half of the work, most often; it has two passes.
+        let (splits, rest) = if self.blocks.is_some() { (WHOLE / 4, WHOLE / 2) } else { (0, WHOLE) };
+        let mut job = Job { monitor, splits: monitor.pulse(splits), rest: monitor.pulse(rest), ready: Vec::new() };
+        let range = Range { words, known: Bounds::of_bits(W::KEY_BITS), guesses: GUESSES };
+        self.divide(range, true, &mut job);
+        let Job { rest, mut ready, .. } = job;
+        ready.sort_unstable_by_key(|range| range.words.len());
         let ready = Mutex::new(ready);
         let take = || ready.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
         team::run(self.workers.iter_mut().map(|worker| {
             || {
-                while let Some((words, high)) = take() {
-                    sort(worker, words, high);
+                while let Some(range) = take() {
+                    worker.sort_unless_stopped(level, range, monitor, rest);
                 }
             }
         }));
     }
 
-    /// Splits words until each bucket fits the spare memory. Those that are not sorted yet are added to `ready`, with
-    /// the bit from which on their keys agree.
-    fn divide<'a>(
-        &mut self,
-        words: &'a mut [W],
-        high: u32,
-        ready: &mut Vec<(&'a mut [W], u32)>,
-        monitor: &Monitor<'_>,
-    ) {
-        let n = words.len();
-        let together = self.workers.len() > 1 && high == W::KEY_BITS;
-        if n <= 1 || high == 0 || (self.workers[0].takes(self.level, n) && !together) {
-            return ready.push((words, high));
-        }
-        let seen = survey(self.level, words, high);
-        if seen.ascending {
+    /// Splits a range until each bucket fits the spare memory. Buckets are sorted then, or wait for a thread to do it.
+    fn divide<'a>(&mut self, range: Range<'a, W>, whole: bool, job: &mut Job<'a, '_, W>) {
+        let (level, threads, n) = (self.level, self.workers.len(), range.words.len());
+        if n <= 1 || range.known.low == range.known.high {
             return;
         }
-        if seen.descending {
-            return words.reverse();
+        let together = whole && threads > 1;
+        if self.blocks.is_none() || self.workers[0].takes(level, n) && !together {
+            // There may be no memory for a list.
+            if threads == 1 || job.ready.try_reserve(1).is_err() {
+                return self.workers[0].sort_unless_stopped(level, range, job.monitor, job.rest);
+            }
+            return job.ready.push(range);
         }
-        let least = if self.workers.len() > 1 { 5 } else { 1 };
-        let bits = ways(n, BUCKET).max(least).min(blocks::FAN.ilog2()).min(seen.high);
-        let shift = seen.high - bits;
+        let least = if threads > 1 { 5 } else { 1 };
+        let bits = ways(n, BUCKET).max(least).min(blocks::FAN.ilog2());
+        let Range { words, known, guesses } = range;
+        let room = self.workers[0].spare.len();
+        let mut wanted = Wanted { bits, ways: (1 << bits).clamp(64, 128), room, threads, guesses };
+        let mut next = plan(level, words, known, wanted);
+        if let Plan::Tally(common) = next {
+            if self.tally(words, common, known, guesses) {
+                return;
+            }
+            wanted.room = 0;
+            next = plan(level, words, known, wanted);
+        }
+        match next {
+            Plan::Nothing | Plan::Tally(_) => {}
+            Plan::Reverse => reverse(words, threads),
+            Plan::Radix(radix) => self.split(Range { words, known, guesses }, &radix, whole, job),
+            Plan::Tree(tree) => self.split(Range { words, known, guesses: guesses - 1 }, &tree, whole, job),
+        }
+    }
+
+    fn split<'a, C: Classifier<W>>(
+        &mut self,
+        range: Range<'a, W>,
+        classifier: &C,
+        whole: bool,
+        job: &mut Job<'a, '_, W>,
+    ) {
+        let Some(blocks) = &mut self.blocks else { return };
+        let Range { words, guesses, .. } = range;
         let mut starts = [0; blocks::FAN + 1];
-        let Some(blocks) = &mut self.blocks else { return ready.push((words, high)) };
-        // The first split is half of the work, most often; it has two passes.
-        let pulse = monitor.pulse(if high == W::KEY_BITS { WHOLE / 4 } else { 0 });
-        if !blocks.split(self.level, words, shift, bits, &mut starts, pulse) {
+        let pulse = if whole { job.splits } else { job.monitor.pulse(0) };
+        if !blocks.split(self.level, words, classifier, &mut starts, pulse) {
             return;
         }
         let mut rest = words;
-        for bucket in starts[..=1 << bits].windows(2) {
+        for (rank, bucket) in starts[..=classifier.fan()].windows(2).enumerate() {
             let (words, later) = rest.split_at_mut(bucket[1] - bucket[0]);
-            self.divide(words, shift, ready, monitor);
             rest = later;
+            if !words.is_empty() {
+                self.divide(Range { words, known: classifier.bounds(rank), guesses }, false, job);
+            }
         }
     }
+
+    /// Sorts by counting. False, with the words unchanged, if too many are rare.
+    #[inline(never)]
+    fn tally(&mut self, words: &mut [W], common: W, known: Bounds, guesses: u32) -> bool {
+        let (level, threads, n) = (self.level, self.workers.len(), words.len());
+        let sum = Mutex::new(Tally::new(common));
+        let (total, room) = (&sum, self.workers[0].spare.len() / threads);
+        let stripes = words.chunks(n.div_ceil(threads)).zip(&mut self.workers);
+        let jobs = stripes.map(|(words, worker)| {
+            let room = &mut worker.spare[..room];
+            move || {
+                let aside = room;
+                Tally::count(total, level, words, common, aside)
+            }
+        });
+        let aside = team::run(jobs);
+        if aside.iter().any(Option::is_none) {
+            return false;
+        }
+        let mut count = 0;
+        for aside in aside.into_iter().flatten() {
+            words[count..count + aside.len()].copy_from_slice(aside);
+            count += aside.len();
+        }
+        self.workers[0].sort(level, Range { words: &mut words[..count], known, guesses: guesses - 1 });
+        sum.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).write(level, words, count, threads);
+        true
+    }
+}
+
+/// Words, and what is known of them.
+struct Range<'a, W> {
+    words: &'a mut [W],
+    known: Bounds,
+    /// See [`Wanted`].
+    guesses: u32,
+}
+
+/// One sort.
+struct Job<'a, 'm, W> {
+    monitor: &'m Monitor<'m>,
+    /// Counts the first split.
+    splits: Pulse<'m>,
+    /// Counts what is done after it.
+    rest: Pulse<'m>,
+    /// Buckets for the next thread that has nothing to do.
+    ready: Vec<Range<'a, W>>,
 }
 
 impl<W: Word> Worker<W> {
@@ -160,11 +228,16 @@ impl<W: Word> Worker<W> {
         n <= self.spare.len() || n <= leaf::most::<W>(level, self.table.len())
     }
 
-    /// Sorts words that agree on all key bits from `high` up.
-    fn sort(&mut self, level: Level, words: &mut [W], high: u32) {
-        let n = words.len();
-        let gap = if n + (GAP << spread_bits(n)) <= self.spare.len() { GAP } else { 0 };
-        through(level, words, &mut self.spare, gap, false, high, &mut self.table);
+    fn sort_unless_stopped(&mut self, level: Level, range: Range<'_, W>, monitor: &Monitor<'_>, pulse: Pulse<'_>) {
+        if monitor.goes_on() {
+            let n = range.words.len();
+            self.sort(level, range);
+            let _ = pulse.beat(n);
+        }
+    }
+
+    fn sort(&mut self, level: Level, range: Range<'_, W>) {
+        through(level, range, &mut self.spare, false, &mut self.table);
     }
 }
 
@@ -179,42 +252,81 @@ fn spread_bits(n: usize) -> u32 {
     ways(n, LEAF).clamp(4, spread::FAN.ilog2())
 }
 
-/// Sorts words by way of `other`, which has room for them; they end there if `stay`, else back in `words`. `gap` is
-/// the room between buckets in `other`.
-fn through<W: Word>(
-    level: Level,
-    words: &mut [W],
-    other: &mut [MaybeUninit<W>],
-    gap: usize,
-    stay: bool,
-    high: u32,
-    table: &mut Table,
-) {
+/// Sorts words by way of `other`, which has room for them; they end there if `stay`, else back where they are.
+fn through<W: Word>(level: Level, range: Range<'_, W>, other: &mut [MaybeUninit<W>], stay: bool, table: &mut Table) {
+    let Range { words, known, guesses } = range;
     let n = words.len();
     if n <= leaf::most::<W>(level, table.len()) {
         if !stay {
-            return leaf_in_place(level, words, high, table);
+            return leaf_in_place(level, words, known, table);
         }
-        let other = &mut other[..n];
+        let (other, high) = (&mut other[..n], known.differing());
         if n <= W::few(level) || high == 0 || !leaf::leaf(level, words, other, high, table) {
-            leaf_in_place(level, words, high, table);
+            leaf_in_place(level, words, known, table);
             other.write_copy_of_slice(words);
         }
         return;
     }
-    let seen = survey(level, words, high);
-    if seen.ascending || seen.descending {
-        if seen.descending {
-            words.reverse();
+    let ways = if n <= 128 * LEAF { n / LEAF } else { 64 };
+    let mut wanted = Wanted { bits: spread_bits(n), ways, room: n, threads: 1, guesses };
+    let mut next = if known.low == known.high { Plan::Nothing } else { plan(level, words, known, wanted) };
+    if let Plan::Tally(common) = next {
+        if tally(level, Range { words, known, guesses }, common, other, table) {
+            next = Plan::Nothing;
+        } else {
+            wanted.room = 0;
+            next = plan(level, words, known, wanted);
         }
-        if stay {
-            other[..n].write_copy_of_slice(words);
-        }
-        return;
     }
-    let bits = spread_bits(n).min(seen.high);
-    let shift = seen.high - bits;
-    spread(level, words, other, shift, bits, gap, |from, to| through(level, from, to, 0, !stay, shift, table));
+    match next {
+        Plan::Radix(radix) => scatter(level, Range { words, known, guesses }, &radix, other, stay, table),
+        Plan::Tree(tree) => {
+            scatter(level, Range { words, known, guesses: guesses - 1 }, &tree, other, stay, table);
+        }
+        Plan::Nothing | Plan::Reverse | Plan::Tally(_) => {
+            if let Plan::Reverse = next {
+                words.reverse();
+            }
+            if stay {
+                other[..n].write_copy_of_slice(words);
+            }
+        }
+    }
+}
+
+/// Splits words into `other`, and sorts the buckets on from there.
+fn scatter<W: Word, C: Classifier<W>>(
+    level: Level,
+    range: Range<'_, W>,
+    classifier: &C,
+    other: &mut [MaybeUninit<W>],
+    stay: bool,
+    table: &mut Table,
+) {
+    let Range { words, guesses, .. } = range;
+    let gap = if words.len() + classifier.fan() * GAP <= other.len() { GAP } else { 0 };
+    spread(level, words, other, classifier, gap, |rank, words, other| {
+        through(level, Range { words, known: classifier.bounds(rank), guesses }, other, !stay, table);
+    });
+}
+
+/// Sorts by counting. False, with the words unchanged, if too many are rare.
+#[inline(never)]
+fn tally<W: Word>(
+    level: Level,
+    range: Range<'_, W>,
+    common: W,
+    other: &mut [MaybeUninit<W>],
+    table: &mut Table,
+) -> bool {
+    let Range { words, known, guesses } = range;
+    let total = Mutex::new(Tally::new(common));
+    let Some(aside) = Tally::count(&total, level, words, common, other) else { return false };
+    let count = aside.len();
+    words[..count].copy_from_slice(aside);
+    through(level, Range { words: &mut words[..count], known, guesses: guesses - 1 }, other, false, table);
+    total.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).write(level, words, count, 1);
+    true
 }
 
 /// Sorts a few thousand words, at most, without asking for memory. False if they are too many.
@@ -227,24 +339,24 @@ pub(super) fn small<W: Word>(level: Level, words: &mut [W]) -> bool {
     let table = table.get();
     let fits = words.len() <= leaf::most::<W>(level, table.len());
     if fits {
-        leaf_in_place(level, words, W::KEY_BITS, table);
+        leaf_in_place(level, words, Bounds::of_bits(W::KEY_BITS), table);
     }
     fits
 }
 
 /// Sorts what fits a leaf.
-fn leaf_in_place<W: Word>(level: Level, words: &mut [W], high: u32, table: &mut Table) {
+fn leaf_in_place<W: Word>(level: Level, words: &mut [W], known: Bounds, table: &mut Table) {
     if words.len() <= W::few(level) {
         return W::by_comparison(level, words, table);
     }
-    if high == 0 || leaf::leaf_in_place(level, words, high, table) {
+    if known.low == known.high || leaf::leaf_in_place(level, words, known.differing(), table) {
         return;
     }
-    let seen = survey(level, words, high);
-    if seen.ascending {
+    let seen = extremes(level, words, 1);
+    if seen.low == seen.high {
         return;
     }
-    if seen.high >= high || !leaf::leaf_in_place(level, words, seen.high, table) {
+    if seen.differing() == known.differing() || !leaf::leaf_in_place(level, words, seen.differing(), table) {
         W::by_comparison(level, words, table);
     }
 }

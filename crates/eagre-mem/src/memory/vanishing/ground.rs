@@ -58,6 +58,22 @@ impl Entry {
     }
 }
 
+/// What blocks at their places cost in mappings.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mapped {
+    /// Nothing: the whole range is open.
+    Not,
+    /// `mremap`: each block is one, and leaves a hole at home.
+    Each,
+    /// Opened one by one: neighbours are one mapping, and a run of blocks makes two of the closed one it begins in. How the run is
+    /// shortened or moves on later changes nothing of that.
+    Runs,
+}
+
+impl Mapped {
+    const COST: u64 = 2;
+}
+
 /// One array: its course, and its blocks.
 pub(super) struct Array {
     pub(super) course: Course,
@@ -65,6 +81,8 @@ pub(super) struct Array {
     /// and costs nothing until it is used.
     table: Box<[u32]>,
     held: u32,
+    /// Mappings set aside for runs of blocks, until the round ends.
+    runs: u64,
 }
 
 impl Array {
@@ -100,8 +118,7 @@ pub(super) struct Ground {
     /// `None`: nothing notices a touch.
     pub(super) context: Option<Context>,
     prepare: Prepare,
-    /// What one block may cost in mappings.
-    mappings: u64,
+    mappings: Mapped,
     budget: u64,
     /// Whether a misuse has been reported.
     pub(super) reported: AtomicBool,
@@ -127,11 +144,16 @@ impl Ground {
             unsafe { range.unmap() };
         }
         let prepare = prepared?;
-        let alone = matches!(context, Some(Context::Signal(None))) || prepare == Prepare::Open;
+        let mappings = match context {
+            Some(Context::Signal(None)) => Mapped::Each,
+            _ if prepare == Prepare::Open => Mapped::Runs,
+            _ => Mapped::Not,
+        };
         let array = || Array {
             course: Course::new(windows, limit),
             table: vec![0; limit as usize].into_boxed_slice(),
             held: 0,
+            runs: 0,
         };
         let arrays = (0..count).map(|_| Claimable { claim: Claim::default(), array: UnsafeCell::new(array()) });
         Ok(Ground {
@@ -141,7 +163,7 @@ impl Ground {
             pool,
             context,
             prepare,
-            mappings: if alone { 2 } else { 0 },
+            mappings,
             budget: Mappings::now().budget,
             reported: AtomicBool::new(false),
         })
@@ -209,12 +231,12 @@ impl Ground {
             let whereabouts = if entry.is_aside() { Whereabouts::Aside } else { Whereabouts::Nowhere };
             match state.course.touched(place, whereabouts).map_err(Refusal::Misuse)? {
                 Toucher::Reader => {
-                    self.bring(array, state, place)?;
+                    self.bring_unread(array, state, place)?;
                     let passed = state.course.read(place);
                     self.give_back(array, state, passed);
                 }
                 Toucher::Writer => {
-                    self.bring(array, state, place)?;
+                    self.bring_new(array, state, place)?;
                     let left = state.course.wrote(place);
                     self.set_aside(array, state, left);
                 }
@@ -223,15 +245,39 @@ impl Ground {
         })
     }
 
-    /// Brings the block of a place, or a new one.
-    fn bring(&self, array: usize, state: &mut Array, place: u32) -> Result<(), Refusal> {
-        if let Some(id) = state.at(place).id() {
-            return self.put(array, state, place, id);
+    /// Brings the block of a place back, and those after it that are worth it; or a new one, if the writer has jumped over it.
+    fn bring_unread(&self, array: usize, state: &mut Array, place: u32) -> Result<(), Refusal> {
+        let Some(first) = state.at(place).id() else { return self.bring_new(array, state, place) };
+        let together = state.course.together_with(place);
+        let aside = together.clone().take_while(|&place| state.at(place).is_aside()).count();
+        self.prepare(self.address(array, place), aside * self.block().bytes())?;
+        self.put(array, state, place, first)?;
+        for place in together.skip(1).take(aside - 1) {
+            let Some(id) = state.at(place).id() else { break };
+            if self.put(array, state, place, id).is_err() {
+                // It will be asked for.
+                break;
+            }
         }
-        if !mapping_budget::try_claim(self.mappings, self.budget) {
+        Ok(())
+    }
+
+    /// Brings a new block to a place.
+    fn bring_new(&self, array: usize, state: &mut Array, place: u32) -> Result<(), Refusal> {
+        let follows = place.checked_sub(1).is_some_and(|before| state.at(before).is_in_place());
+        let cost = match self.mappings {
+            Mapped::Not => 0,
+            Mapped::Each => Mapped::COST,
+            Mapped::Runs => u64::from(!follows) * Mapped::COST,
+        };
+        if !mapping_budget::try_claim(cost, self.budget) {
             return Err(Refusal::Shortage(RewireErrorKind::OutOfMappings, Errno(0)));
         }
-        self.take(array, state, place).inspect_err(|_| mapping_budget::release(self.mappings))
+        self.take(array, state, place).inspect_err(|_| mapping_budget::release(cost))?;
+        if self.mappings == Mapped::Runs {
+            state.runs += cost;
+        }
+        Ok(())
     }
 
     fn take(&self, array: usize, state: &mut Array, place: u32) -> Result<(), Refusal> {
@@ -245,7 +291,8 @@ impl Ground {
             self.pool.uncommit(1);
             Refusal::Shortage(RewireErrorKind::OutOfMemory, errno)
         })?;
-        self.put(array, state, place, taken.id).inspect_err(|_| {
+        let ready = self.prepare(self.address(array, place), self.block().bytes());
+        ready.and_then(|()| self.put(array, state, place, taken.id)).inspect_err(|_| {
             self.pool.give(taken.id);
             self.pool.uncommit(1);
         })?;
@@ -253,11 +300,24 @@ impl Ground {
         Ok(())
     }
 
-    /// Moves a block from home to its place.
+    /// Makes empty places ready for blocks (see [`Prepare`]).
+    fn prepare(&self, start: usize, len: usize) -> Result<(), Refusal> {
+        // SAFETY: our own places, with nothing in them.
+        let ready = unsafe {
+            match self.prepare {
+                Prepare::Nothing => Ok(()),
+                Prepare::Open => map::open(start, len),
+                Prepare::DropTables => map::discard(start, len),
+            }
+        };
+        ready.map_err(|errno| Refusal::Shortage(RewireErrorKind::of_move(errno), errno))
+    }
+
+    /// Moves a block from home to its place, which is ready for it.
     fn put(&self, array: usize, state: &mut Array, place: u32, id: BlockId) -> Result<(), Refusal> {
         let (from, to) = (self.pool.place(id), self.address(array, place));
         // SAFETY: the block is this array's; the place is ours and empty, and the claim keeps others out.
-        unsafe { self.engine().into_range(from, to, self.block().bytes(), self.prepare) }
+        unsafe { self.engine().into_range(from, to, self.block().bytes(), Prepare::Nothing) }
             .map_err(|errno| Refusal::Shortage(RewireErrorKind::of_move(errno), errno))?;
         state.set(place, Entry::in_place(id));
         Ok(())
@@ -318,7 +378,9 @@ impl Ground {
                 self.pool.give_empty(id);
             }
             self.pool.uncommit(1);
-            mapping_budget::release(self.mappings);
+            if self.mappings == Mapped::Each {
+                mapping_budget::release(Mapped::COST);
+            }
         }
     }
 
@@ -333,6 +395,10 @@ impl Ground {
             self.give_back(array, state, start.max(u32::from(keeps))..end);
             self.shut(array, state, 0..end);
             state.course.reset(keeps);
+            // The first block is the beginning of a run.
+            let kept = if keeps { state.runs.min(Mapped::COST) } else { 0 };
+            mapping_budget::release(state.runs - kept);
+            state.runs = kept;
         });
     }
 

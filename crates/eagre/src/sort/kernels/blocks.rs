@@ -1,4 +1,4 @@
-//! Splits a range of any size by some key bits, in place, in two passes over memory.
+//! Splits a range of any size in place, in two passes over memory.
 //!
 //! **Classify.** Every word goes to its bucket's buffer, one block long. A full buffer is written to the front of the
 //! range, to a place whose words have been read already and are still in the cache. Both streams of addresses are
@@ -24,6 +24,7 @@ use crate::sort::progress::Pulse;
 use crate::sort::team;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::classifier::Classifier;
 use super::{Level, Word};
 
 /// The most ways to split.
@@ -61,10 +62,22 @@ struct Stripe {
     /// So many blocks are at its front, of so many there could be.
     front: usize,
     places: usize,
-    /// So many words are left in each buffer.
+    /// So many words are left of each bucket, by rank.
     left: [u32; FAN],
+    /// The number of the bucket of rank 0, and how many buckets there are.
+    first: usize,
+    fan: usize,
     /// All words have been read.
     complete: bool,
+}
+
+impl Stripe {
+    /// The words of a bucket that are left in the stripe's buffers.
+    fn rest<'a, W>(&self, buffers: &'a Scratch<W>, rank: usize) -> &'a [W] {
+        let bucket = (self.first + rank) & (self.fan - 1);
+        // SAFETY: so many are in the buffer.
+        unsafe { buffers[bucket * block::<W>()..][..self.left[rank] as usize].assume_init_ref() }
+    }
 }
 
 impl<W: Word> Blocks<W> {
@@ -86,21 +99,20 @@ impl<W: Word> Blocks<W> {
         threads.saturating_mul((FAN + 2) * BLOCK_BYTES).saturating_add(of_blocks)
     }
 
-    /// Splits `words`, at least one, by the `bits` key bits above `shift`. Bucket `b` becomes `words[starts[b]..starts[b + 1]]`.
-    /// False if it was told to stop, and did.
-    pub(crate) fn split(
+    /// Splits `words`, at least one. The bucket of rank `r` becomes `words[starts[r]..starts[r + 1]]`. False if it was told
+    /// to stop, and did.
+    pub(crate) fn split<C: Classifier<W>>(
         &mut self,
         level: Level,
         words: &mut [W],
-        shift: u32,
-        bits: u32,
+        classifier: &C,
         starts: &mut [usize; FAN + 1],
         pulse: Pulse<'_>,
     ) -> bool {
-        let fan = 1usize << bits;
+        let fan = classifier.fan();
         let places = words.len().div_ceil(block::<W>());
-        assert!(fan <= FAN && places <= self.tags.len() && places < NONE as usize && shift < W::KEY_BITS);
-        let stripes = self.classify_all(level, words, shift, fan, pulse);
+        assert!(fan <= FAN && places <= self.tags.len() && places < NONE as usize);
+        let stripes = self.classify_all(level, words, classifier, pulse);
         if stripes.iter().any(|stripe| !stripe.complete) {
             self.give_back(words, &stripes);
             return false;
@@ -112,10 +124,10 @@ impl<W: Word> Blocks<W> {
             }
         }
         let mut start = 0;
-        for bucket in 0..fan {
-            starts[bucket] = start;
-            let left: usize = stripes.iter().map(|stripe| stripe.left[bucket] as usize).sum();
-            start += counts[bucket] as usize * block::<W>() + left;
+        for rank in 0..fan {
+            starts[rank] = start;
+            let left: usize = stripes.iter().map(|stripe| stripe.left[rank] as usize).sum();
+            start += counts[rank] as usize * block::<W>() + left;
         }
         starts[fan] = start;
         debug_assert_eq!(start, words.len());
@@ -130,14 +142,28 @@ impl<W: Word> Blocks<W> {
     }
 
     /// Classifies a stripe on each thread.
-    fn classify_all(&mut self, level: Level, words: &mut [W], shift: u32, fan: usize, pulse: Pulse<'_>) -> Vec<Stripe> {
+    fn classify_all<C: Classifier<W>>(
+        &mut self,
+        level: Level,
+        words: &mut [W],
+        classifier: &C,
+        pulse: Pulse<'_>,
+    ) -> Vec<Stripe> {
         let places = words.len().div_ceil(block::<W>()).div_ceil(self.buffers.len());
         let stripes = words.chunks_mut(places * block::<W>()).zip(self.tags.chunks_mut(places)).zip(&mut self.buffers);
         let jobs = stripes.enumerate().map(|(i, ((words, tags), buffers))| {
             move || {
                 let mut left = [0; FAN];
-                let (front, complete) = level.run(|| classify(words, buffers, tags, shift, fan, &mut left, pulse));
-                Stripe { start: i * places, front, places: words.len().div_ceil(block::<W>()), left, complete }
+                let (front, complete) = level.run(|| classify(words, buffers, tags, classifier, &mut left, pulse));
+                Stripe {
+                    start: i * places,
+                    front,
+                    places: words.len().div_ceil(block::<W>()),
+                    left,
+                    first: classifier.first(),
+                    fan: classifier.fan(),
+                    complete,
+                }
             }
         });
         team::run(jobs)
@@ -147,9 +173,8 @@ impl<W: Word> Blocks<W> {
     fn give_back(&self, words: &mut [W], stripes: &[Stripe]) {
         for (stripe, buffers) in stripes.iter().zip(&self.buffers) {
             let mut at = (stripe.start + stripe.front) * block::<W>();
-            for (bucket, &left) in stripe.left.iter().enumerate() {
-                // SAFETY: so many are in the buffer.
-                let rest = unsafe { buffers[bucket * block::<W>()..][..left as usize].assume_init_ref() };
+            for rank in 0..stripe.fan {
+                let rest = stripe.rest(buffers, rank);
                 words[at..at + rest.len()].copy_from_slice(rest);
                 at += rest.len();
             }
@@ -160,8 +185,8 @@ impl<W: Word> Blocks<W> {
     fn find_sources(&mut self, stripes: &[Stripe], places: usize, starts: &[usize; FAN + 1], counts: &[u32]) {
         // The next free place of each bucket.
         let mut place = [0usize; FAN];
-        for bucket in 0..counts.len() {
-            place[bucket] = starts[bucket].div_ceil(block::<W>());
+        for rank in 0..counts.len() {
+            place[rank] = starts[rank].div_ceil(block::<W>());
         }
         let sources = &mut self.sources[..places];
         sources.fill(NONE);
@@ -241,8 +266,8 @@ impl<W: Word> Blocks<W> {
     /// Fills what is left of each bucket's range before and after its blocks.
     fn close(&mut self, words: &mut [W], starts: &[usize; FAN + 1], counts: &[u32], stripes: &[Stripe]) {
         let block = const { block::<W>() };
-        for (bucket, &count) in counts.iter().enumerate() {
-            let (start, end) = (starts[bucket], starts[bucket + 1]);
+        for (rank, &count) in counts.iter().enumerate() {
+            let (start, end) = (starts[rank], starts[rank + 1]);
             let first = if count == 0 { end } else { start.next_multiple_of(block) };
             let last = first + count as usize * block;
             let mut at = start;
@@ -261,9 +286,7 @@ impl<W: Word> Blocks<W> {
                 at += within - end;
             }
             for (stripe, buffers) in stripes.iter().zip(&self.buffers) {
-                let left = stripe.left[bucket] as usize;
-                // SAFETY: so many are in the buffer.
-                let mut rest = unsafe { buffers[bucket * block..][..left].assume_init_ref() };
+                let mut rest = stripe.rest(buffers, rank);
                 while !rest.is_empty() {
                     if at == first {
                         at = last;
@@ -290,14 +313,14 @@ impl<W: Word> Blocks<W> {
         };
         let full: Vec<[u32; FAN]> = stripes.iter().map(tally).collect();
         let mut moves = Vec::with_capacity(stripes.len());
-        for (bucket, ends) in starts.windows(2).enumerate() {
+        for (rank, ends) in starts.windows(2).enumerate() {
             moves.clear();
             let (mut source, mut to) = (ends[0].next_multiple_of(block), ends[0]);
             for (i, (stripe, full)) in stripes.iter().zip(&full).enumerate() {
-                let len = full[bucket] as usize * block;
+                let len = full[rank] as usize * block;
                 moves.push((i, source, len, to));
                 source += len;
-                to += len + stripe.left[bucket] as usize;
+                to += len + stripe.left[rank] as usize;
             }
             // From one stripe to the next they move further to the right. So none is overwritten before it has moved
             // if those that move to the right begin, from the last, and the others follow, from the first.
@@ -315,62 +338,60 @@ impl<W: Word> Blocks<W> {
                     let cut = unsafe { self.buffers[0][CUT * block..(CUT + 1) * block].assume_init_ref() };
                     words[to + whole..to + len].copy_from_slice(cut);
                 }
-                let rest = stripes[i].left[bucket] as usize;
-                // SAFETY: so many are in the buffer.
-                let rest = unsafe { self.buffers[i][bucket * block..][..rest].assume_init_ref() };
+                let rest = stripes[i].rest(&self.buffers[i], rank);
                 words[to + len..][..rest.len()].copy_from_slice(rest);
             }
         }
     }
 }
 
-/// Sorts a stripe's words into buffers, and full buffers to its front. Returns how many blocks are there, and whether all
-/// words have been read, or it was told to stop; `left` become the words in each buffer.
+/// Sorts a stripe's words into buffers, and full buffers to its front, with their ranks as tags. Returns how many blocks
+/// are there, and whether all words have been read, or it was told to stop; `left` become the words of each rank that are
+/// in the buffers.
 #[inline(always)]
-fn classify<W: Word>(
+fn classify<W: Word, C: Classifier<W>>(
     words: &mut [W],
     buffers: &mut Scratch<W>,
     tags: &mut [u16],
-    shift: u32,
-    fan: usize,
+    classifier: &C,
     left: &mut [u32; FAN],
     pulse: Pulse<'_>,
 ) -> (usize, bool) {
     let block = const { block::<W>() };
-    let mask = fan as u32 - 1;
     let mut next: [u32; FAN] = std::array::from_fn(|bucket| (bucket * block) as u32);
     let mut front = 0;
     let (n, range) = (words.len(), words.as_mut_ptr());
     let buffers = buffers.as_mut_ptr().cast::<W>();
+    let mut put = |word, bucket: usize| {
+        // SAFETY: a bucket is below the fan-out. `next[bucket]` stays within the bucket's buffer: it starts over when the
+        // buffer is full. A full buffer's words have all been read from the range, so that `front` blocks end before
+        // those that are still to be read. Each block at the front has its tag.
+        unsafe {
+            let next = next.get_unchecked_mut(bucket);
+            let at = *next as usize;
+            *buffers.add(at) = word;
+            *next += 1;
+            if (at + 1).is_multiple_of(block) {
+                *next -= block as u32;
+                std::ptr::copy_nonoverlapping(buffers.add(*next as usize), range.add(front * block), block);
+                *tags.get_unchecked_mut(front) = classifier.rank(bucket) as u16;
+                front += 1;
+            }
+        }
+    };
     let mut read = 0;
     while read < n {
         let piece = PIECE.min(n - read);
-        for i in read..read + piece {
-            // SAFETY: `next[bucket]` stays within the bucket's buffer: it starts over when the buffer is full. A full
-            // buffer's words have all been read from the range, so that `front` blocks end before `i`; words not yet
-            // read are never overwritten. Each block at the front has its tag.
-            unsafe {
-                let word = *range.add(i);
-                let bucket = (word.digit(shift) & mask) as usize;
-                let next = next.get_unchecked_mut(bucket);
-                let at = *next as usize;
-                *buffers.add(at) = word;
-                *next += 1;
-                if (at + 1).is_multiple_of(block) {
-                    *next -= block as u32;
-                    std::ptr::copy_nonoverlapping(buffers.add(*next as usize), range.add(front * block), block);
-                    *tags.get_unchecked_mut(front) = bucket as u16;
-                    front += 1;
-                }
-            }
-        }
+        // SAFETY: so many words are there, and only those that `put` has seen are overwritten.
+        unsafe { classifier.each(range.add(read), piece, &mut put) };
         read += piece;
         if !pulse.beat(piece) {
             break;
         }
     }
-    for bucket in 0..fan {
-        left[bucket] = next[bucket] - (bucket * block) as u32;
+    for rank in 0..classifier.fan() {
+        let bucket = classifier.bucket(rank);
+        left[rank] = next[bucket] - (bucket * block) as u32;
     }
     (front, read == n)
 }
@@ -390,7 +411,9 @@ fn prefetch_block<W>(at: *const W) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::classifier::Radix;
     use super::*;
+    use crate::sort::bounds::Bounds;
     use crate::sort::progress::Monitor;
 
     /// Every word is in its bucket, and no word is lost, wherever the range ends and however many threads there are.
@@ -408,14 +431,8 @@ mod tests {
                         let mut starts = [0; FAN + 1];
                         let mut blocks = Blocks::new(n, threads).unwrap();
                         let monitor = Monitor::new(None, n, 8, 1);
-                        assert!(blocks.split(
-                            Level::best(),
-                            &mut words,
-                            64 - bits,
-                            bits,
-                            &mut starts,
-                            monitor.pulse(0)
-                        ));
+                        let radix = Radix::new(Bounds::of_bits(64), bits);
+                        assert!(blocks.split(Level::best(), &mut words, &radix, &mut starts, monitor.pulse(0)));
                         for (bucket, ends) in starts[..=1 << bits].windows(2).enumerate() {
                             assert!(words[ends[0]..ends[1]].iter().all(|word| word >> (64 - bits) == bucket as u64));
                         }

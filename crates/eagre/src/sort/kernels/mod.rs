@@ -2,14 +2,18 @@
 //!
 //! | kernel | memory | what it does |
 //! |---|---|---|
-//! | [`survey`] | one read | which key bits differ; is it sorted already |
-//! | [`blocks`] | two passes, in place | splits a range by some key bits, any size |
-//! | [`spread`] | two reads, one write | splits a range by some key bits into another that fits the cache |
+//! | [`survey`] | one read | is it sorted already; the least and the largest key |
+//! | [`tally`] | one read, one write | sorts few distinct words by counting them |
+//! | [`blocks`] | two passes, in place | splits a range of any size |
+//! | [`spread`] | two reads, one write | splits a range into another that fits the cache |
 //! | [`leaf`] | in the first-level cache | sorts up to some 2800 words |
+//!
+//! How to split is a [`classifier`]'s business: by digits, or by borders in a search [`tree`].
 //!
 //! Each is written once for all words; [`Level`] picks the processor's vector instructions where they help.
 
 pub(super) mod blocks;
+pub(super) mod classifier;
 pub(super) mod filter;
 pub(super) mod first;
 pub(super) mod leaf;
@@ -17,6 +21,8 @@ pub(super) mod scratch;
 pub(super) mod spread;
 pub(super) mod survey;
 mod tags;
+pub(super) mod tally;
+pub(super) mod tree;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod vector;
 mod word;

@@ -1,7 +1,8 @@
-//! Splits a range by some key bits into another place of the same size, both in the cache: count, then move. Stable.
+//! Splits a range into another place of the same size, both in the cache: count, then move. Stable.
 
-use std::mem::{MaybeUninit, transmute};
+use std::mem::MaybeUninit;
 
+use super::classifier::{Classifier, as_room};
 use super::{Level, Word};
 
 /// The most ways to split.
@@ -11,28 +12,27 @@ pub(crate) const FAN: usize = 512;
 /// multiple of the distance at which addresses share a cache set; the gap spreads them over the sets.
 pub(crate) const GAP: usize = 72;
 
-/// Splits `words` by the `bits` key bits above `shift` into `other`, which has room for them and for `gap` words after
-/// each bucket. Then `each` gets the buckets in turn: its words, and the place in `words` where they belong.
-pub(crate) fn spread<W: Word>(
+/// Splits `words` into `other`, which has room for them and for `gap` words after each bucket. Then `each` gets the
+/// buckets in the order of their keys: the rank, the words, and the place in `words` where they belong.
+pub(crate) fn spread<W: Word, C: Classifier<W>>(
     level: Level,
     words: &mut [W],
     other: &mut [MaybeUninit<W>],
-    shift: u32,
-    bits: u32,
+    classifier: &C,
     gap: usize,
-    mut each: impl FnMut(&mut [W], &mut [MaybeUninit<W>]),
+    mut each: impl FnMut(usize, &mut [W], &mut [MaybeUninit<W>]),
 ) {
-    let fan = 1usize << bits;
+    let fan = classifier.fan();
     assert!(fan <= FAN && words.len() + fan * gap <= other.len() && other.len() < u32::MAX as usize);
     let mut ends = [0u32; FAN];
-    level.run(|| move_all(words, other, shift, gap, &mut ends[..fan]));
+    level.run(|| move_all(words, other, classifier, gap, &mut ends));
     let mut start = 0;
-    for (bucket, &end) in ends[..fan].iter().enumerate() {
-        let end = end as usize - bucket * gap;
+    for rank in 0..fan {
+        let end = ends[classifier.bucket(rank)] as usize - rank * gap;
         if start < end {
             // SAFETY: the second loop has written the bucket.
-            let from = unsafe { other[start + bucket * gap..end + bucket * gap].assume_init_mut() };
-            each(from, as_room(&mut words[start..end]));
+            let from = unsafe { other[start + rank * gap..end + rank * gap].assume_init_mut() };
+            each(rank, from, as_room(&mut words[start..end]));
         }
         start = end;
     }
@@ -40,28 +40,29 @@ pub(crate) fn spread<W: Word>(
 
 /// Moves the words to their buckets. `ends` become the ends of the buckets in `other`.
 #[inline(always)]
-fn move_all<W: Word>(words: &[W], other: &mut [MaybeUninit<W>], shift: u32, gap: usize, ends: &mut [u32]) {
-    let mask = ends.len() as u32 - 1;
-    for &word in words {
-        // SAFETY: the number of buckets is a power of two.
-        *unsafe { ends.get_unchecked_mut((word.digit(shift) & mask) as usize) } += 1;
-    }
+fn move_all<W: Word, C: Classifier<W>>(
+    words: &[W],
+    other: &mut [MaybeUninit<W>],
+    classifier: &C,
+    gap: usize,
+    ends: &mut [u32; FAN],
+) {
+    let (at, n) = (words.as_ptr(), words.len());
+    // SAFETY: n words are there; a bucket is below the fan-out, which is at most `FAN`.
+    unsafe { classifier.each(at, n, |_, bucket| *ends.get_unchecked_mut(bucket) += 1) };
     let mut start = 0;
-    for (bucket, end) in ends.iter_mut().enumerate() {
-        start += std::mem::replace(end, start + (bucket * gap) as u32);
+    for rank in 0..classifier.fan() {
+        let end = &mut ends[classifier.bucket(rank)];
+        start += std::mem::replace(end, start + (rank * gap) as u32);
     }
-    for &word in words {
+    let put = |word, bucket| {
         // SAFETY: as above; the first loop has counted this word into its bucket, and buckets with gaps fit `other`.
         unsafe {
-            let end = ends.get_unchecked_mut((word.digit(shift) & mask) as usize);
+            let end = ends.get_unchecked_mut(bucket);
             other.get_unchecked_mut(*end as usize).write(word);
             *end += 1;
         }
-    }
-}
-
-/// Words as a place for others. Who gets it writes words, or nothing: it does not leave the crate.
-fn as_room<W: Word>(words: &mut [W]) -> &mut [MaybeUninit<W>] {
-    // SAFETY: the same layout, and nobody here un-initialises memory.
-    unsafe { transmute(words) }
+    };
+    // SAFETY: as above.
+    unsafe { classifier.each(at, n, put) };
 }

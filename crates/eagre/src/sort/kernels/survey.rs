@@ -1,56 +1,125 @@
-//! One look at a range before any work: which bits of the keys differ, and is it in order already?
+//! A look at a range before any work, at the speed of memory: is it in order already, and within which bounds?
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::{Level, Word};
+use crate::sort::bounds::Bounds;
+use crate::sort::team;
 
-/// What a range looks like.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Survey {
-    /// The key bits from here up are the same everywhere.
-    pub(crate) high: u32,
+/// How a range lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
     /// No key is smaller than the one before.
-    pub(crate) ascending: bool,
-    /// No key is larger than the one before; if words with equal keys may differ, each is smaller.
-    pub(crate) descending: bool,
+    Ascending,
+    /// Backwards: no key is larger than the one before; of words that are more than their keys, each is smaller.
+    Descending,
+    Neither,
 }
 
-/// So many words are looked at between two decisions whether to go on.
+/// So many words are looked at first, which tells nearly always.
+const FIRST: usize = 64;
+/// So many between two decisions whether to go on.
 const STEP: usize = 1 << 11;
-/// So many at first.
-const GLANCE: usize = 1 << 6;
 
-/// Looks at `words`, until it is clear that they are in no order and differ in the highest of the `high` lowest bits.
-pub(crate) fn survey<W: Word>(level: Level, words: &[W], high: u32) -> Survey {
-    let mut seen = Survey { high: 0, ascending: true, descending: true };
-    let Some(&first) = words.first() else { return seen };
-    let mut differ = 0;
-    let mut end = 0;
-    while end < words.len() {
-        // With the last word of the step before. Most ranges are seen through at the first step.
-        let start = end;
-        end = words.len().min(start + if start == 0 { GLANCE } else { STEP });
-        let step = &words[start.saturating_sub(1)..end];
-        let (up, down, new) = level.run(|| look(step, first));
-        differ |= new;
-        seen.ascending &= up;
-        seen.descending &= down;
-        seen.high = u128::BITS - differ.leading_zeros();
-        if seen.high >= high && !seen.ascending && !seen.descending {
-            break;
+/// Looks at `words`, with so many threads, until it is clear that they are in no order.
+pub(crate) fn order<W: Word>(level: Level, words: &[W], threads: usize) -> Order {
+    let start = &words[..words.len().min(FIRST)];
+    if level.run(|| ascends(start)) {
+        match throughout(level, words, threads, |words| ascends(words)) {
+            true => Order::Ascending,
+            false => Order::Neither,
+        }
+    } else if level.run(|| descends(start)) && throughout(level, words, threads, |words| descends(words)) {
+        Order::Descending
+    } else {
+        Order::Neither
+    }
+}
+
+/// Whether it is so in every step, each with the next one's first word.
+fn throughout<W: Word>(level: Level, words: &[W], threads: usize, is_so: impl Fn(&[W]) -> bool + Sync) -> bool {
+    let steps = words.len().div_ceil(STEP);
+    let clear = AtomicBool::new(false);
+    let look = |first: usize, last: usize| {
+        for step in first..last {
+            let end = ((step + 1) * STEP + 1).min(words.len());
+            if clear.load(Relaxed) || !level.run(|| is_so(&words[step * STEP..end])) {
+                return clear.store(true, Relaxed);
+            }
+        }
+    };
+    let share = steps.div_ceil(threads);
+    match threads {
+        1 => look(0, steps),
+        _ => {
+            team::run((0..threads).map(|i| move || look(i * share, ((i + 1) * share).min(steps))));
         }
     }
-    seen
+    !clear.into_inner()
 }
 
-/// Whether `words`, at least one, go up or down, and in which bits they differ from `first`.
 #[inline(always)]
-fn look<W: Word>(words: &[W], first: W) -> (bool, bool, u128) {
-    let (mut up, mut down) = (true, true);
-    let mut differ = words[0].key() ^ first.key();
-    for pair in words.windows(2) {
-        let (one, two) = (pair[0].key(), pair[1].key());
-        differ |= two ^ first.key();
-        up &= one <= two;
-        down &= if W::STABLE { one > two } else { one >= two };
+fn ascends<W: Word>(words: &[W]) -> bool {
+    pairs(words).fold(true, |so, (one, two)| so & (narrow(one, two).map_or(one.key() <= two.key(), |(a, b)| a <= b)))
+}
+
+#[inline(always)]
+fn descends<W: Word>(words: &[W]) -> bool {
+    let back = |one: W, two: W| match narrow(one, two) {
+        Some((one, two)) => (one > two) | (!W::STABLE & (one == two)),
+        None => (one.key() > two.key()) | (!W::STABLE & (one.key() == two.key())),
+    };
+    pairs(words).fold(true, |so, (one, two)| so & back(one, two))
+}
+
+/// Neighbours.
+#[inline(always)]
+fn pairs<W: Word>(words: &[W]) -> impl Iterator<Item = (W, W)> {
+    let later = words.get(1..).unwrap_or_default();
+    words.iter().copied().zip(later.iter().copied())
+}
+
+/// Two keys that fit the lanes of a vector.
+#[inline(always)]
+fn narrow<W: Word>(one: W, two: W) -> Option<(u64, u64)> {
+    (W::KEY_BITS <= 64).then(|| (one.key() as u64, two.key() as u64))
+}
+
+/// The least and the largest key of at least one word, found by so many threads.
+pub(crate) fn extremes<W: Word>(level: Level, words: &[W], threads: usize) -> Bounds {
+    let look = move |words: &[W]| level.run(|| least_and_largest(words));
+    if threads == 1 {
+        return look(words);
     }
-    (up, down, differ)
+    let parts = team::run(words.chunks(words.len().div_ceil(threads)).map(|part| move || look(part)));
+    let both = |one: Bounds, two: Bounds| Bounds { low: one.low.min(two.low), high: one.high.max(two.high) };
+    parts.into_iter().reduce(both).unwrap_or(Bounds::of_bits(W::KEY_BITS))
+}
+
+#[inline(always)]
+fn least_and_largest<W: Word>(words: &[W]) -> Bounds {
+    if W::KEY_BITS <= 64 {
+        let keys = words.iter().map(|word| word.key() as u64);
+        let (low, high) = keys.fold((u64::MAX, 0), |(low, high), key| (low.min(key), high.max(key)));
+        Bounds { low: low.into(), high: high.into() }
+    } else {
+        let keys = words.iter().map(|word| word.key());
+        let (low, high) = keys.fold((u128::MAX, 0), |(low, high), key| (low.min(key), high.max(key)));
+        Bounds { low, high }
+    }
+}
+
+/// Turns words around, with so many threads.
+pub(crate) fn reverse<W: Word>(words: &mut [W], threads: usize) {
+    let n = words.len();
+    if threads == 1 {
+        return words.reverse();
+    }
+    let (front, back) = words.split_at_mut(n / 2);
+    let back = &mut back[n % 2..];
+    let share = front.len().div_ceil(threads).max(1);
+    let swap = |(front, back): (&mut [W], &mut [W])| {
+        front.iter_mut().zip(back.iter_mut().rev()).for_each(|(one, two)| std::mem::swap(one, two));
+    };
+    team::run(front.chunks_mut(share).zip(back.rchunks_mut(share)).map(|pair| move || swap(pair)));
 }

@@ -1,0 +1,106 @@
+//! Which bucket a word belongs to: what the loops that split a range have in common.
+
+use std::mem::MaybeUninit;
+
+use super::Word;
+use crate::sort::bounds::Bounds;
+
+/// Sends each word to a bucket.
+///
+/// Bucket *numbers* may run in a circle: in the order of keys come first `first()` and those after it, up to the fan-out,
+/// then those from 0. A bucket's place in that order is its *rank*.
+///
+/// # Safety
+/// Bucket numbers are below the fan-out. The same word has the same number each time.
+pub(crate) unsafe trait Classifier<W: Word>: Sync {
+    /// How many bucket numbers there are: a power of two.
+    fn fan(&self) -> usize;
+
+    /// The number of the bucket with the least keys.
+    fn first(&self) -> usize;
+
+    /// What is known of the keys of the bucket with this rank.
+    fn bounds(&self, rank: usize) -> Bounds;
+
+    /// Calls `put` with each of `n` words and its bucket, in order. Words that `put` has seen may be overwritten.
+    ///
+    /// # Safety
+    /// The words may be read, until `put` gets them.
+    unsafe fn each(&self, words: *const W, n: usize, put: impl FnMut(W, usize));
+
+    /// The rank of the bucket with this number.
+    fn rank(&self, bucket: usize) -> usize {
+        bucket.wrapping_sub(self.first()) & (self.fan() - 1)
+    }
+
+    /// The number of the bucket with this rank.
+    fn bucket(&self, rank: usize) -> usize {
+        (self.first() + rank) & (self.fan() - 1)
+    }
+}
+
+/// Buckets by some key bits: each has the keys that agree on all bits from `shift` up.
+///
+/// Digits run in a circle, so that keys which straddle a power of two need no more of them than others, and the digit
+/// is the plain one: shifted and masked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Radix {
+    known: Bounds,
+    shift: u32,
+    bits: u32,
+}
+
+impl Radix {
+    /// The finest digit of so many bits, or fewer, that tells keys within these bounds apart.
+    pub(crate) fn new(known: Bounds, bits: u32) -> Radix {
+        let bits = bits.min(known.width());
+        let mut shift = known.width() - bits;
+        if (known.high >> shift) - (known.low >> shift) >= 1 << bits {
+            shift += 1;
+        }
+        Radix { known, shift, bits }
+    }
+
+    /// The rank of a key's bucket.
+    pub(crate) fn rank_of(&self, key: u128) -> usize {
+        (key >> self.shift).saturating_sub(self.known.low >> self.shift) as usize
+    }
+
+    /// Whether each bucket has one key only.
+    pub(crate) fn is_last(&self) -> bool {
+        self.shift == 0
+    }
+}
+
+// SAFETY: a number is masked, and is the word's own.
+unsafe impl<W: Word> Classifier<W> for Radix {
+    fn fan(&self) -> usize {
+        1 << self.bits
+    }
+
+    fn first(&self) -> usize {
+        (self.known.low >> self.shift) as usize & ((1 << self.bits) - 1)
+    }
+
+    fn bounds(&self, rank: usize) -> Bounds {
+        let low = ((self.known.low >> self.shift) + rank as u128) << self.shift;
+        let high = low | ((1 << self.shift) - 1);
+        Bounds { low: low.max(self.known.low), high: high.min(self.known.high) }
+    }
+
+    #[inline(always)]
+    unsafe fn each(&self, words: *const W, n: usize, mut put: impl FnMut(W, usize)) {
+        let (shift, mask) = (self.shift, (1u32 << self.bits) - 1);
+        for i in 0..n {
+            // SAFETY: i < n.
+            let word = unsafe { *words.add(i) };
+            put(word, (word.digit(shift) & mask) as usize);
+        }
+    }
+}
+
+/// Words as a place for others. Who gets it writes words, or nothing: it does not leave the crate.
+pub(super) fn as_room<W: Word>(words: &mut [W]) -> &mut [MaybeUninit<W>] {
+    // SAFETY: the same layout, and nobody here un-initialises memory.
+    unsafe { std::mem::transmute(words) }
+}

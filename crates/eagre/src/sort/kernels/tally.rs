@@ -1,0 +1,194 @@
+//! Sorts by counting where nearly all words are a few distinct ones: nothing is moved.
+//!
+//! One pass reads the words and counts them in a hash table; the rare ones that find no room there are copied aside. So
+//! far nothing has changed, and if too many must go aside that is the end of it. Else the words aside are put at the
+//! front of the range and sorted; every word is accounted for now. From the end of the range backwards they move to
+//! where they belong between the runs of equal words, and then the runs are written, where they are not there already.
+//!
+//! Only words that are their keys can be made from a count.
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::sync::Mutex;
+
+use super::{Level, Word};
+use crate::sort::team;
+
+/// Distinct words, at most; and the one that fills the table, which needs no asking for room in its own slot.
+const MOST: usize = 512;
+/// The hash table's length.
+const SLOTS: usize = 2048;
+/// So many words are compared with the commonest at once.
+const GROUP: usize = 32;
+
+/// So many are written at once, or need not be.
+const PAGE: usize = 256;
+
+/// How often each distinct word was seen.
+pub(crate) struct Tally<W> {
+    /// At first, and in slots with a count of zero, a word that belongs elsewhere.
+    words: [W; SLOTS],
+    counts: [usize; SLOTS],
+    distinct: usize,
+}
+
+impl<W: Word> Tally<W> {
+    /// Nothing seen yet. Any word will do.
+    pub(crate) fn new(word: W) -> Tally<W> {
+        assert!(!W::STABLE);
+        Tally { words: [word; SLOTS], counts: [0; SLOTS], distinct: 0 }
+    }
+
+    /// Adds words to what several threads have counted; those that find no room are copied to `aside`, and returned.
+    /// None, with the counts of no use, if they are too many. `common` may be frequent.
+    pub(crate) fn count<'a>(
+        total: &Mutex<Tally<W>>,
+        level: Level,
+        words: &[W],
+        common: W,
+        aside: &'a mut [MaybeUninit<W>],
+    ) -> Option<&'a [W]> {
+        let mut own = Tally::new(common);
+        let mut used = level.run(|| own.count_all(words, common, aside))?;
+        let mut total = total.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        for (word, count) in own.seen() {
+            // What is rare here only has no room where others have counted their rare ones.
+            if !total.add(word, count) {
+                aside.get_mut(used..used + count)?.fill(MaybeUninit::new(word));
+                used += count;
+            }
+        }
+        // SAFETY: so many have been written.
+        Some(unsafe { aside[..used].assume_init_ref() })
+    }
+
+    /// Each word that was seen, and how often.
+    fn seen(&self) -> impl Iterator<Item = (W, usize)> {
+        self.words.iter().copied().zip(self.counts).filter(|&(_, count)| count > 0)
+    }
+
+    #[inline(always)]
+    fn count_all(&mut self, words: &[W], common: W, aside: &mut [MaybeUninit<W>]) -> Option<usize> {
+        let (mut commons, mut used) = (0, 0);
+        let (groups, rest) = words.as_chunks::<GROUP>();
+        for group in groups {
+            if all(group, common) {
+                commons += GROUP;
+            } else {
+                self.count_each(group, aside, &mut used)?;
+            }
+        }
+        self.count_each(rest, aside, &mut used)?;
+        (commons == 0 || self.add(common, commons)).then_some(used)
+    }
+
+    #[inline(always)]
+    fn count_each(&mut self, words: &[W], aside: &mut [MaybeUninit<W>], used: &mut usize) -> Option<()> {
+        for &word in words {
+            let slot = slot(word);
+            if same(self.words[slot], word) {
+                self.counts[slot] += 1;
+            } else if !self.add(word, 1) {
+                aside.get_mut(*used)?.write(word);
+                *used += 1;
+            }
+        }
+        Some(())
+    }
+
+    /// Adds so many of a word. False if there is no room for it.
+    #[cold]
+    fn add(&mut self, word: W, count: usize) -> bool {
+        let mut slot = slot(word);
+        while self.counts[slot] > 0 && !same(self.words[slot], word) {
+            slot = (slot + 1) % SLOTS;
+        }
+        if self.counts[slot] == 0 {
+            if self.distinct == MOST {
+                return false;
+            }
+            self.distinct += 1;
+            self.words[slot] = word;
+        }
+        self.counts[slot] += count;
+        true
+    }
+
+    /// Makes `words` of what was counted and the `aside` sorted words at their front.
+    pub(crate) fn write(&self, level: Level, words: &mut [W], aside: usize, threads: usize) {
+        let mut runs = Runs { runs: [const { None }; MOST + 1], len: 0 };
+        for (word, count) in self.seen() {
+            runs.runs[runs.len] = Some((word, 0..count));
+            runs.len += 1;
+        }
+        runs.place(words, aside);
+        let share = words.len().div_ceil(threads);
+        let fill = |(i, part): (usize, &mut [W])| level.run(|| runs.fill(part, i * share));
+        match threads {
+            1 => fill((0, words)),
+            _ => {
+                let fill = &fill;
+                team::run(words.chunks_mut(share).enumerate().map(|part| move || fill(part)));
+            }
+        }
+    }
+}
+
+/// Equal words and where they go.
+struct Runs<W> {
+    runs: [Option<(W, Range<usize>)>; MOST + 1],
+    len: usize,
+}
+
+impl<W: Word> Runs<W> {
+    /// Moves the words at the front between the runs, and finds the runs' places.
+    fn place(&mut self, words: &mut [W], mut aside: usize) {
+        let runs = &mut self.runs[..self.len];
+        runs.sort_unstable_by_key(|run| run.as_ref().map(|run| run.0.key()));
+        let mut end = words.len();
+        for (word, place) in runs.iter_mut().rev().flatten() {
+            let lesser = words[..aside].partition_point(|other| other.key() <= word.key());
+            // The runs not placed yet lie between the words aside and the end: nothing is overwritten.
+            words.copy_within(lesser..aside, end - (aside - lesser));
+            end -= aside - lesser;
+            aside = lesser;
+            *place = end - place.len()..end;
+            end = place.start;
+        }
+        debug_assert_eq!(end, aside);
+    }
+
+    /// Writes the parts of runs that belong into `part`, which begins at `start` of the range.
+    #[inline(always)]
+    fn fill(&self, part: &mut [W], start: usize) {
+        for (word, place) in self.runs[..self.len].iter().flatten() {
+            let from = place.start.clamp(start, start + part.len()) - start;
+            let to = place.end.clamp(start, start + part.len()) - start;
+            for group in part[from..to].chunks_mut(PAGE) {
+                // Reading costs nothing beside writing, and writing may be saved.
+                if !all(group, *word) {
+                    group.fill(*word);
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn same<W: Word>(one: W, two: W) -> bool {
+    if W::KEY_BITS <= 64 { one.key() as u64 == two.key() as u64 } else { one.key() == two.key() }
+}
+
+#[inline(always)]
+fn all<W: Word>(words: &[W], word: W) -> bool {
+    words.iter().fold(true, |so, &other| so & same(other, word))
+}
+
+/// Where to look for a word: numbers near each other go far apart.
+#[inline(always)]
+fn slot<W: Word>(word: W) -> usize {
+    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+    let key = word.key();
+    let number = if W::KEY_BITS <= 64 { key as u64 } else { key as u64 ^ ((key >> 64) as u64).wrapping_mul(GOLDEN) };
+    (number.wrapping_mul(GOLDEN) >> (u64::BITS - SLOTS.ilog2())) as usize % SLOTS
+}

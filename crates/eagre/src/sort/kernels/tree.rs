@@ -1,0 +1,227 @@
+//! Buckets by borders: a search tree over them, for keys whose digits are uneven.
+//!
+//! The tree is complete and lies in an array, the two below node `i` at `2i` and `2i + 1`. So a search is a few steps of
+//! arithmetic and no branch, and eight keys are searched for at once in the lanes of a register. A level of the tree
+//! that fits two registers is looked up by one instruction; 64 ways take 27 instructions for eight keys.
+
+use super::classifier::Classifier;
+use super::{Level, Word};
+use crate::sort::bounds::Bounds;
+
+/// The most ways to split.
+pub(crate) const FAN: usize = 256;
+/// The fewest: what a few registers hold.
+const LEAST: u32 = 6;
+/// So many keys are searched for at once.
+const BATCH: usize = 64;
+
+/// A key as the tree sees it, a number of 64 bits in the same order: the key itself or, of longer keys, the highest
+/// bits of the distance from the least.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lens {
+    low: u128,
+    shift: u32,
+}
+
+impl Lens {
+    /// For keys within these bounds.
+    pub(crate) fn new<W: Word>(known: Bounds) -> Lens {
+        match W::KEY_BITS {
+            ..=64 => Lens { low: 0, shift: 0 },
+            _ => Lens { low: known.low, shift: known.width().saturating_sub(64) },
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn of<W: Word>(&self, word: W) -> u64 {
+        match W::KEY_BITS {
+            ..=64 => word.key() as u64,
+            _ => (word.key().wrapping_sub(self.low) >> self.shift) as u64,
+        }
+    }
+
+    /// Whether different keys look different.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.shift == 0
+    }
+
+    /// The least key that looks like this.
+    pub(crate) fn least(&self, number: u64) -> u128 {
+        self.low + (u128::from(number) << self.shift)
+    }
+
+    /// The largest key that looks like this.
+    fn largest(&self, number: u64) -> u128 {
+        self.least(number).saturating_add((1 << self.shift) - 1)
+    }
+}
+
+/// A search tree. Bucket `b` has the keys above border `b - 1`, up to border `b` and with it.
+pub(crate) struct Tree {
+    level: Level,
+    lens: Lens,
+    known: Bounds,
+    bits: u32,
+    /// In ascending order; those not needed are the largest number, which no key is above.
+    borders: [u64; FAN],
+    nodes: [u64; FAN],
+}
+
+impl Tree {
+    /// Of borders in ascending order, fewer than [`FAN`], for keys within `known`.
+    pub(crate) fn new(level: Level, lens: Lens, known: Bounds, sorted: &[u64]) -> Tree {
+        assert!(sorted.len() < FAN && sorted.is_sorted());
+        let bits = (sorted.len() + 1).next_power_of_two().ilog2().max(LEAST);
+        let mut borders = [u64::MAX; FAN];
+        borders[..sorted.len()].copy_from_slice(sorted);
+        let mut nodes = [u64::MAX; FAN];
+        for depth in 0..bits {
+            for i in 0..1 << depth {
+                // The middle of the i-th of so many equal parts.
+                nodes[(1 << depth) + i] = borders[((2 * i + 1) << (bits - depth - 1)) - 1];
+            }
+        }
+        Tree { level, lens, known, bits, borders, nodes }
+    }
+
+    fn search(&self, keys: &[u64; BATCH], found: &mut [u8; BATCH]) {
+        match self.level {
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            // SAFETY: the level is only there if the processor has it.
+            Level::Avx512 => unsafe { avx512::search(&self.nodes, self.bits, keys, found) },
+            _ => search(&self.nodes, self.bits, keys, found),
+        }
+    }
+}
+
+/// Which bucket each key belongs to.
+fn search(nodes: &[u64; FAN], bits: u32, keys: &[u64; BATCH], found: &mut [u8; BATCH]) {
+    let mut at = [1usize; BATCH];
+    for _ in 0..bits {
+        for (at, &key) in at.iter_mut().zip(keys) {
+            *at = 2 * *at + usize::from(nodes[*at % FAN] < key);
+        }
+    }
+    for (found, at) in found.iter_mut().zip(at) {
+        *found = (at - (1 << bits)) as u8;
+    }
+}
+
+// SAFETY: a search ends `bits` steps below the root.
+unsafe impl<W: Word> Classifier<W> for Tree {
+    fn fan(&self) -> usize {
+        1 << self.bits
+    }
+
+    fn first(&self) -> usize {
+        0
+    }
+
+    fn bounds(&self, rank: usize) -> Bounds {
+        let low = match rank {
+            0 => self.known.low,
+            _ => self.lens.largest(self.borders[rank - 1]).saturating_add(1),
+        };
+        let high = match self.borders[rank] {
+            u64::MAX => self.known.high,
+            border => self.lens.largest(border),
+        };
+        Bounds { low: low.max(self.known.low), high: high.min(self.known.high) }
+    }
+
+    #[inline(always)]
+    unsafe fn each(&self, words: *const W, n: usize, mut put: impl FnMut(W, usize)) {
+        let (mut keys, mut found) = ([0; BATCH], [0; BATCH]);
+        for start in (0..n).step_by(BATCH) {
+            let count = BATCH.min(n - start);
+            for (i, key) in keys[..count].iter_mut().enumerate() {
+                // SAFETY: as many as there are; `put` has not seen them yet.
+                *key = self.lens.of(unsafe { *words.add(start + i) });
+            }
+            self.search(&keys, &mut found);
+            for (i, &bucket) in found[..count].iter().enumerate() {
+                // SAFETY: as above.
+                put(unsafe { *words.add(start + i) }, bucket.into());
+            }
+        }
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod avx512 {
+    use std::arch::x86_64::*;
+
+    use super::{BATCH, FAN};
+
+    /// [`super::search`].
+    #[target_feature(enable = "avx512f,avx512vl,avx512dq")]
+    pub(super) fn search(nodes: &[u64; FAN], bits: u32, keys: &[u64; BATCH], found: &mut [u8; BATCH]) {
+        match bits {
+            ..=6 => search_in::<6>(nodes, keys, found),
+            7 => search_in::<7>(nodes, keys, found),
+            _ => search_in::<8>(nodes, keys, found),
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512vl,avx512dq")]
+    fn search_in<const BITS: u32>(nodes: &[u64; FAN], keys: &[u64; BATCH], found: &mut [u8; BATCH]) {
+        let one = _mm512_set1_epi64(1);
+        for (keys, found) in keys.as_chunks::<8>().0.iter().zip(found.as_chunks_mut::<8>().0) {
+            // SAFETY: eight numbers.
+            let keys = unsafe { _mm512_loadu_si512(keys.as_ptr().cast()) };
+            let mut at = one;
+            macro_rules! descend {
+                ($node:expr) => {
+                    let right = _mm512_cmplt_epu64_mask($node, keys);
+                    let below = _mm512_add_epi64(at, at);
+                    at = _mm512_mask_add_epi64(below, right, below, one);
+                };
+            }
+            descend!(_mm512_set1_epi64(nodes[1] as i64));
+            descend!(_mm512_permutexvar_epi64(at, eight(nodes, 0)));
+            descend!(_mm512_permutexvar_epi64(at, eight(nodes, 0)));
+            descend!(_mm512_permutexvar_epi64(at, eight(nodes, 1)));
+            descend!(of_16(nodes, 2, at));
+            descend!(of_32(nodes, 4, at));
+            if BITS > 6 {
+                descend!(of_64(nodes, 8, at));
+            }
+            if BITS > 7 {
+                let upper = _mm512_test_epi64_mask(at, _mm512_set1_epi64(64));
+                descend!(_mm512_mask_mov_epi64(of_64(nodes, 16, at), upper, of_64(nodes, 24, at)));
+            }
+            let buckets = _mm512_cvtepi64_epi8(_mm512_sub_epi64(at, _mm512_set1_epi64(1 << BITS)));
+            // SAFETY: eight bytes.
+            unsafe { _mm_storel_epi64(found.as_mut_ptr().cast(), buckets) };
+        }
+    }
+
+    /// The i-th eight nodes.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn eight(nodes: &[u64; FAN], i: usize) -> __m512i {
+        // SAFETY: eight numbers; slicing has checked that they are there.
+        unsafe { _mm512_loadu_si512(nodes[8 * i..8 * i + 8].as_ptr().cast()) }
+    }
+
+    /// Each lane's node among sixteen, by the lowest bits of `at`.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn of_16(nodes: &[u64; FAN], i: usize, at: __m512i) -> __m512i {
+        _mm512_permutex2var_epi64(eight(nodes, i), at, eight(nodes, i + 1))
+    }
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn of_32(nodes: &[u64; FAN], i: usize, at: __m512i) -> __m512i {
+        let upper = _mm512_test_epi64_mask(at, _mm512_set1_epi64(16));
+        _mm512_mask_mov_epi64(of_16(nodes, i, at), upper, of_16(nodes, i + 2, at))
+    }
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn of_64(nodes: &[u64; FAN], i: usize, at: __m512i) -> __m512i {
+        let upper = _mm512_test_epi64_mask(at, _mm512_set1_epi64(32));
+        _mm512_mask_mov_epi64(of_32(nodes, i, at), upper, of_32(nodes, i + 4, at))
+    }
+}

@@ -1,0 +1,107 @@
+//! A sample of a range's keys, and what it tells: are digits even, are there few distinct keys, where are good borders?
+
+use super::bounds::Bounds;
+use super::kernels::classifier::Radix;
+use super::kernels::tree::{self, Lens};
+use super::kernels::{Level, Word};
+use super::range;
+
+/// The largest sample.
+const MOST: usize = 1024;
+/// At least so many words for each one in the sample.
+const EACH: usize = 32;
+
+/// Some keys, as a tree sees them, in order.
+pub(super) struct Sample {
+    lens: Lens,
+    keys: [u64; MOST],
+    len: usize,
+}
+
+impl Sample {
+    /// Takes one key out of each of many equal parts of the range, at a place that no pattern in the range is likely to
+    /// follow; the same ones each time.
+    pub(super) fn draw<W: Word>(level: Level, words: &[W], known: Bounds) -> Sample {
+        let lens = Lens::new::<W>(known);
+        let len = (words.len() / EACH).clamp(1, MOST);
+        let part = words.len() / len;
+        let mut keys = [0; MOST];
+        let mut random = 1u64;
+        for (i, key) in keys[..len].iter_mut().enumerate() {
+            random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            let offset = ((random >> 32) * part as u64) >> 32;
+            *key = lens.of(words[i * part + offset as usize]);
+        }
+        range::small(level, &mut keys[..len]);
+        Sample { lens, keys, len }
+    }
+
+    pub(super) fn lens(&self) -> Lens {
+        self.lens
+    }
+
+    fn keys(&self) -> &[u64] {
+        &self.keys[..self.len]
+    }
+
+    /// How many ways of equal size would do as much as this split, in the mean over the words: the inverse of the chance
+    /// that two of the sample share a bucket.
+    pub(super) fn ways(&self, radix: &Radix) -> usize {
+        let rank = |key: &u64| radix.rank_of(self.lens.least(*key));
+        let pairs: usize =
+            self.keys().chunk_by(|one, two| rank(one) == rank(two)).map(|b| b.len() * (b.len() - 1)).sum();
+        self.len * (self.len - 1) / pairs.max(1)
+    }
+
+    /// The commonest key, if nearly all of the range is probably a few keys; `rare` is the largest part of the range that
+    /// may be others.
+    pub(super) fn few(&self, rare: f64) -> Option<u64> {
+        let (mut single, mut most) = (0, 0);
+        let mut common = 0;
+        for run in self.keys().chunk_by(|one, two| one == two) {
+            single += usize::from(run.len() == 1);
+            if run.len() > most {
+                (most, common) = (run.len(), run[0]);
+            }
+        }
+        // What was seen once is about as frequent as what was not seen.
+        (self.lens.is_exact() && self.len >= 64 && (single as f64) < rare * self.len as f64).then_some(common)
+    }
+
+    /// Borders for about so many buckets of equal size; buckets are more, up to twice as many, where keys are so
+    /// frequent that they fill one: they get one of their own, that is sorted then. Borders are round numbers where there
+    /// is a choice. Returns how many there are.
+    pub(super) fn borders(&self, ways: usize, borders: &mut [u64; tree::FAN]) -> usize {
+        let keys = self.keys();
+        let mut count = 0;
+        let mut add = |border: u64| {
+            if border < u64::MAX && (count == 0 || borders[count - 1] < border) {
+                borders[count] = border;
+                count += 1;
+            }
+        };
+        for i in 1..ways {
+            let at = i * self.len / ways;
+            if at == 0 {
+                continue;
+            }
+            let (before, after) = (keys[at - 1], keys[at]);
+            if before < after {
+                add(roundest(before, after) - 1);
+                continue;
+            }
+            let run = keys.partition_point(|&key| key <= after) - keys.partition_point(|&key| key < after);
+            if run * ways >= self.len && after > 0 {
+                add(after - 1);
+            }
+            add(after);
+        }
+        count
+    }
+}
+
+/// The number above `low`, up to `high`, that ends in the most zero bits.
+fn roundest(low: u64, high: u64) -> u64 {
+    let zeros = (low ^ high).ilog2();
+    high >> zeros << zeros
+}
