@@ -34,9 +34,19 @@ fuzz_target!(|input: ([u8; 4], u16, u64, &[u8])| {
         3 => check(&way, keys::<8, u64>(&way, bytes, |number, _| number), Ord::cmp),
         4 => check(&way, keys::<8, i64>(&way, bytes, |number, _| number as i64), Ord::cmp),
         5 => check(&way, keys::<8, f64>(&way, bytes, |number, _| f64::from_bits(number)), f64::total_cmp),
-        6 => check(&way, keys::<8, (u32, u32)>(&way, bytes, |number, _| ((number >> 32) as u32, number as u32)), Ord::cmp),
-        7 => check(&way, keys::<8, u128>(&way, bytes, |number, i| u128::from(number) << 64 | u128::from(i % 7)), Ord::cmp),
-        8 => check(&way, keys::<8, i128>(&way, bytes, |number, _| i128::from(number as i64) << (number & 63)), Ord::cmp),
+        6 => check(
+            &way,
+            keys::<8, (u32, u32)>(&way, bytes, |number, _| ((number >> 32) as u32, number as u32)),
+            Ord::cmp,
+        ),
+        7 => check(
+            &way,
+            keys::<8, u128>(&way, bytes, |number, i| u128::from(number) << 64 | u128::from(i % 7)),
+            Ord::cmp,
+        ),
+        8 => {
+            check(&way, keys::<8, i128>(&way, bytes, |number, _| i128::from(number as i64) << (number & 63)), Ord::cmp)
+        }
         9 => check(&way, keys::<8, (u64, u64)>(&way, bytes, |number, i| (number, i % 5)), Ord::cmp),
         _ => check(&way, keys::<2, u64>(&way, bytes, |number, _| number << 21), Ord::cmp),
     }
