@@ -389,9 +389,9 @@ fn classify<W: Word, C: Classifier<W>>(
             break;
         }
     }
-    for rank in 0..classifier.fan() {
+    for (rank, left) in left.iter_mut().enumerate().take(classifier.fan()) {
         let bucket = classifier.bucket(rank);
-        left[rank] = next[bucket] - (bucket * block) as u32;
+        *left = next[bucket] - (bucket * block) as u32;
     }
     (front, read == n)
 }
