@@ -37,7 +37,7 @@ impl<'a> Sorter<'a> {
         self
     }
 
-    /// Takes at most so many bytes of memory beside the keys and 100 KiB of stack. By default an eighth of the keys'
+    /// Takes at most so many bytes of memory beside the keys and 300 KiB of stack. By default an eighth of the keys'
     /// own memory, or 64 MiB if that is more; ten MiB a thread and a hundredth of the keys' memory are not exceeded
     /// whatever is allowed. With less than 1.2 MiB, and a hundredth of the keys' memory, they are sorted by comparing,
     /// which is slower; with too little for all threads, by fewer.
@@ -88,6 +88,9 @@ impl<'a> Sorter<'a> {
         let slack = self.slack.unwrap_or((size_of_val(words) / 8).max(64 << 20));
         let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
         let monitor = Monitor::new(self.hook, words.len(), size_of::<W>());
+        if range::in_order(self.level, words, threads) {
+            return monitor.end();
+        }
         let fewer = std::iter::successors(Some(threads), |&threads| (threads > 1).then_some(threads / 2));
         let mut lack = Lack::Slack;
         for threads in fewer {
