@@ -17,7 +17,7 @@ use std::sync::Mutex;
 
 use super::bounds::Bounds;
 use super::kernels::blocks::{self, Blocks};
-use super::kernels::classifier::Classifier;
+use super::kernels::classifier::{Classifier, as_table};
 use super::kernels::leaf::{self, SmallTable, Table};
 use super::kernels::scratch::Scratch;
 use super::kernels::spread::{self, GAP, spread};
@@ -264,8 +264,9 @@ fn through<W: Word>(level: Level, range: Range<'_, W>, other: &mut [MaybeUninit<
         if stay && n > W::few(level) && high > 0 && leaf::leaf(level, words, &mut other[..n], high, table) {
             return;
         }
-        // Comparing is slower than splitting once more if they are many.
-        if !leaf_in_place(level, words, known, table, n <= TOGETHER || n > other.len()) {
+        // Without vectors, comparing is slower than splitting once more if they are many.
+        let compare = n <= TOGETHER || n > other.len() || compares_fast::<W>(level);
+        if !leaf_in_place(level, words, known, table, compare) {
             return split_through(level, Range { words, known, guesses }, other, stay, table);
         }
         if stay {
@@ -299,6 +300,13 @@ fn split_through<W: Word>(
     }
     match next {
         Plan::Radix(radix) => scatter(level, Range { words, known, guesses }, &radix, other, stay, table),
+        // What is in the cache is compared faster than it is searched for twice.
+        Plan::Tree(_) if compares_fast::<W>(level) && size_of_val(as_table(&mut other[..n])) == size_of_val(words) => {
+            W::by_comparison(level, words, as_table(&mut other[..n]));
+            if stay {
+                other[..n].write_copy_of_slice(words);
+            }
+        }
         Plan::Tree(tree) => {
             scatter(level, Range { words, known, guesses: guesses - 1 }, &tree, other, stay, table);
         }
@@ -311,6 +319,11 @@ fn split_through<W: Word>(
             }
         }
     }
+}
+
+/// Whether there is a vector quicksort.
+fn compares_fast<W: Word>(level: Level) -> bool {
+    !W::STABLE && level > Level::Portable
 }
 
 /// Splits words into `other`, and sorts the buckets on from there.
