@@ -5,8 +5,8 @@
 // underneath. Unmodified code works on the pointers. Explicit calls (reserve and commit, fill and consume, copy_in and
 // copy_out) do the same without faults.
 //
-// Beside streams there are arrays in memory: eagre_sort and eagre_argsort for those of the caller, and an EagreVector,
-// which grows without copying.
+// Beside streams there are arrays in memory: eagre_sort, eagre_argsort and eagre_partition for those of the caller, and an
+// EagreVector, which grows without copying.
 //
 //     cc program.c $(pkg-config --cflags --libs eagre)
 //
@@ -64,6 +64,12 @@
 
 // EagreOptions.flags, for eagre_open_source: the callback is asked only for blocks the reader has touched, not ahead.
 #define EAGRE_ON_DEMAND 8
+
+// The version of EagrePartitionOptions in this header.
+#define EAGRE_PARTITION_OPTIONS_VERSION 1
+
+// EagrePartitionOptions.flags: the buckets lie in one array, each behind the one before.
+#define EAGRE_DENSE 1
 
 // The version of EagreSortOptions in this header.
 #define EAGRE_SORT_OPTIONS_VERSION 1
@@ -186,6 +192,9 @@ typedef struct EagreControl EagreControl;
 
 // Patterns, made ready for finding. Any number of threads may use one at once.
 typedef struct EagreFinder EagreFinder;
+
+// Keys in buckets, which it owns.
+typedef struct EagrePartition EagrePartition;
 
 // A budget of memory that some streams share. Handles may be used by several threads at once.
 typedef struct EagrePool EagrePool;
@@ -328,6 +337,37 @@ typedef struct EagrePattern {
 // Gets an occurrence: the offset of its first byte, its size bytes, and the pattern's number, counted from 0. Returns 0
 // to go on, anything else to end the search.
 typedef int (*EagreFound)(void *context, uint64_t offset, const void *bytes, size_t size, size_t pattern);
+
+// By what to partition, and how. Fill it with eagre_partition_options_default, then change what should be different.
+//
+// With boundaries, by these; else with bits, by these bits of the key; else into so many ways of equal width. Numbers
+// with a sign, floating-point ones in their total order, are seen as the unsigned ones that have the same order.
+typedef struct EagrePartitionOptions {
+    // The size of this struct in bytes.
+    uint32_t size;
+    // EAGRE_PARTITION_OPTIONS_VERSION.
+    uint32_t version;
+    // Into so many ranges of equal width, 2 to 1024. Default: 256.
+    uint32_t ways;
+    // By so many bits, 1 to 10; 0, the default, for ways.
+    uint32_t bits;
+    // The lowest of those bits.
+    uint32_t shift;
+    // How many threads may be used at most, the caller's included. 0, the default: as many as this process may run on.
+    uint32_t threads;
+    // EAGRE_DENSE or 0, the default: each bucket begins where it suits.
+    uint32_t flags;
+    // How many boundaries there are: 1 to 1023.
+    uint32_t boundary_count;
+    // Boundaries in ascending order, or null, the default: keys, or of pairs first parts. Bucket i begins with boundary
+    // i - 1 and ends before boundary i.
+    const void *boundaries;
+    // The most bytes of memory taken beside the keys and the buckets. Default: EAGRE_SLACK_DEFAULT, as many as the keys
+    // have.
+    uint64_t slack;
+    // Where the memory of the buckets comes from, or null, the default: the pool that all streams share.
+    const struct EagrePool *pool;
+} EagrePartitionOptions;
 
 // Code that reads from a stream pointer.
 typedef void (*EagreReadScope)(const void *stream, void *context);
@@ -486,6 +526,27 @@ enum EagreStatus eagre_open(const struct EagreOptions *options, struct EagreWrit
 //
 // Fails with EAGRE_INVALID if options is null, EAGRE_WRONG_VERSION if size is not that of an EagreOptions.
 enum EagreStatus eagre_options_default(struct EagreOptions *options, size_t size);
+
+// Fills options with the defaults. Call it as eagre_partition_options_default(&options, sizeof options).
+//
+// Fails with EAGRE_INVALID if options is null, EAGRE_WRONG_VERSION if size is not that of an EagrePartitionOptions.
+enum EagreStatus eagre_partition_options_default(struct EagrePartitionOptions *options, size_t size);
+
+// Copies count keys into buckets, in one pass; in a bucket they keep their order. key is an EagreKey of 32 or 64 bits, or
+// pairs, which go by their first part; options may be null. Close what comes out with eagre_partition_close.
+//
+// Fails with EAGRE_OUT_OF_BLOCKS or EAGRE_RESOURCES if memory is not to be had, EAGRE_INVALID if options ask for what
+// cannot be, or EAGRE_WRONG_VERSION.
+enum EagreStatus eagre_partition(const void *keys, size_t count, int32_t key, const struct EagrePartitionOptions *options, struct EagrePartition **partition);
+
+// How many buckets there are; 0 for a null pointer.
+size_t eagre_partition_ways(const struct EagrePartition *partition);
+
+// The keys of a bucket, to read and change, and in count how many they are. Null only on failure: EAGRE_INVALID.
+void *eagre_partition_bucket(struct EagrePartition *partition, size_t bucket, size_t *count);
+
+// Gives up buckets and their memory. Null is nothing.
+void eagre_partition_close(struct EagrePartition *partition);
 
 // Makes a pool of at most budget blocks of block_size bytes (0: 2 MiB), for streams of the same trap (an EagreTrap) and
 // mover (an EagreMover). Name it in EagreOptions.pool. Close it with eagre_pool_close.

@@ -472,6 +472,37 @@ template <class Keys> std::vector<std::uint64_t> argsort(const Keys &keys, const
     return places;
 }
 
+/// By what to partition, and how: EagrePartitionOptions filled with the defaults.
+struct PartitionOptions : EagrePartitionOptions {
+    PartitionOptions() : EagrePartitionOptions() {
+        detail::check(eagre_partition_options_default(this, sizeof(EagrePartitionOptions)));
+    }
+};
+
+/// Keys in buckets, which it owns.
+template <class T> class Partition {
+public:
+    explicit Partition(EagrePartition *handle) : handle_(handle) {}
+    /// How many buckets there are.
+    std::size_t size() const { return eagre_partition_ways(handle_.get()); }
+    Span<T> operator[](std::size_t bucket) {
+        std::size_t count = 0;
+        void *keys = detail::check(eagre_partition_bucket(handle_.get(), bucket, &count));
+        return {static_cast<T *>(keys), count};
+    }
+
+private:
+    detail::Handle<EagrePartition, eagre_partition_close> handle_;
+};
+
+/// Copies keys into buckets, in one pass: whatever has them in a row (vector, array, span).
+template <class Keys> auto partition(const Keys &keys, const EagrePartitionOptions &options = PartitionOptions()) {
+    using Key = std::remove_cv_t<std::remove_pointer_t<decltype(std::data(keys))>>;
+    EagrePartition *partition = nullptr;
+    detail::check(eagre_partition(std::data(keys), std::size(keys), detail::key_of<const Keys>(), &options, &partition));
+    return Partition<Key>(partition);
+}
+
 /// A vector that grows without copying: elements never move, so pointers to them stay valid, and they need not be movable.
 /// For few large vectors: memory comes in blocks, of 2 MiB usually.
 template <class T> class vector {

@@ -64,6 +64,8 @@ enum Command {
     List,
     /// Runs rows; all of them if none is named.
     Run(RunArguments),
+    /// Runs the rows about rewiring itself: what it costs by kind of page, and what memory is worth then.
+    Rewire(RunArguments),
     /// Does one contender's work once, in this process, and says what came of it: what `run` starts.
     #[command(hide = true, name = errand::COMMAND)]
     Errand {
@@ -124,7 +126,8 @@ fn parse_pairs(text: &str) -> Result<usize, String> {
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::List => print(&text::list()).map(|()| ExitCode::SUCCESS),
-        Command::Run(arguments) => run(&arguments),
+        Command::Run(arguments) => run(&arguments, ""),
+        Command::Rewire(arguments) => run(&arguments, catalogue::REWIRE),
         Command::Errand { errand } => {
             errand::run(&errand).and_then(|reply| print(&(reply + "\n"))).map(|()| ExitCode::SUCCESS)
         }
@@ -137,18 +140,18 @@ fn main() -> ExitCode {
 }
 
 /// Runs the rows that were asked for; an error is one line: what, where, why; cure.
-fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
+fn run(arguments: &RunArguments, group: &str) -> Result<ExitCode, String> {
     let store = Store::new(arguments.dir.clone(), arguments.keep).map_err(|e| format!("run: bench directory: {e}"))?;
     let store = Arc::new(store);
     store.remove_on_signals();
-    let result = run_with(arguments, &store);
+    let result = run_with(arguments, group, &store);
     // Not left to the last owner: on a signal that is a thread which ends with this one.
     store.clear();
     result
 }
 
-fn run_with(arguments: &RunArguments, store: &Arc<Store>) -> Result<ExitCode, String> {
-    let rows = choose(&arguments.names, &arguments.contenders)?;
+fn run_with(arguments: &RunArguments, group: &str, store: &Arc<Store>) -> Result<ExitCode, String> {
+    let rows = choose(group, &arguments.names, &arguments.contenders)?;
     let plan = Plan {
         pairs: if arguments.quick { 1 } else { arguments.pairs },
         quick: arguments.quick,
@@ -198,12 +201,16 @@ fn run_with(arguments: &RunArguments, store: &Arc<Store>) -> Result<ExitCode, St
     Ok(ExitCode::from(u8::from(run.failed())))
 }
 
-/// The rows by these names, in the catalogue's order, if all of them and all contenders exist.
-fn choose(names: &[String], contenders: &[String]) -> Result<Vec<&'static Row>, String> {
-    if let Some(name) = names.iter().find(|name| catalogue::row(name).is_none()) {
+/// The rows by these names, in the catalogue's order, if all of them and all contenders exist; without names all whose
+/// name begins as those of the group do.
+fn choose(group: &str, names: &[String], contenders: &[String]) -> Result<Vec<&'static Row>, String> {
+    let known = |name: &&String| name.starts_with(group) && catalogue::row(name).is_some();
+    if let Some(name) = names.iter().find(|name| !known(name)) {
         return Err(format!("run: {name}: no such row; 'eagre-bench list' names them all"));
     }
-    let rows: Vec<_> = rows().filter(|row| names.is_empty() || names.iter().any(|name| name == row.name)).collect();
+    let rows: Vec<_> = rows()
+        .filter(|row| row.name.starts_with(group) && (names.is_empty() || names.iter().any(|name| name == row.name)))
+        .collect();
     let known = |name: &String| rows.iter().any(|row| row.contenders.iter().any(|contender| contender.name == name));
     match contenders.iter().find(|name| !known(name)) {
         Some(name) => Err(format!("run: {name}: no such contender in these rows; 'eagre-bench list' names them all")),

@@ -41,6 +41,25 @@ fn every_row_gives_right_answers() {
 }
 
 #[test]
+fn a_group_is_its_rows_and_no_others() {
+    let output = bench(&["rewire", "--quick", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let run: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let results = run["results"].as_array().expect("results");
+    let rows: std::collections::BTreeSet<_> = results.iter().filter_map(|result| result["row"].as_str()).collect();
+    assert!(rows.iter().eq(&["rewire-map", "rewire-random", "rewire-scan", "rewire-touch"]), "{rows:?}");
+    // A copy needs nothing of the machine.
+    for standing in results.iter().map(|result| &result["standings"][0]) {
+        assert_eq!(
+            (standing["contender"].as_str(), &standing["unavailable"]),
+            (Some("copied"), &serde_json::Value::Null)
+        );
+    }
+    let output = bench(&["rewire", "pipe"]);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), String::new()));
+}
+
+#[test]
 fn an_unknown_row_is_one_line_and_exit_code_two() {
     let output = bench(&["run", "nonesuch"]);
     assert_eq!(output.status.code(), Some(2));

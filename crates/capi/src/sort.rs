@@ -174,7 +174,7 @@ unsafe fn keys_mut<'a, K: FileKey>(keys: *mut c_void, count: usize) -> Result<&'
 ///
 /// # Safety
 /// As [`keys_mut`], but others may read them too.
-unsafe fn keys<'a, K: FileKey>(keys: *const c_void, count: usize) -> Result<&'a [K], Fault> {
+pub(crate) unsafe fn keys<'a, K: FileKey>(keys: *const c_void, count: usize) -> Result<&'a [K], Fault> {
     check_keys::<K>(keys, count)?;
     // SAFETY: aligned, not null or empty, and the caller's promise; every value of their bytes is a key.
     Ok(if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(keys.cast(), count) } })

@@ -1,5 +1,6 @@
 //! How a call ends: a status, a message for whoever wants one, and never a panic.
 
+use eagre::partition::PartitionError;
 use eagre::sort::SortError;
 use eagre::{ErrorKind, OpenError, RewireError, RewireErrorKind, StreamError};
 use std::cell::RefCell;
@@ -170,6 +171,17 @@ impl From<RewireError> for Fault {
             RewireErrorKind::Pinned => EagrePinned,
             RewireErrorKind::Forked => EagreForked,
             _ => EagreSystem,
+        };
+        Fault::new(status, error.to_string())
+    }
+}
+
+impl From<PartitionError> for Fault {
+    fn from(error: PartitionError) -> Fault {
+        let status = match error {
+            PartitionError::Memory(error) => return error.into(),
+            PartitionError::Slack { .. } | PartitionError::OutOfHeap => EagreResources,
+            _ => EagreInvalid,
         };
         Fault::new(status, error.to_string())
     }

@@ -108,6 +108,27 @@ static void progress() {
     CHECK(last == keys.size() && std::is_sorted(keys.begin(), keys.end()));
 }
 
+static void partitions() {
+    std::vector<std::uint32_t> keys(100'000);
+    for (auto &key : keys) key = static_cast<std::uint32_t>(noise());
+    eagre::PartitionOptions options;
+    options.ways = 16;
+    auto parts = eagre::partition(keys, options);
+    CHECK(parts.size() == 16);
+    for (std::uint32_t bucket = 0; bucket < 16; ++bucket) {
+        std::vector<std::uint32_t> wanted;
+        std::copy_if(keys.begin(), keys.end(), std::back_inserter(wanted), [=](auto key) { return key >> 28 == bucket; });
+        const auto got = parts[bucket];
+        CHECK(std::equal(got.begin(), got.end(), wanted.begin(), wanted.end()));
+    }
+    try {
+        parts[16];
+        CHECK(!"out of range");
+    } catch (const eagre::Error &error) {
+        CHECK(error.status() == EAGRE_INVALID);
+    }
+}
+
 static void vectors() {
     eagre::vector<std::uint64_t> numbers;
     const auto *first = numbers.data();
@@ -165,6 +186,7 @@ int main() {
     types();
     ranges();
     progress();
+    partitions();
     vectors();
     if (failures == 0) std::puts("ok");
     return failures == 0 ? 0 : 1;

@@ -257,7 +257,8 @@ fn examples_at_full_size() {
 
 #[test]
 fn the_whole_interface() {
-    let sources = ["misuse.c", "ends.c", "callbacks.c", "files.c", "vector.c", "raii.cpp", "arrays.cpp"].map(test);
+    let sources =
+        ["misuse.c", "ends.c", "callbacks.c", "files.c", "vector.c", "partition.c", "raii.cpp", "arrays.cpp"].map(test);
     if can_compile(&sources) {
         let installed = Installed::new();
         sources.iter().for_each(|source| run_everywhere(&installed, source, &[], true));

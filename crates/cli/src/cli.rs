@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::console::Console;
-use crate::{completions, copy, count, doctor, find, man, sort, stats, usage};
+use crate::{completions, copy, count, doctor, find, man, partition, sort, stats, usage};
 
 const ABOUT: &str = "One plain pointer to data larger than memory";
 
@@ -57,6 +57,7 @@ enum Command {
     Copy(copy::Args),
     Find(find::Args),
     Sort(sort::Args),
+    Partition(partition::Args),
     Stats(stats::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -70,6 +71,7 @@ impl Command {
             Command::Copy(args) => args.run(console),
             Command::Find(args) => args.run(console),
             Command::Sort(args) => args.run(console),
+            Command::Partition(args) => args.run(console),
             Command::Stats(args) => args.run(console),
             Command::Doctor(args) => args.run(console),
             Command::Completions(args) => args.run(console),

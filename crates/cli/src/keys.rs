@@ -49,6 +49,28 @@ macro_rules! with_key {
 }
 pub(crate) use with_key;
 
+/// Evaluates an expression in which `$key` is the Rust type of a [`KeyType`] and `$part` that of what it is partitioned
+/// by; another one, of `$other`, for types that cannot be partitioned.
+macro_rules! with_item {
+    ($type:expr, $key:ident, $part:ident => $body:expr, $other:ident => $otherwise:expr) => {
+        with_item!($type, $key, $part => $body, $other => $otherwise,
+            U32: u32, u32; I32: i32, i32; F32: f32, f32; U64: u64, u64; I64: i64, i64; F64: f64, f64;
+            PairU32: (u32, u32), u32; PairU64: (u64, u64), u64)
+    };
+    ($type:expr, $key:ident, $part:ident => $body:expr, $other:ident => $otherwise:expr,
+     $($name:ident: $rust:ty, $of:ty);*) => {
+        match $type {
+            $($crate::keys::KeyType::$name => {
+                type $key = $rust;
+                type $part = $of;
+                $body
+            })*
+            $other => $otherwise,
+        }
+    };
+}
+pub(crate) use with_item;
+
 impl KeyType {
     /// How many bytes a key takes.
     pub(crate) fn width(self) -> u64 {
@@ -128,10 +150,10 @@ impl KeyFiles {
         Err(Failure::Trouble(Message::new(self.what, self.place(), why).cure(Some(cure)).to_string()))
     }
 
-    /// Reads all keys into memory.
-    pub(crate) fn read<K: FileKey>(&self, console: &mut Console) -> Result<RewiredVec<K>, Failure> {
+    /// Reads all keys into memory, from a pool that may have so many bytes more.
+    pub(crate) fn read<K: FileKey>(&self, spare: u64, console: &mut Console) -> Result<RewiredVec<K>, Failure> {
         let most = self.bytes.and_then(|bytes| usize::try_from(bytes / K::WIDTH as u64).ok());
-        let mut keys = keys::vector(most).map_err(|error| Failure::Trouble(format!("eagre: {error}")))?;
+        let mut keys = keys::vector(most, spare).map_err(|error| Failure::Trouble(format!("eagre: {error}")))?;
         for (input, size) in &self.files {
             let before = size_of_val(&keys[..]) as u64;
             let mut reader = open(self.what, input, *size)?;

@@ -5,7 +5,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `copy.rs`, `count.rs`, `doctor.rs`, `find.rs`, `sort.rs`, `stats.rs`, `completions.rs`, `man.rs` | one subcommand each |
+//! | `copy.rs`, `count.rs`, `doctor.rs`, `find.rs`, `partition.rs`, `sort.rs`, `stats.rs`, `completions.rs`, `man.rs` | one subcommand each |
 //! | [`cli`] | the list of subcommands, and the way from arguments to an exit code |
 //! | [`usage`] | wrong arguments, help and version |
 //! | [`console`] | everything that is printed; quiet when nobody listens |
@@ -14,7 +14,7 @@
 //! | [`inputs`] | FILE arguments and standard input |
 //! | [`target`] | the file a command makes, or standard output |
 //! | [`keys`] | files of keys: which type, is there memory for them |
-//! | [`name`], [`units`], [`progress`] | names, sizes and long waits as people want to see them |
+//! | [`name`], [`units`], [`phase`], [`progress`] | names, sizes, speeds and long waits as people want to see them |
 //!
 //! A new subcommand is a new file with an `Args` struct and its `run`, and three lines in [`cli`].
 #![forbid(unsafe_code)]
@@ -32,6 +32,8 @@ mod keys;
 mod man;
 mod message;
 mod name;
+mod partition;
+mod phase;
 mod progress;
 mod sort;
 mod stats;

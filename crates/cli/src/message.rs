@@ -73,6 +73,8 @@ pub(crate) fn cure(error: &io::Error) -> Option<&'static str> {
         ErrorKind::IsADirectory => "name the files in it",
         ErrorKind::StorageFull => "make room, or write elsewhere",
         ErrorKind::QuotaExceeded => "remove files of yours, or write elsewhere",
+        // Errors of files keep the system's words, not its number.
+        _ if reason(error).contains("Too many open files") => "raise 'ulimit -n'",
         _ => return None,
     })
 }

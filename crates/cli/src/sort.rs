@@ -152,7 +152,7 @@ impl Args {
 
         let started = Instant::now();
         self.watch("read", files, files.bytes, console);
-        let mut keys = files.read::<K>(console)?;
+        let mut keys = files.read::<K>(0, console)?;
         report.has_read(&keys, started.elapsed());
 
         // Now that all is in memory it does not matter if it is one of the files; and before the work, in case it cannot

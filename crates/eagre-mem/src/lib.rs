@@ -36,8 +36,8 @@ mod units;
 pub use memory::mapping::{Mapping, Unseen};
 pub use memory::pool::{Pool, PoolStats};
 pub use memory::{
-    Block, GrowingBuffer, Mappings, NotMapped, Plain, Region, Rejected, RewireError, RewireErrorKind, RewiredIntoIter,
-    RewiredVec, StreamPool, VanishingArray,
+    Appender, Block, GrowingBuffer, Mappings, NotAppended, NotMapped, Plain, RawBlock, Region, Rejected, RewireError,
+    RewireErrorKind, RewiredIntoIter, RewiredVec, StreamPool, VanishingArray,
 };
 pub use mover::Mover;
 pub use trap::{End, Trap};

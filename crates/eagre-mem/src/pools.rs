@@ -3,8 +3,9 @@
 //! Which mover works is known only above the streams that try it; what a pool is, far below.
 
 use crate::memory::pool::{self, Blocks, Pool};
-use crate::memory::{RewireError, RewireErrorKind, RewiredVec};
+use crate::memory::{RewireError, RewireErrorKind, RewiredVec, StreamPool};
 use crate::mover::Mover;
+use crate::options;
 use crate::probe;
 use crate::stream::OpenError;
 use crate::trap::Trap;
@@ -36,6 +37,31 @@ impl Pool {
         let blocks = pool::shared(block, engine)
             .map_err(|error| OpenError::Resources(format!("no address space for a pool: {error}")))?;
         Ok(Pool(blocks))
+    }
+}
+
+impl StreamPool {
+    /// A pool of at most `bytes` bytes, rounded up to blocks of 2 MiB. They become memory when they are first used, and stay
+    /// with the pool.
+    ///
+    /// Unless the environment says otherwise, the trap is `signal` where it works: nobody waits for another thread here, and a
+    /// fault that its own thread resolves costs a fraction of one that the pager does. System calls on absent blocks then get
+    /// `EFAULT`; [`StreamPool::on`] a pool for the trap `pager` they work.
+    ///
+    /// # Errors
+    /// [`NoPool`](RewireErrorKind::NoPool).
+    pub fn new(bytes: u64) -> Result<StreamPool, RewireError> {
+        let block = BlockSize::DEFAULT;
+        let blocks = u32::try_from(bytes.div_ceil(block.bytes() as u64));
+        let too_many =
+            |_| RewireError::new(RewireErrorKind::NoPool, format_args!("{bytes} bytes are more than a pool has"));
+        let blocks = blocks.map_err(too_many)?;
+        let free = options::trap().is_ok_and(|asked| asked.is_none());
+        let pool = match free.then(|| Pool::new(block, blocks, Some(Trap::Signal), None)) {
+            Some(Ok(pool)) => pool,
+            _ => Pool::new(block, blocks, None, None)?,
+        };
+        Ok(StreamPool::on(&pool))
     }
 }
 

@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("usage: sort_file NUMBERS SORTED".into());
     };
 
-    let mut numbers = keys::vector::<u64>(None)?;
+    let mut numbers = keys::vector::<u64>(None, 0)?;
     keys::read(&mut file::open(from)?, &mut numbers, |_| ())?;
 
     let start = Instant::now();

@@ -4,7 +4,7 @@
 //! underneath. No blocks, no iterators, no copies, and unmodified code works on it.
 //!
 //! On top of streams stand the things people do with them: [files](mod@file) read and written past the page cache, [`count`],
-//! [`find`], [`stats`], [`copy`](mod@copy), [`compressed`] input; beside them [`sort`](mod@sort). [`doctor`] tells what this machine can do, and the
+//! [`find`], [`stats`], [`copy`](mod@copy), [`compressed`] input; beside them [`partition`] and [`sort`](mod@sort). [`doctor`] tells what this machine can do, and the
 //! cure for what it cannot.
 //!
 //! # Unsafe code
@@ -19,6 +19,7 @@ pub mod doctor;
 pub mod file;
 pub mod find;
 pub mod keys;
+pub mod partition;
 pub mod scan;
 pub mod sort;
 pub mod stats;
@@ -28,6 +29,7 @@ pub use eagre_mem::stream::{
     Stats, StreamError, Wait, WriteBlock, Writer, wait_report,
 };
 pub use eagre_mem::{
-    Block, BlockSize, End, GrowingBuffer, Mappings, Mover, NotMapped, Plain, Pool, PoolStats, Region, Rejected,
-    RewireError, RewireErrorKind, RewiredIntoIter, RewiredVec, StreamPool, Trap, VanishingArray, options, probe,
+    Appender, Block, BlockSize, End, GrowingBuffer, Mappings, Mover, NotAppended, NotMapped, Plain, Pool, PoolStats,
+    RawBlock, Region, Rejected, RewireError, RewireErrorKind, RewiredIntoIter, RewiredVec, StreamPool, Trap,
+    VanishingArray, options, probe,
 };

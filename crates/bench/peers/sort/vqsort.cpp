@@ -1,6 +1,5 @@
 // Highway's vectorised quicksort, which chooses its instructions when it runs.
 #include <hwy/contrib/sort/vqsort.h>
-#include <hwy/highway.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -14,12 +13,7 @@ void sort(Key* keys, size_t count) {
 }
 }  // namespace
 
-#define TEXT_(number) #number
-#define TEXT(number) TEXT_(number)
-
 extern "C" {
-const char* version() { return "Highway " TEXT(HWY_MAJOR) "." TEXT(HWY_MINOR) "." TEXT(HWY_PATCH); }
-
 void vqsort_u32(uint32_t* keys, size_t count, unsigned) { sort(keys, count); }
 void vqsort_u64(uint64_t* keys, size_t count, unsigned) { sort(keys, count); }
 void vqsort_f64(double* keys, size_t count, unsigned) { sort(keys, count); }

@@ -1,7 +1,8 @@
 //! Rows about memory that grows and changes hands.
 
-use super::{Case, Entry, GIB, KIB, MIB, Row, Target, Unit, Way, Work};
+use super::{Case, Entry, GIB, KIB, MIB, Row, Setting, Target, Unit, Way, Work};
 use crate::contenders::grow::Growth;
+use crate::contenders::vanish::{Behind, Half};
 
 const fn growing(name: &'static str, growth: Growth, about: &'static str) -> Entry {
     Entry::new(name, Way::Grow(growth), about)
@@ -11,11 +12,32 @@ const fn fill(name: &'static str, size: u64) -> Case {
     Case { name, work: Work::Fill, size, quick: 8 * MIB + 4 * KIB + 8 }
 }
 
+const fn array(name: &'static str, behind: Behind, about: &'static str) -> Entry {
+    Entry::new(name, Way::Array(behind), about)
+}
+
+const fn vanish(name: &'static str, half: Half, size: u64) -> Case {
+    Case { name, work: Work::Vanish(half), size, quick: 8 * MIB + 4 * KIB + 8 }
+}
+
+const fn scatter(name: &'static str, bits: u32) -> Case {
+    Case { name, work: Work::Scatter { bits }, size: GIB, quick: 8 * MIB }
+}
+
+const PLAIN: Entry = array("plain", Behind::Plain, "a plain buffer on huge pages that are there");
+const VANISHING: [Entry; 3] = [
+    array("vanishing", Behind::Vanishing(Setting::SignalMove), "Eagre: a vanishing array, SIGSEGV and UFFDIO_MOVE"),
+    array("vanishing-pager", Behind::Vanishing(Setting::PagerMove), "the same, userfaultfd and UFFDIO_MOVE"),
+    array("vanishing-remap", Behind::Vanishing(Setting::SignalRemap), "the same, SIGSEGV and mremap"),
+];
+
 /// What grows, but for Eagre's.
-const GROWING: &[&str] = &["vec", "vec-reserved", "mremap", "chain"];
+const GROWING: &[&str] = &["vec", "vec-reserved", "mremap", "realloc", "chain"];
 
 /// The rows.
-pub(super) const ROWS: &[Row] = &[Row {
+pub(super) const ROWS: &[Row] = &[FILL_VECTOR, VANISH_WRITE, VANISH_READ, SCATTER];
+
+const FILL_VECTOR: Row = Row {
     name: "fill-vector",
     about: "append words to a vector of unknown length, one call each",
     source: "rewired memory: 0.85 of a plain buffer that is there beforehand (RUMA, table 6), best of all that grow",
@@ -24,17 +46,59 @@ pub(super) const ROWS: &[Row] = &[Row {
     contenders: &[
         growing("plain", Growth::Plain, "no growth: a buffer on huge pages that are there, a loop over it"),
         growing("rewired", Growth::Rewired, "Eagre: a rewired vector on a pool whose blocks are there, push"),
+        growing(
+            "rewired-appender",
+            Growth::RewiredAppender,
+            "the same through an appender, on a vector of the caller's",
+        ),
         growing("rewired-extend", Growth::RewiredExtend, "the same, extend with an iterator"),
         growing("rewired-fresh", Growth::RewiredFresh, "the same, push, on a pool that has no memory yet"),
         growing("vec", Growth::Vec, "Vec, push"),
         growing("vec-reserved", Growth::VecReserved, "Vec::with_capacity of the final length, push"),
         growing("mremap", Growth::Mremap, "a mapping on huge pages that doubles with mremap, push"),
+        growing("realloc", Growth::Realloc, "memory of the C library that doubles with realloc, push"),
         growing("chain", Growth::Chain, "a list of 2 MiB blocks that are there, push; not contiguous"),
     ],
     targets: &[
         Target::must("rewired", 0.85, "plain"),
+        Target::must("rewired-appender", 0.85, "plain"),
         Target::must("rewired-extend", 0.85, "plain"),
         Target::must_best("rewired", 1.0, GROWING),
-        Target::must_best("rewired-fresh", 1.0, &["vec", "vec-reserved", "mremap"]),
+        Target::must_best("rewired-fresh", 1.0, &["vec", "vec-reserved", "mremap", "realloc"]),
     ],
-}];
+};
+
+const VANISH_WRITE: Row = Row {
+    name: "vanish-write",
+    about: "write an array through a plain pointer, from start to end",
+    source: "vanishing array, written: 0.85 of a plain buffer that is there beforehand (Vortex, section 6.5)",
+    unit: Unit::GigabytesPerSecond,
+    cases: &[vanish("1 GiB", Half::Write, GIB), vanish("8 GiB", Half::Write, 8 * GIB)],
+    contenders: &[PLAIN, VANISHING[0], VANISHING[1], VANISHING[2]],
+    targets: &[Target::must("vanishing", 0.85, "plain")],
+};
+
+const VANISH_READ: Row = Row {
+    name: "vanish-read",
+    about: "read an array through a plain pointer, from start to end, and never again",
+    source: "vanishing array, consumed: 0.85 of a plain buffer (Vortex, section 6.5)",
+    unit: Unit::GigabytesPerSecond,
+    cases: &[vanish("1 GiB", Half::Read, GIB), vanish("8 GiB", Half::Read, 8 * GIB)],
+    contenders: &[PLAIN, VANISHING[0], VANISHING[1], VANISHING[2]],
+    targets: &[Target::must("vanishing", 0.85, "plain")],
+};
+
+const SCATTER: Row = Row {
+    name: "scatter",
+    about: "partition uniform 64-bit keys by their highest bits, one plain store each (Vortex, Algorithm 9)",
+    source: "Algorithm 9 over plain pointers with faults: 0.85 of preallocated buckets (Vortex, table 7)",
+    unit: Unit::GigabytesPerSecond,
+    cases: &[scatter("256 ways", 8), scatter("512 ways", 9)],
+    contenders: &[
+        array("preallocated", Behind::Plain, "buckets of known size on huge pages that are there"),
+        VANISHING[0],
+        VANISHING[1],
+        VANISHING[2],
+    ],
+    targets: &[Target::must("vanishing", 0.85, "preallocated")],
+};

@@ -1,21 +1,24 @@
 //! Every benchmark, as data: work, sizes, contenders, target ratios and where they come from.
 //!
 //! Nothing else in this crate names a row, a size or a target. [`streams`] has the rows about blocks and pipes,
-//! [`memory`] those about memory that grows, [`sort`] those about sorting, [`files`] those about files; [`target`] says
-//! what can be asked of a contender.
+//! [`memory`] those about memory that grows, [`rewire`] those about rewiring, [`sort`] those about sorting, [`files`]
+//! those about files; [`target`] says what can be asked of a contender.
 
 mod files;
 mod memory;
+mod rewire;
 mod sort;
 mod streams;
 mod target;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use sort::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Sorting, TRIAL};
+pub(crate) use rewire::{FilePages, Fill, PREFIX as REWIRE, Rewiring, Timed, Wiring};
+pub(crate) use sort::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Slack, Sorting, TRIAL};
 pub(crate) use target::{Against, Bound, Figure, Target};
 
 use crate::contenders::grow::Growth;
+use crate::contenders::vanish::{Behind, Half};
 use crate::memory::Pages;
 
 const KIB: u64 = 1 << 10;
@@ -49,6 +52,8 @@ pub(crate) enum Unit {
     GigabytesPerSecondPerCore,
     /// Time per block.
     MicrosecondsPerMove,
+    /// Time per access.
+    NanosecondsPerAccess,
     /// As the first, with faults, moves, switches and processor time per gigabyte.
     Overhead,
     /// Millions of rows per second, divided by the cores that could work on them.
@@ -64,15 +69,22 @@ impl Unit {
             Unit::GigabytesPerSecond | Unit::Overhead => "GB/s",
             Unit::GigabytesPerSecondPerCore => "GB/s per core",
             Unit::MicrosecondsPerMove => "us per move",
+            Unit::NanosecondsPerAccess => "ns per access",
             Unit::MegarowsPerSecondPerCore => "M rows/s per core",
             Unit::MegakeysPerSecond => "M keys/s",
         }
+    }
+
+    /// Whether it is a time: then less is better.
+    pub(crate) const fn is_time(self) -> bool {
+        matches!(self, Unit::MicrosecondsPerMove | Unit::NanosecondsPerAccess)
     }
 
     /// What costs are counted per.
     pub(crate) const fn amount_name(self) -> &'static str {
         match self {
             Unit::MicrosecondsPerMove => "move",
+            Unit::NanosecondsPerAccess => "access",
             Unit::MegarowsPerSecondPerCore => "M rows",
             Unit::MegakeysPerSecond => "M keys",
             _ => "GB",
@@ -87,9 +99,17 @@ impl Unit {
         }
     }
 
+    /// The same above a narrow column.
+    pub(crate) const fn memory_column(self) -> &'static str {
+        match self {
+            Unit::MegakeysPerSecond => "extra, MiB",
+            _ => "memory, MiB",
+        }
+    }
+
     /// Whether bandwidths say anything about it.
     pub(crate) const fn has_roofline(self) -> bool {
-        !matches!(self, Unit::MicrosecondsPerMove | Unit::MegarowsPerSecondPerCore | Unit::MegakeysPerSecond)
+        !self.is_time() && !matches!(self, Unit::MegarowsPerSecondPerCore | Unit::MegakeysPerSecond)
     }
 }
 
@@ -117,6 +137,12 @@ pub(crate) enum Work {
     Read,
     /// Append words to an empty vector.
     Fill,
+    /// Wire blocks in random order, and use what comes of it.
+    Rewire(Rewiring),
+    /// Write words to an array and read them once; one half of it is timed.
+    Vanish(Half),
+    /// Partition words by their highest bits, one store each.
+    Scatter { bits: u32 },
     /// Something a user does with a large file.
     File(Job),
     /// Sort keys in memory.
@@ -255,6 +281,10 @@ pub(crate) enum Way {
     StreamRead(Setting),
     /// A vector that grows.
     Grow(Growth),
+    /// Blocks wired in such a way.
+    Wired(Wiring),
+    /// Arrays behind plain pointers.
+    Array(Behind),
     /// A file job by code of this program, in a process of its own.
     Own(Method),
     /// A file job by another program.
@@ -312,7 +342,9 @@ impl Way {
             self,
             Way::Stream(_)
                 | Way::StreamRead(_)
-                | Way::Grow(Growth::Rewired | Growth::RewiredExtend | Growth::RewiredFresh)
+                | Way::Grow(Growth::Rewired | Growth::RewiredAppender | Growth::RewiredExtend | Growth::RewiredFresh)
+                | Way::Wired(Wiring::Eagre)
+                | Way::Array(Behind::Vanishing(_))
                 | Way::Own(Method::Eagre | Method::EagrePointer)
                 | Way::Program(Program::Eagre)
                 | Way::Sort(By::Eagre(_))
@@ -350,7 +382,7 @@ impl Entry {
 
 /// Every row.
 pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
-    streams::ROWS.iter().chain(memory::ROWS).chain(sort::ROWS).chain(files::ROWS)
+    streams::ROWS.iter().chain(memory::ROWS).chain(rewire::ROWS).chain(sort::ROWS).chain(files::ROWS)
 }
 
 /// The row called `name`.
@@ -408,10 +440,15 @@ mod tests {
                         assert!(case.quick <= 32 * MIB && case.size % 8 == 0);
                         assert_eq!(case.quick % 8, 0);
                     }
-                    Work::File(_) | Work::Fill => {
+                    Work::File(_) | Work::Fill | Work::Vanish(_) | Work::Scatter { .. } => {
                         assert!(case.quick <= 32 * MIB && (case.size % 8, case.quick % 8) == (0, 0))
                     }
                     Work::Sort(_) => assert!(case.quick <= 1 << 13 && case.size.is_power_of_two()),
+                    Work::Rewire(Rewiring { block, .. }) => {
+                        assert!(case.size.is_power_of_two() && case.quick.is_power_of_two());
+                        assert!(block.is_power_of_two() && case.quick >= 4 * block && case.quick <= 32 * MIB);
+                        assert!(row.name.starts_with(REWIRE));
+                    }
                     Work::Read => assert!(case.size < 2 * GIB, "one read(2) gives no more"),
                 }
             }

@@ -72,16 +72,14 @@ pub(crate) enum Pattern {
 /// Who sorts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum By {
-    /// Eagre, with memory beside the keys as it sees fit, or at most this part of the keys' own.
-    Eagre(Option<u32>),
+    /// Eagre, within so much memory beside the keys.
+    Eagre(Slack),
     /// `slice::sort_unstable`.
     StdUnstable,
     /// `slice::sort`.
     StdStable,
     /// `rayon`'s parallel unstable sort.
     RayonUnstable,
-    /// `rayon`'s parallel stable sort.
-    RayonStable,
     /// The crate `radsort`.
     Radsort,
     /// The crate `voracious_radix_sort`.
@@ -94,6 +92,17 @@ pub(crate) enum By {
     Foreign(Foreign),
     /// A library for Python.
     Python(Module),
+}
+
+/// How much memory Eagre may take beside the keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Slack {
+    /// What it takes if it is not told.
+    Default,
+    /// As much as it likes.
+    Free,
+    /// One part of so many of the keys' own memory.
+    Part(u32),
 }
 
 /// A sort written in C++.
@@ -128,8 +137,9 @@ const fn by(name: &'static str, by: By, about: &'static str) -> Entry {
     Entry::new(name, Way::Sort(by), about)
 }
 
-const EAGRE: Entry = by("eagre", By::Eagre(None), "Eagre in place, an eighth of the keys' memory beside them");
-const EAGRE_FREE: Entry = by("eagre-free", By::Eagre(Some(1)), "the same, as much memory beside them as it likes");
+const EAGRE: Entry =
+    by("eagre", By::Eagre(Slack::Default), "Eagre in place, an eighth of the keys' memory beside them");
+const EAGRE_FREE: Entry = by("eagre-free", By::Eagre(Slack::Free), "the same, as much memory beside them as it likes");
 const VQSORT: Entry = by("vqsort", By::Foreign(Foreign::Vqsort), "Highway's vectorised quicksort, in place");
 const X86: Entry = by(
     "x86-simd-sort",
@@ -146,17 +156,30 @@ const NUMPY: Entry = by("numpy", By::Python(Module::Numpy), "NumPy, ndarray.sort
 const POLARS: Entry = by("polars", By::Python(Module::Polars), "polars, Series.sort, into a new series");
 const STD: Entry = by("std", By::StdUnstable, "slice::sort_unstable, in place");
 const STD_STABLE: Entry = by("std-stable", By::StdStable, "slice::sort_by_key, stable");
+const EAGRE_STABLE: Entry =
+    by("eagre", By::Eagre(Slack::Default), "Eagre's sort_pairs, an eighth of their memory beside them");
+const VORACIOUS_STABLE: Entry = by("voracious", By::Voracious, "voracious_stable_sort");
 const RAYON: Entry = by("rayon", By::RayonUnstable, "rayon's par_sort_unstable, in place");
-const RAYON_STABLE: Entry = by("rayon-stable", By::RayonStable, "rayon's par_sort_by_key, stable");
 const RADSORT: Entry = by("radsort", By::Radsort, "radsort, a radix sort into a second array");
 const VORACIOUS: Entry = by("voracious", By::Voracious, "voracious_radix_sort, which chooses among several");
 const RDST: Entry = by("rdst", By::Rdst, "rdst, radix sorts as its standard tuner chooses");
 const RDST_LOW: Entry = by("rdst-low", By::RdstLow, "the same, its tuner for little memory");
 
-/// Who sorts with one thread.
-const ONE: &[Entry] = &[
-    EAGRE, EAGRE_FREE, VQSORT, NUMPY, X86, IPS4O, PDQSORT, SPREADSORT, STD, RADSORT, VORACIOUS, RDST, RDST_LOW, POLARS,
-];
+/// Who sorts with one thread: of Eagre's these, and all peers.
+macro_rules! one {
+    ($($eagre:expr),*) => {
+        &[
+            $($eagre,)* VQSORT, NUMPY, X86, IPS4O, PDQSORT, SPREADSORT, STD, RADSORT, VORACIOUS, RDST, RDST_LOW,
+        ]
+    };
+}
+
+/// Who sorts with several threads.
+macro_rules! several {
+    ($($eagre:expr),*) => {
+        &[$($eagre,)* X86, VORACIOUS, RDST, RDST_LOW, RAYON, IPS4O, BLOCK_INDIRECT, POLARS]
+    };
+}
 
 /// Of these, peers that sort in place.
 const IN_PLACE: &[&str] = &["vqsort", "numpy", "x86-simd-sort", "ips4o", "pdqsort", "spreadsort", "std", "rdst-low"];
@@ -174,11 +197,7 @@ const PEERS_OF_ONE: &[&str] = &[
     "voracious",
     "rdst",
     "rdst-low",
-    "polars",
 ];
-
-/// Who sorts with several threads.
-const SEVERAL: &[Entry] = &[EAGRE, EAGRE_FREE, X86, VORACIOUS, RDST, RDST_LOW, RAYON, IPS4O, BLOCK_INDIRECT, POLARS];
 
 /// Of these, peers one installs from a registry as they are.
 const PACKAGED: &[&str] = &["voracious", "rdst", "rdst-low", "rayon", "ips4o", "block-indirect", "polars"];
@@ -186,6 +205,20 @@ const PACKAGED: &[&str] = &["voracious", "rdst", "rdst-low", "rayon", "ips4o", "
 /// All peers of several threads.
 const PEERS_OF_SEVERAL: &[&str] =
     &["x86-simd-sort", "voracious", "rdst", "rdst-low", "rayon", "ips4o", "block-indirect", "polars"];
+
+/// Who sorts pairs stably.
+const STABLE: &[Entry] = &[EAGRE_STABLE, VORACIOUS_STABLE, STD_STABLE, SPINSORT];
+
+/// Eagre within bounds of memory.
+const SLACKS: &[Entry] = &[
+    by("slack-1/16", By::Eagre(Slack::Part(16)), "Eagre, a sixteenth of the keys' memory beside them"),
+    by("slack-1/8", By::Eagre(Slack::Part(8)), "the same, an eighth: what it takes if it is not told"),
+    by("slack-1/4", By::Eagre(Slack::Part(4)), "the same, a quarter"),
+    by("slack-1/1", By::Eagre(Slack::Part(1)), "the same, as much as the keys themselves"),
+];
+
+/// MiB that are no slack: stacks, code that was not needed before.
+const BESIDE_SLACK: f64 = 4.0;
 
 /// So many rounds where one takes more than half a minute.
 const FEW_ROUNDS: usize = 7;
@@ -245,7 +278,7 @@ pub(super) const ROWS: &[Row] = &[
         source: SOURCE,
         unit: Unit::MegakeysPerSecond,
         cases: &[case("2^27", 27, UNIFORM), case("2^29", 29, Sorting { rounds: Some(FEW_ROUNDS), ..UNIFORM })],
-        contenders: ONE,
+        contenders: one![EAGRE, EAGRE_FREE],
         targets: &[
             Target::must_best("eagre", 1.5, IN_PLACE).aiming(2.0),
             Target::must_best("eagre-free", 1.6, PEERS_OF_ONE).aiming(2.0),
@@ -260,7 +293,7 @@ pub(super) const ROWS: &[Row] = &[
             case("2^27", 27, Sorting { threads: 2, ..UNIFORM }),
             case("2^29", 29, Sorting { threads: 2, rounds: Some(FEW_ROUNDS), ..UNIFORM }),
         ],
-        contenders: SEVERAL,
+        contenders: several![EAGRE, EAGRE_FREE],
         targets: &[
             Target::must_best("eagre", 1.7, PACKAGED).at("2^27"),
             Target::must_best("eagre", 2.5, PACKAGED).at("2^29"),
@@ -273,7 +306,7 @@ pub(super) const ROWS: &[Row] = &[
         source: SOURCE,
         unit: Unit::MegakeysPerSecond,
         cases: &[pieces("2^10", 10), pieces("2^14", 14), pieces("2^17", 17), pieces("2^20", 20), pieces("2^24", 24)],
-        contenders: ONE,
+        contenders: one![EAGRE],
         targets: &[
             Target::must_best("eagre", 1.0, PEERS_OF_ONE).at("2^10"),
             Target::must_best("eagre", 1.1, PEERS_OF_ONE).at("2^14"),
@@ -292,7 +325,7 @@ pub(super) const ROWS: &[Row] = &[
             typed("f64, 2^27", 27, Keys::F64),
             typed("(u64, u64), 2^26", 26, Keys::Pairs),
         ],
-        contenders: ONE,
+        contenders: one![EAGRE],
         targets: &[
             Target::must_best("eagre", 1.1, PEERS_OF_ONE).at("u32, 2^28"),
             Target::must_best("eagre", 1.3, PEERS_OF_ONE).at("f64, 2^27"),
@@ -305,7 +338,7 @@ pub(super) const ROWS: &[Row] = &[
         source: SOURCE,
         unit: Unit::MegakeysPerSecond,
         cases: &patterns(1),
-        contenders: ONE,
+        contenders: one![EAGRE],
         targets: &[Target::must_best("eagre", 1.0, PEERS_OF_ONE)],
     },
     Row {
@@ -314,7 +347,7 @@ pub(super) const ROWS: &[Row] = &[
         source: SOURCE,
         unit: Unit::MegakeysPerSecond,
         cases: &patterns(2),
-        contenders: SEVERAL,
+        contenders: several![EAGRE],
         targets: &[Target::must_best("eagre", 1.0, PEERS_OF_SEVERAL)],
     },
     Row {
@@ -323,7 +356,33 @@ pub(super) const ROWS: &[Row] = &[
         source: SOURCE,
         unit: Unit::MegakeysPerSecond,
         cases: &[case("2^27", 27, Sorting { pages: Pages::Small, ..UNIFORM })],
-        contenders: ONE,
+        contenders: one![EAGRE],
         targets: &[Target::must_best("eagre", 1.2, PEERS_OF_ONE)],
+    },
+    Row {
+        name: "sort-stable",
+        about: "sort 2^26 pairs of 64 bits and 64 bits by the first part alone, equal ones as they came, one thread",
+        source: SOURCE,
+        unit: Unit::MegakeysPerSecond,
+        cases: &[
+            typed("random", 26, Keys::Stable),
+            case("zipf", 26, Sorting { keys: Keys::Stable, pattern: Pattern::Zipf, ..UNIFORM }),
+        ],
+        contenders: STABLE,
+        targets: &[Target::must_best("eagre", 1.5, &["voracious", "std-stable", "spinsort"])],
+    },
+    Row {
+        name: "sort-slack",
+        about: "sort 2^27 random 64-bit keys within bounds of memory, as seen from outside",
+        source: SOURCE,
+        unit: Unit::MegakeysPerSecond,
+        cases: &[case("1 thread", 27, UNIFORM), case("2 threads", 27, Sorting { threads: 2, ..UNIFORM })],
+        contenders: SLACKS,
+        targets: &[
+            Target::memory("slack-1/16", 64.0 + BESIDE_SLACK),
+            Target::memory("slack-1/8", 128.0 + BESIDE_SLACK),
+            Target::memory("slack-1/4", 256.0 + BESIDE_SLACK),
+            Target::memory("slack-1/1", 1024.0 + BESIDE_SLACK),
+        ],
     },
 ];

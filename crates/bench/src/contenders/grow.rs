@@ -3,9 +3,14 @@
 //! Every run starts with an empty vector and ends with a full one; making the memory that is *there beforehand* (the
 //! plain buffer, the blocks of the chain, the pool) is not timed, growing is. Memory is given up after each run, so that
 //! large cases fit whatever the number of contenders.
+//!
+//! Each loop is a function of its own, whose vector is a local variable: there the compiler has registers for everybody.
+//! In the midst of a large function it runs out of them, and one instruction more in a loop of seven shows.
 
 use std::ffi::c_void;
 use std::io;
+use std::marker::PhantomData;
+use std::ptr;
 use std::time::{Duration, Instant};
 
 use eagre::{BlockSize, Pool, RewiredVec};
@@ -22,6 +27,8 @@ pub(crate) enum Growth {
     Plain,
     /// Rewired blocks of a pool, there beforehand; a `push` a word.
     Rewired,
+    /// The same through an `Appender` on a vector that belongs to somebody else.
+    RewiredAppender,
     /// The same through `Extend`.
     RewiredExtend,
     /// Rewired blocks that the system must make first.
@@ -32,6 +39,8 @@ pub(crate) enum Growth {
     VecReserved,
     /// A mapping that doubles with `mremap`, huge pages asked for.
     Mremap,
+    /// Memory that doubles with the C library's `realloc`.
+    Realloc,
     /// A list of 2 MiB blocks, there beforehand.
     Chain,
 }
@@ -43,59 +52,21 @@ const BLOCK: usize = 2 << 20;
 
 impl Contender for Grow {
     fn run(&mut self, size: u64) -> Result<Measured, Trouble> {
-        let words = size / 8;
         let mut tally = Tally::default();
+        let words = size / 8;
         let took = match self.0 {
-            Growth::Plain => {
-                let mut region = Region::touched(size as usize, Pages::Huge).map_err(memory)?;
-                let took = timed(|| {
-                    for (at, slot) in region.words_mut()[..words as usize].iter_mut().enumerate() {
-                        *slot = word(at as u64);
-                    }
-                });
-                tally.add(&region.words()[..words as usize]);
-                took
-            }
-            Growth::Rewired | Growth::RewiredExtend | Growth::RewiredFresh => {
-                let blocks = (size as usize).div_ceil(BLOCK) as u32;
-                let pool = Pool::new(BlockSize::DEFAULT, blocks, None, None).map_err(memory)?;
-                if self.0 != Growth::RewiredFresh {
-                    pool.populate(blocks).map_err(memory)?;
-                }
-                let mut vector = RewiredVec::in_pool(&pool).map_err(memory)?;
-                let took = timed(|| match self.0 {
-                    Growth::RewiredExtend => vector.extend((0..words).map(word)),
-                    _ => (0..words).for_each(|at| vector.push(word(at))),
-                });
-                tally.add(&vector);
-                took
-            }
-            Growth::Vec | Growth::VecReserved => {
-                let mut vector = match self.0 {
-                    Growth::VecReserved => Vec::with_capacity(words as usize),
-                    _ => Vec::new(),
-                };
-                let took = timed(|| (0..words).for_each(|at| vector.push(word(at))));
-                tally.add(&vector);
-                took
-            }
-            Growth::Mremap => {
-                let mut vector = Doubling::new().map_err(memory)?;
-                let mut grown = Ok(());
-                let took = timed(|| grown = (0..words).try_for_each(|at| vector.push(word(at))));
-                grown.map_err(memory)?;
-                tally.add(vector.words());
-                took
-            }
-            Growth::Chain => {
-                let region = Region::touched(size as usize, Pages::Huge).map_err(memory)?;
-                let mut chain = Chain::new(region);
-                let took = timed(|| (0..words).for_each(|at| chain.push(word(at))));
-                chain.pieces().for_each(|piece| tally.add(piece));
-                took
-            }
+            Growth::Plain => plain(words, &mut tally),
+            Growth::Rewired => pool(size, true).and_then(|pool| push_rewired(&pool, words, &mut tally)),
+            Growth::RewiredAppender => pool(size, true).and_then(|pool| append_rewired(&pool, words, &mut tally)),
+            Growth::RewiredExtend => pool(size, true).and_then(|pool| extend_rewired(&pool, words, &mut tally)),
+            Growth::RewiredFresh => pool(size, false).and_then(|pool| push_rewired(&pool, words, &mut tally)),
+            Growth::Vec => Ok(push_vec(0, words, &mut tally)),
+            Growth::VecReserved => Ok(push_vec(words as usize, words, &mut tally)),
+            Growth::Mremap => push_doubling::<Mapped>(words, &mut tally),
+            Growth::Realloc => push_doubling::<Allocated>(words, &mut tally),
+            Growth::Chain => push_chain(words, &mut tally),
         };
-        Ok(Measured::alone(took, size, tally.answer()?, words))
+        Ok(Measured::alone(took?, size, tally.answer()?, words))
     }
 }
 
@@ -109,41 +80,174 @@ fn timed(work: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-/// A vector of words on one mapping that doubles in place or elsewhere.
-struct Doubling {
+/// A pool for so many bytes, whose memory is there or is not.
+fn pool(bytes: u64, there: bool) -> Result<Pool, Trouble> {
+    let blocks = bytes.div_ceil(BLOCK as u64) as u32;
+    let pool = Pool::new(BlockSize::DEFAULT, blocks, None, None).map_err(memory)?;
+    if there {
+        pool.populate(blocks).map_err(memory)?;
+    }
+    Ok(pool)
+}
+
+#[inline(never)]
+fn plain(words: u64, tally: &mut Tally) -> Result<Duration, Trouble> {
+    let mut region = Region::touched(words as usize * 8, Pages::Huge).map_err(memory)?;
+    let buffer = &mut region.words_mut()[..words as usize];
+    let took = timed(|| buffer.iter_mut().enumerate().for_each(|(at, slot)| *slot = word(at as u64)));
+    tally.add(buffer);
+    Ok(took)
+}
+
+#[inline(never)]
+fn push_rewired(pool: &Pool, words: u64, tally: &mut Tally) -> Result<Duration, Trouble> {
+    let mut vector = RewiredVec::in_pool(pool).map_err(memory)?;
+    let took = timed(|| (0..words).for_each(|at| vector.push(word(at))));
+    tally.add(&vector);
+    Ok(took)
+}
+
+fn append_rewired(pool: &Pool, words: u64, tally: &mut Tally) -> Result<Duration, Trouble> {
+    let mut vector = RewiredVec::in_pool(pool).map_err(memory)?;
+    let took = timed(|| append(&mut vector, words));
+    tally.add(&vector);
+    Ok(took)
+}
+
+#[inline(never)]
+fn append(vector: &mut RewiredVec<u64>, words: u64) {
+    let mut end = vector.appender();
+    (0..words).for_each(|at| end.push(word(at)));
+}
+
+#[inline(never)]
+fn extend_rewired(pool: &Pool, words: u64, tally: &mut Tally) -> Result<Duration, Trouble> {
+    let mut vector = RewiredVec::in_pool(pool).map_err(memory)?;
+    let took = timed(|| vector.extend((0..words).map(word)));
+    tally.add(&vector);
+    Ok(took)
+}
+
+#[inline(never)]
+fn push_vec(capacity: usize, words: u64, tally: &mut Tally) -> Duration {
+    let mut vector = Vec::with_capacity(capacity);
+    let took = timed(|| (0..words).for_each(|at| vector.push(word(at))));
+    tally.add(&vector);
+    took
+}
+
+#[inline(never)]
+fn push_doubling<M: Memory>(words: u64, tally: &mut Tally) -> Result<Duration, Trouble> {
+    let mut vector = Doubling::<M>::new().map_err(memory)?;
+    let mut grown = Ok(());
+    let took = timed(|| grown = (0..words).try_for_each(|at| vector.push(word(at))));
+    grown.map_err(memory)?;
+    tally.add(vector.words());
+    Ok(took)
+}
+
+#[inline(never)]
+fn push_chain(words: u64, tally: &mut Tally) -> Result<Duration, Trouble> {
+    let mut list = List::new(Region::touched(words as usize * 8, Pages::Huge).map_err(memory)?);
+    let mut chain = Chain::new(&mut list);
+    let took = timed(|| (0..words).for_each(|at| chain.push(word(at))));
+    chain.pieces().for_each(|piece| tally.add(piece));
+    Ok(took)
+}
+
+/// Memory that can be asked to become larger, where it is or elsewhere.
+trait Memory {
+    /// `bytes` of it, or null.
+    fn get(bytes: usize) -> *mut u64;
+    /// The same contents in `new` bytes, or null, and then it is as it was.
+    ///
+    /// # Safety
+    /// `start` has `old` bytes and is used by nobody else.
+    unsafe fn enlarge(start: *mut u64, old: usize, new: usize) -> *mut u64;
+    /// Gives it up.
+    ///
+    /// # Safety
+    /// As above, and it is not used again.
+    unsafe fn give_up(start: *mut u64, bytes: usize);
+}
+
+/// A mapping of huge pages, enlarged with `mremap`.
+struct Mapped;
+
+impl Memory for Mapped {
+    fn get(bytes: usize) -> *mut u64 {
+        let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
+        // SAFETY: a new mapping at an address of the kernel's choice, and advice on it.
+        unsafe {
+            let Ok(start) = mmap_anonymous(ptr::null_mut(), bytes, prot, flags) else { return ptr::null_mut() };
+            let _ = madvise(start, bytes, Advice::LinuxHugepage);
+            start.cast::<u64>()
+        }
+    }
+
+    unsafe fn enlarge(start: *mut u64, old: usize, new: usize) -> *mut u64 {
+        // SAFETY: the caller's own mapping.
+        let larger = unsafe { mremap(start.cast::<c_void>(), old, new, MremapFlags::MAYMOVE) };
+        larger.map_or(ptr::null_mut(), |start| start.cast::<u64>())
+    }
+
+    unsafe fn give_up(start: *mut u64, bytes: usize) {
+        // SAFETY: the caller's own mapping.
+        let _ = unsafe { munmap(start.cast::<c_void>(), bytes) };
+    }
+}
+
+/// The C library's memory; the GNU one enlarges large pieces with `mremap`.
+struct Allocated;
+
+impl Memory for Allocated {
+    fn get(bytes: usize) -> *mut u64 {
+        // SAFETY: asks for memory.
+        unsafe { libc::malloc(bytes) }.cast::<u64>()
+    }
+
+    unsafe fn enlarge(start: *mut u64, _: usize, new: usize) -> *mut u64 {
+        // SAFETY: the caller's own allocation.
+        unsafe { libc::realloc(start.cast::<c_void>(), new) }.cast::<u64>()
+    }
+
+    unsafe fn give_up(start: *mut u64, _: usize) {
+        // SAFETY: the caller's own allocation.
+        unsafe { libc::free(start.cast::<c_void>()) };
+    }
+}
+
+/// A vector of words on memory that doubles in place or elsewhere.
+struct Doubling<M: Memory> {
     start: *mut u64,
     len: usize,
     capacity: usize,
+    memory: PhantomData<M>,
 }
 
-impl Doubling {
-    fn new() -> io::Result<Doubling> {
-        let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), BLOCK, prot, flags)? }.cast::<u64>();
-        // SAFETY: its own mapping.
-        let _ = unsafe { madvise(start.cast::<c_void>(), BLOCK, Advice::LinuxHugepage) };
-        Ok(Doubling { start, len: 0, capacity: BLOCK / 8 })
+impl<M: Memory> Doubling<M> {
+    fn new() -> io::Result<Doubling<M>> {
+        let start = M::get(BLOCK);
+        if start.is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Doubling { start, len: 0, capacity: BLOCK / 8, memory: PhantomData })
     }
 
     #[inline]
     fn push(&mut self, word: u64) -> io::Result<()> {
         if self.len == self.capacity {
-            self.double()?;
+            // SAFETY: the whole of it is this vector's, and nothing borrows it.
+            let larger = unsafe { double::<M>(self.start, self.capacity * 8) };
+            if larger.is_null() {
+                return Err(io::Error::last_os_error());
+            }
+            self.start = larger;
+            self.capacity *= 2;
         }
-        // SAFETY: within the mapping.
+        // SAFETY: within the memory.
         unsafe { self.start.add(self.len).write(word) };
         self.len += 1;
-        Ok(())
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn double(&mut self) -> io::Result<()> {
-        let (old, new) = (self.capacity * 8, self.capacity * 16);
-        // SAFETY: the whole mapping is this vector's, and nothing borrows it.
-        self.start = unsafe { mremap(self.start.cast::<c_void>(), old, new, MremapFlags::MAYMOVE)? }.cast::<u64>();
-        self.capacity *= 2;
         Ok(())
     }
 
@@ -153,58 +257,82 @@ impl Doubling {
     }
 }
 
-impl Drop for Doubling {
+/// Does not get to see the vector, and does not unwind: so a loop of pushes keeps it in registers.
+///
+/// # Safety
+/// As [`Memory::enlarge`].
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn double<M: Memory>(start: *mut u64, bytes: usize) -> *mut u64 {
+    // SAFETY: the caller's promise.
+    unsafe { M::enlarge(start, bytes, 2 * bytes) }
+}
+
+impl<M: Memory> Drop for Doubling<M> {
     fn drop(&mut self) {
-        // SAFETY: its own mapping, borrowed by nobody.
-        let _ = unsafe { munmap(self.start.cast::<c_void>(), self.capacity * 8) };
+        // SAFETY: its own memory, borrowed by nobody.
+        unsafe { M::give_up(self.start, self.capacity * 8) };
     }
 }
 
 /// A list of blocks: what one writes who must not copy and has no rewiring. Its words are not contiguous.
-struct Chain {
-    region: Region,
-    /// The blocks in use, by number; taken in the order in which a free list that has been used a while gives them.
-    blocks: Vec<usize>,
-    free: Vec<usize>,
-    end: *mut u64,
-    room: usize,
+struct Chain<'l> {
+    /// Where the next word goes, and where the last block ends.
+    next: *mut u64,
+    until: *mut u64,
+    list: &'l mut List,
 }
 
-impl Chain {
-    fn new(region: Region) -> Chain {
-        let count = region.len() / BLOCK;
-        Chain { region, blocks: Vec::new(), free: (0..count).rev().collect(), end: std::ptr::null_mut(), room: 0 }
+/// The blocks of a chain, by number.
+struct List {
+    region: Region,
+    used: Vec<usize>,
+    /// In the order in which a free list that has been used a while gives them.
+    free: Vec<usize>,
+}
+
+impl List {
+    fn new(region: Region) -> List {
+        let free = (0..region.len() / BLOCK).rev().collect();
+        List { region, used: Vec::new(), free }
+    }
+}
+
+impl<'l> Chain<'l> {
+    fn new(list: &'l mut List) -> Chain<'l> {
+        Chain { next: ptr::null_mut(), until: ptr::null_mut(), list }
     }
 
     #[inline]
     fn push(&mut self, word: u64) {
-        if self.room == 0 {
-            self.next_block();
+        if self.next == self.until {
+            self.next = next_block(self.list);
+            self.until = self.next.wrapping_add(BLOCK / 8);
         }
         // SAFETY: there is room in the last block.
         unsafe {
-            self.end.write(word);
-            self.end = self.end.add(1);
+            self.next.write(word);
+            self.next = self.next.add(1);
         }
-        self.room -= 1;
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn next_block(&mut self) {
-        let Some(block) = self.free.pop() else { panic!("the region holds the whole case") };
-        self.blocks.push(block);
-        // SAFETY: a block of the region, which no one else uses.
-        self.end = unsafe { self.region.base().add(block * BLOCK) }.cast::<u64>();
-        self.room = BLOCK / 8;
     }
 
     fn pieces(&self) -> impl Iterator<Item = &[u64]> {
-        let per_block = BLOCK / 8;
-        self.blocks.iter().enumerate().map(move |(at, &block)| {
-            let full = at + 1 < self.blocks.len();
-            let len = if full { per_block } else { per_block - self.room };
-            &self.region.words()[block * per_block..][..len]
+        let (per_block, List { region, used, .. }) = (BLOCK / 8, &*self.list);
+        let room = (self.until as usize - self.next as usize) / 8;
+        used.iter().enumerate().map(move |(at, &block)| {
+            let full = at + 1 < used.len();
+            let len = if full { per_block } else { per_block - room };
+            &region.words()[block * per_block..][..len]
         })
     }
+}
+
+/// Does not get to see the chain, and does not unwind.
+#[cold]
+#[inline(never)]
+extern "C" fn next_block(list: &mut List) -> *mut u64 {
+    let Some(block) = list.free.pop() else { panic!("the region holds the whole case") };
+    list.used.push(block);
+    // SAFETY: a block of the region, which no one else uses.
+    unsafe { list.region.base().add(block * BLOCK) }.cast::<u64>()
 }

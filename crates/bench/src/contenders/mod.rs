@@ -14,6 +14,8 @@ mod os_pipe;
 mod primitive;
 mod queue;
 mod read;
+#[allow(unsafe_code, reason = "memory that changes its address")]
+mod rewire;
 #[allow(unsafe_code, reason = "fills rtrb's uninitialised chunks")]
 mod ring;
 mod several;
@@ -22,6 +24,8 @@ pub(crate) mod sort;
 pub(crate) mod stream;
 #[allow(unsafe_code, reason = "fills a batch before its length is set")]
 mod timely;
+#[allow(unsafe_code, reason = "vanishing arrays behind plain pointers")]
+pub(crate) mod vanish;
 
 use std::fmt;
 use std::sync::Arc;
@@ -150,6 +154,18 @@ pub(crate) fn build(entry: &Entry, work: Work, store: &Arc<Store>) -> Result<Box
         }
         Work::Fill => match entry.way {
             Way::Grow(growth) => Ok(Box::new(grow::Grow(growth))),
+            _ => Err(mismatch(entry.way)),
+        },
+        Work::Rewire(work) => match entry.way {
+            Way::Wired(wiring) => Ok(Box::new(rewire::Rewire::new(wiring, work)?)),
+            _ => Err(mismatch(entry.way)),
+        },
+        Work::Vanish(half) => match entry.way {
+            Way::Array(behind) => Ok(Box::new(vanish::OneArray::new(behind, half)?)),
+            _ => Err(mismatch(entry.way)),
+        },
+        Work::Scatter { bits } => match entry.way {
+            Way::Array(behind) => Ok(Box::new(vanish::Algorithm9::new(behind, bits)?)),
             _ => Err(mismatch(entry.way)),
         },
         Work::Read => match entry.way {

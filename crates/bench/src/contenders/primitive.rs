@@ -57,7 +57,9 @@ impl Load {
 /// One way to move a block.
 pub(super) trait Primitive: Send {
     /// Whether the target's pages must be there beforehand.
-    const TOUCHED_TARGET: bool = false;
+    fn touches_target(&self) -> bool {
+        false
+    }
     /// Whether one block goes to and fro instead of many in turn.
     fn one_block(&self) -> bool {
         false
@@ -113,7 +115,7 @@ impl<P: Primitive> Contender for Mover<P> {
         let mut home = Region::map(bytes, pages).map_err(memory)?;
         let mut away = Region::map(bytes, pages).map_err(memory)?;
         fill(home.words_mut(), 0);
-        if P::TOUCHED_TARGET {
+        if self.primitive.touches_target() {
             away.words_mut().fill(1);
         }
         for region in [&home, &away] {
@@ -152,7 +154,9 @@ struct Memcpy {
 }
 
 impl Primitive for Memcpy {
-    const TOUCHED_TARGET: bool = true;
+    fn touches_target(&self) -> bool {
+        true
+    }
 
     fn one_block(&self) -> bool {
         self.warm
@@ -165,7 +169,8 @@ impl Primitive for Memcpy {
     }
 }
 
-struct Mremap;
+/// By `mremap`.
+pub(super) struct Mremap;
 
 impl Primitive for Mremap {
     unsafe fn transfer(&mut self, to: *mut u8, from: *mut u8, len: usize) -> io::Result<()> {

@@ -35,7 +35,7 @@ pub(super) fn chart(out: &mut String, row: &Row, result: &CaseResult) -> fmt::Re
     let (top, bottom) = (ends(|e| e.high).fold(0.0, f64::max), ends(|e| e.low).fold(f64::INFINITY, f64::min));
     // A roof far above all bars would squeeze them; it is then left to the words below.
     let near = roofs.iter().map(|roof| roof.1).filter(|value| *value < 3.0 * top).fold(0.0, f64::max);
-    let scale = Scale::new(bottom, top.max(near) * 1.02, row.unit == Unit::MicrosecondsPerMove);
+    let scale = Scale::new(bottom, top.max(near) * 1.02, row.unit.is_time());
     let drawn: Vec<_> = roofs.into_iter().filter(|roof| roof.1 <= scale.top).collect();
     let lanes = lanes(&drawn, &scale);
     let floor = HEAD + LINE * result.standings.len() as f64;
@@ -126,7 +126,7 @@ fn columns(row: &Row, result: &CaseResult) -> Vec<Column> {
     }
     vec![
         Column { name: format!("CPU s/{}", row.unit.amount_name()), values: |standing| &standing.processor },
-        Column { name: row.unit.memory_name().into(), values: |standing| &standing.memory },
+        Column { name: row.unit.memory_column().into(), values: |standing| &standing.memory },
     ]
 }
 
@@ -199,20 +199,20 @@ fn shortened(text: &str, room: usize) -> String {
 }
 
 /// A round number as an axis shows it.
-fn trimmed(value: f64) -> String {
+pub(super) fn trimmed(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// From a value to a place in the picture.
-struct Scale {
+pub(super) struct Scale {
     bottom: f64,
-    top: f64,
+    pub top: f64,
     logarithmic: bool,
 }
 
 impl Scale {
-    fn new(bottom: f64, top: f64, logarithmic: bool) -> Scale {
+    pub(super) fn new(bottom: f64, top: f64, logarithmic: bool) -> Scale {
         let bottom = if bottom.is_finite() { bottom.max(1e-6) / 2.0 } else { 0.5 };
         Scale { bottom, top: top.max(bottom * 2.0), logarithmic }
     }
@@ -227,7 +227,7 @@ impl Scale {
     }
 
     /// Round numbers on the axis.
-    fn ticks(&self) -> Vec<f64> {
+    pub(super) fn ticks(&self) -> Vec<f64> {
         if self.logarithmic {
             let decades = self.bottom.log10().floor() as i32..=self.top.log10().floor() as i32;
             let few = decades.clone().count() < 3;

@@ -4,6 +4,7 @@
 //! Opened with `?check`, the page looks at itself ([`check.js`](../../src/report/check.js)); the tests let a browser do
 //! that.
 
+mod across;
 mod chart;
 
 use std::collections::BTreeSet;
@@ -45,10 +46,14 @@ fn compose(out: &mut String, run: &Run) -> fmt::Result {
     )?;
     facts(out, run)?;
     summary(out, run)?;
+    let mut before = "";
     for result in &run.results {
-        if let Some(row) = row(result.row) {
-            section(out, row, result)?;
+        let Some(row) = row(result.row) else { continue };
+        if row.name != before {
+            together(out, row, run)?;
         }
+        before = row.name;
+        section(out, row, result)?;
     }
     write!(
         out,
@@ -57,7 +62,8 @@ fn compose(out: &mut String, run: &Run) -> fmt::Result {
          interval keeps to it, failed when the whole interval misses it; else nobody can tell. The best of several \
          peers is the one with the best median in this run. Dashed lines are bandwidths measured in the same run. \
          CPU is user and system time; memory is the peak of what a process took for itself, without pages of mapped \
-         files.</p>\n<script>\n{CHECK}</script>\n</body></html>\n"
+         files; of sorts, what they took beside the keys. Where there are many peers a trial on a part of the work \
+         comes first, and only the strongest run the rounds.</p>\n<script>\n{CHECK}</script>\n</body></html>\n"
     )
 }
 
@@ -121,6 +127,19 @@ fn summary(out: &mut String, run: &Run) -> fmt::Result {
         )?;
     }
     out.push_str("</table></nav>\n");
+    Ok(())
+}
+
+/// All cases of `row` in one picture, where that says something.
+fn together(out: &mut String, row: &Row, run: &Run) -> fmt::Result {
+    let results: Vec<_> = run.results.iter().filter(|result| result.row == row.name).collect();
+    if !across::has(row, &results) {
+        return Ok(());
+    }
+    let name = escape(row.name);
+    writeln!(out, "<section><h2>{name} <span class=\"case\">all cases</span></h2>\n<p>{}</p>", escape(row.about))?;
+    across::draw(out, row, &results)?;
+    out.push_str("</section>\n");
     Ok(())
 }
 

@@ -91,7 +91,10 @@ fn a_browser_finds_nothing_wrong() {
     assert!(!text.contains("http") && !text.contains(" src="), "needs something beside itself");
     let Some(found) = browser::look(&page) else { return };
     assert_eq!(found["troubles"], serde_json::json!([]));
-    assert_eq!(found["charts"], run.results.len());
+    let of = |row: &Row| run.results.iter().filter(|result| result.row == row.name).collect::<Vec<_>>();
+    let pictures = rows().filter(|row| across::has(row, &of(row))).count();
+    assert!(pictures >= 7, "sorting has a picture a row");
+    assert_eq!(found["charts"], run.results.len() + pictures);
     let bars = run.results.iter().flat_map(|result| &result.standings).filter(|s| s.shown.is_some()).count();
     assert_eq!(found["bars"], bars);
 }

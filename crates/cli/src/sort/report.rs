@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::inputs::Input;
 use crate::keys::KeyType;
 use crate::message::Message;
+use crate::phase::Phase;
 use crate::target::Target;
 use crate::{name, units};
 
@@ -22,20 +23,10 @@ pub(super) struct Report {
     keys: u64,
     written: u64,
     threads: usize,
-    read: Part,
-    sort: Part,
-    write: Part,
+    read: Phase,
+    sort: Phase,
+    write: Phase,
     memory: Memory,
-}
-
-/// A part of the work.
-#[derive(Default, Serialize)]
-struct Part {
-    seconds: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes_per_second: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    keys_per_second: Option<u64>,
 }
 
 #[derive(Default, Serialize)]
@@ -54,9 +45,9 @@ impl Report {
             keys: 0,
             written: 0,
             threads,
-            read: Part::default(),
-            sort: Part::default(),
-            write: Part::default(),
+            read: Phase::default(),
+            sort: Phase::default(),
+            write: Phase::default(),
             memory: Memory::default(),
         }
     }
@@ -64,29 +55,18 @@ impl Report {
     pub(super) fn has_read<K>(&mut self, keys: &[K], time: Duration) {
         self.keys = keys.len() as u64;
         self.memory.keys = size_of_val(keys) as u64;
-        self.read = Part { bytes_per_second: rate(self.memory.keys, time), ..Part::of(time) };
+        self.read = Phase::of_bytes(self.memory.keys, time);
     }
 
     pub(super) fn has_sorted(&mut self, time: Duration) {
-        self.sort = Part { keys_per_second: rate(self.keys, time), ..Part::of(time) };
+        self.sort = Phase::of_keys(self.keys, time);
     }
 
     pub(super) fn has_written<K>(&mut self, keys: &[K], time: Duration) {
         self.written = keys.len() as u64;
-        self.write = Part { bytes_per_second: rate(size_of_val(keys) as u64, time), ..Part::of(time) };
+        self.write = Phase::of_bytes(size_of_val(keys) as u64, time);
         self.memory.peak = peak();
     }
-}
-
-impl Part {
-    fn of(time: Duration) -> Part {
-        Part { seconds: time.as_secs_f64(), ..Part::default() }
-    }
-}
-
-fn rate(amount: u64, time: Duration) -> Option<u64> {
-    let rate = amount as f64 / time.as_secs_f64();
-    rate.is_finite().then_some(rate as u64)
 }
 
 /// The most bytes of memory this process has had at a time.
@@ -100,7 +80,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Report { keys, key, written, threads, read, sort, write, memory, .. } = self;
         let bytes =
-            |part: &Part| part.bytes_per_second.map_or_else(String::new, |rate| format!(", {}/s", units::bytes(rate)));
+            |part: &Phase| part.bytes_per_second.map_or_else(String::new, |rate| format!(", {}/s", units::bytes(rate)));
         write!(f, "eagre: sort: {keys} keys of {key}: read in {:.3} s{}", read.seconds, bytes(read))?;
         let threads = if *threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
         write!(f, "; sorted in {:.3} s by {threads}", sort.seconds)?;

@@ -16,6 +16,8 @@ use crate::mover::{Engine, Prepare};
 use crate::sys::{Errno, map, process};
 use crate::trap;
 use crate::units::Bytes;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// What a block away from home costs in mappings with `remap`: its own, and the hole it leaves.
@@ -320,19 +322,67 @@ impl Places {
     }
 }
 
-/// [`Places::fill_up_to`], for a loop that keeps its own books: the elements of `size` bytes there is memory for, or 0.
+/// Memory for one more element of `size` bytes behind those there is memory for, for a loop that keeps its own books: how
+/// many there is memory for then, or 0.
 ///
 /// Of the ABI of C, because such a function does not unwind. So a loop that calls it now and then may keep in registers
 /// what an unwinding caller would have to find in memory.
 #[cold]
 #[inline(never)]
-pub(crate) extern "C" fn one_more(places: &mut Places, bytes: usize, size: usize) -> usize {
-    match places.fill_up_to(bytes) {
+pub(crate) extern "C" fn one_more(places: &mut Places, size: usize) -> usize {
+    // Elements without a size never lack memory: who asks has as many as can be counted.
+    let Some(full) = (places.used() * places.block()).checked_div(size) else { return 0 };
+    // An element more than there is memory for is at most twice the addresses there are: no overflow.
+    match places.fill_up_to((full + 1) * size) {
         Ok(()) => places.used() * places.block() / size,
         Err(error) => {
             places.failure = Some(error);
             0
         }
+    }
+}
+
+/// Places at an address of their own, as in a box. But dropping a box takes a pointer to the box, and a structure to which
+/// a pointer leads lies in memory, all of it; dropping this takes a copy of the pointer in it. So the length of a vector
+/// can be a register.
+pub(crate) struct OwnPlaces(NonNull<Places>);
+
+impl OwnPlaces {
+    pub(crate) fn new(places: Places) -> OwnPlaces {
+        OwnPlaces(NonNull::from(Box::leak(Box::new(places))))
+    }
+
+    /// # Safety
+    /// Once, for what [`OwnPlaces::new`] made, which nobody uses any more.
+    #[inline(never)]
+    unsafe fn free(places: NonNull<Places>) {
+        // SAFETY: the caller's contract.
+        drop(unsafe { Box::from_raw(places.as_ptr()) });
+    }
+}
+
+impl Deref for OwnPlaces {
+    type Target = Places;
+    #[inline]
+    fn deref(&self) -> &Places {
+        // SAFETY: ours as long as this lives, and borrowed with it.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl DerefMut for OwnPlaces {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Places {
+        // SAFETY: as above.
+        unsafe { self.0.as_mut() }
+    }
+}
+
+impl Drop for OwnPlaces {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: made by `new`, and this is the end of it.
+        unsafe { OwnPlaces::free(self.0) };
     }
 }
 

@@ -212,6 +212,45 @@ each_pair! {
         assert_eq!((pool.stats().taken, pool.stats().committed), (0, 0));
     }
 
+    /// In turn with the vector's own calls, and with an appender that is never dropped: that one's elements are lost.
+    fn through_appenders(pair) {
+        let pool = pool(pair, BlockSize::MIN, 6);
+        let mut texts: RewiredVec<String> = RewiredVec::with_limit(&pool, 6 * SMALL / size_of::<String>()).unwrap();
+        let mut expected: Vec<String> = Vec::new();
+        for round in 0..40 {
+            let mut end = texts.appender();
+            for n in 0..round * 7 {
+                end.push(format!("{round}, {n}"));
+                expected.push(format!("{round}, {n}"));
+            }
+            drop(end);
+            texts.push("between".to_owned());
+            expected.push("between".to_owned());
+            assert_eq!(texts.pop(), expected.pop());
+            assert!(texts == *expected, "round {round}");
+        }
+        std::mem::forget({
+            let mut lost = texts.appender();
+            (0..2 * SMALL / size_of::<String>()).for_each(|n| lost.push(n.to_string()));
+            lost
+        });
+        assert!(texts == *expected);
+        let mut end = texts.appender();
+        let back = loop {
+            match end.try_push("one more".to_owned()) {
+                Ok(()) => expected.push("one more".to_owned()),
+                Err(back) => break back,
+            }
+        };
+        assert_eq!((back.value.as_str(), back.error.kind()), ("one more", RewireErrorKind::Full));
+        drop(end);
+        assert_eq!((texts.len(), texts.capacity()), (texts.limit(), texts.limit()));
+        assert!(texts == *expected);
+        texts.clear();
+        texts.shrink_to_fit();
+        assert_eq!(pool.stats().taken, 0);
+    }
+
     fn as_a_writer(pair) {
         let mut text = RewiredVec::with_limit(&pool(pair, BlockSize::MIN, 2), 2 * SMALL).unwrap();
         let mut expected = String::new();

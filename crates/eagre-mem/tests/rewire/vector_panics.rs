@@ -108,6 +108,28 @@ each_pair! {
         });
     }
 
+    fn code_between_appends_panics(pair) {
+        with_pool(pair, |pool, census| {
+            let mut all = filled(pool, census);
+            panics(|| {
+                let mut end = all.appender();
+                for number in 0.. {
+                    end.push(Counted::new(census, number));
+                    if number == 6_000 {
+                        resume_unwind(Box::new("between"));
+                    }
+                }
+            });
+            assert_eq!((all.len() as u64, census.alive.get()), (MANY + 6_001, MANY as i64 + 6_001));
+            let mut one = RewiredVec::with_limit(pool, 10).unwrap();
+            panics(|| {
+                let mut end = one.appender();
+                (0..MANY).for_each(|number| end.push(Counted::new(census, number)));
+            });
+            assert_eq!(one.len(), one.limit());
+        });
+    }
+
     fn an_iterator_panics(pair) {
         with_pool(pair, |pool, census| {
             let mut all = filled(pool, census);

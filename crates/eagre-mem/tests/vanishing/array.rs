@@ -44,6 +44,19 @@ each_pointer_pair! {
         }
     }
 
+    /// Blocks of a long array come several at a time, which is never more than a small part of what is unread.
+    fn a_long_one(pair) {
+        let pool = pool(pair, 1000);
+        let mut array = full(&pool, 1000 * SMALL);
+        let from = array.reader().unwrap();
+        for block in 0..1000 {
+            // SAFETY: in order.
+            unsafe { check_through(from, (block * SMALL) as u64, ((block + 1) * SMALL) as u64, SMALL) };
+            let (held, unread) = (blocks(&array) as usize, 999 - block);
+            assert!(held >= unread && held <= unread + 4 + (unread / 32).min(8), "{held} at block {block}");
+        }
+    }
+
     /// Until it is read it is an array like any other: any order, back and forth.
     fn written_in_any_order(pair) {
         let pool = pool(pair, 16);

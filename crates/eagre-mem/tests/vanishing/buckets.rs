@@ -59,8 +59,9 @@ each_pointer_pair! {
             let mut buckets = pool.buckets::<u64>(1 << bits, WORDS).unwrap();
             partition_into(input.reader().unwrap(), WORDS, &mut buckets, 64 - bits);
             input.clear();
-            for (number, bucket) in buckets.iter_mut().enumerate() {
-                let right = (0..WORDS).map(shape).filter(|key| key >> (64 - bits) == number as u64);
+            let mut right = vec![Vec::new(); 1 << bits];
+            (0..WORDS).map(shape).for_each(|key| right[(key >> (64 - bits)) as usize].push(key));
+            for (number, (bucket, right)) in buckets.iter_mut().zip(right).enumerate() {
                 let (from, len) = (bucket.reader().unwrap(), bucket.len());
                 // SAFETY: in order.
                 assert!((0..len).map(|at| unsafe { from.add(at).read() }).eq(right), "bucket {number}");

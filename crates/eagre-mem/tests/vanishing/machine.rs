@@ -5,9 +5,9 @@ use crate::common::process::Footprint;
 use crate::common::*;
 use crate::{assert_empty, full, pool, sized_pool};
 use eagre_mem::probe::Pair;
-use eagre_mem::{BlockSize, RewireErrorKind};
+use eagre_mem::{BlockSize, RewireErrorKind, StreamPool, Trap};
 
-pub(crate) const CASES: &[Case] = &[("flow", flow), ("rounds", rounds), ("fork", fork)];
+pub(crate) const CASES: &[Case] = &[("flow", flow), ("rounds", rounds), ("fork", fork), ("defaults", defaults)];
 
 fn run(case: &str, pair: Pair) {
     let outcome = child::run(case, pair);
@@ -25,6 +25,35 @@ each_pointer_pair! {
     fn a_forked_child(pair) {
         run("fork", pair);
     }
+}
+
+each_pair! {
+    /// A pool that asks for nothing in particular does what the environment says.
+    fn a_pool_without_wishes(pair) {
+        run("defaults", pair);
+    }
+}
+
+fn defaults(pair: Pair) {
+    let pool = StreamPool::new(8 << 20).unwrap();
+    let mut array = pool.array::<u64>(1 << 18).unwrap();
+    match array.writer() {
+        Ok(to) => {
+            assert_ne!(pair.trap, Trap::Off);
+            // SAFETY: within the limit.
+            (0..1 << 18).for_each(|at| unsafe { to.add(at).write(at as u64) });
+            array.finish(1 << 18);
+        }
+        Err(error) => {
+            assert_eq!((error.kind(), pair.trap), (RewireErrorKind::NoTrap, Trap::Off));
+            let room = array.reserve().unwrap();
+            room.iter_mut().enumerate().for_each(|(at, word)| *word = at as u64);
+            let len = room.len();
+            array.commit(len);
+        }
+    }
+    assert_eq!(array.fill().unwrap()[1000..1002], [1000, 1001]);
+    report("done");
 }
 
 /// 64 GiB flow through a pool of 64 MiB, in rounds of one array and the next. How much memory that took at most is what the system

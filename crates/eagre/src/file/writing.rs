@@ -153,12 +153,27 @@ impl FileWriter {
         self.appear(finished)
     }
 
+    /// Ends the file at the position and waits until all of it is written. It appears when the [`Output`] that comes back is
+    /// committed: several files can be made to appear together.
+    ///
+    /// # Errors
+    /// As [`FileWriter::finish`].
+    pub fn finish_unseen(mut self) -> io::Result<Output> {
+        let finished = self.writer.finish();
+        self.end(finished)
+    }
+
     fn appear(&mut self, finished: Result<(), StreamError>) -> io::Result<()> {
+        self.end(finished)?.commit().map_err(|error| self.task.error(&error))
+    }
+
+    /// Waits for the helper thread, which has the rest to write.
+    fn end(&mut self, finished: Result<(), StreamError>) -> io::Result<Output> {
         if finished.is_err() {
             // Perhaps not failed either (a block is still out, say): the helper would wait for more for ever.
             self.writer.fail("not finished");
         }
-        let Some((helper, output)) = self.file.take() else { return finished.map_err(io::Error::from) };
+        let Some((helper, output)) = self.file.take() else { return Err(io::Error::other("finished twice")) };
         let written = helper.join().unwrap_or_else(|_| Err(io::Error::other("the helper thread panicked")));
         // The file's own error comes before the stream's, which is its echo.
         let length = written?;
@@ -166,7 +181,7 @@ impl FileWriter {
         if !output.is_direct() {
             output.file().set_len(length).map_err(|error| self.task.error(&error))?;
         }
-        output.commit().map_err(|error| self.task.error(&error))
+        Ok(output)
     }
 }
 

@@ -93,3 +93,21 @@ fn dropped_before_it_is_finished_nothing_appears() {
         assert_eq!(std::fs::read_dir(room.path()).unwrap().count(), 0);
     }
 }
+
+#[test]
+fn finished_unseen_it_appears_when_it_is_committed() {
+    let room = tempfile::tempdir().unwrap();
+    let path = room.path().join("file");
+    let bytes = pattern(BLOCK + 7);
+    let mut writer = WriteOptions::new().create(&path).unwrap();
+    writer.write_all(&bytes).unwrap();
+    let output = writer.finish_unseen().unwrap();
+    assert_eq!(std::fs::read_dir(room.path()).unwrap().count(), 0);
+    output.commit().unwrap();
+    assert!(std::fs::read(&path).unwrap() == bytes);
+    let mut writer = WriteOptions::new().create(&path).unwrap();
+    writer.write_all(b"other").unwrap();
+    drop(writer.finish_unseen().unwrap());
+    assert!(std::fs::read(&path).unwrap() == bytes);
+    assert_eq!(std::fs::read_dir(room.path()).unwrap().count(), 1);
+}

@@ -7,7 +7,7 @@
 //! ```no_run
 //! use eagre::{file, keys, sort};
 //!
-//! let mut numbers = keys::vector::<u64>(None)?;
+//! let mut numbers = keys::vector::<u64>(None, 0)?;
 //! keys::read(&mut file::open("numbers.bin")?, &mut numbers, |_| ())?;
 //! sort::sort(&mut numbers);
 //! let mut sorted = file::create("sorted.bin")?;
@@ -114,16 +114,23 @@ file_key!((u64, u64), (0, 0), true, sort_pairs, 16,
     key => (u128::from(key.0) | u128::from(key.1) << 64).to_le_bytes());
 
 /// An empty vector with a pool of its own: with room for `most` keys, or as many as this machine has memory for. It
-/// takes memory as it grows, and none before.
+/// takes memory as it grows, and none before. The pool may have `spare` bytes more than that, for what is done to the
+/// vector: partitioned, say.
 ///
 /// # Errors
 /// As [`RewiredVec::with_limit`], and [`Pool::new`].
-pub fn vector<K: FileKey>(most: Option<usize>) -> Result<RewiredVec<K>, RewireError> {
+pub fn vector<K: FileKey>(most: Option<usize>, spare: u64) -> Result<RewiredVec<K>, RewireError> {
     let block = BlockSize::DEFAULT;
-    let bytes = most.map_or_else(all_memory, |keys| (keys as u64).saturating_mul(K::WIDTH as u64));
-    let blocks = bytes.div_ceil(block.bytes() as u64).clamp(1, u64::from(u32::MAX)) as u32;
-    let pool = Pool::new(block, blocks, None, None)?;
-    RewiredVec::with_limit(&pool, pool.stats().budget as usize * (block.bytes() / K::WIDTH))
+    let blocks = |bytes: u64| bytes.div_ceil(block.bytes() as u64).clamp(1, 1 << 31) as u32;
+    let (own, budget) = match most {
+        Some(keys) => {
+            let own = blocks((keys as u64).saturating_mul(K::WIDTH as u64));
+            (own, own.saturating_add(blocks(spare)))
+        }
+        None => (blocks(all_memory()), blocks(all_memory())),
+    };
+    let pool = Pool::new(block, budget, None, None)?;
+    RewiredVec::with_limit(&pool, own.min(pool.stats().budget) as usize * (block.bytes() / K::WIDTH))
 }
 
 /// As much memory as could be had. Where addresses are short, the pool and the vector each take theirs, and streams need

@@ -13,7 +13,7 @@ fn round_trip<K: FileKey>(keys: &[K], bytes: &[u8]) {
     write(keys, &mut writer, |bytes| written = bytes).unwrap();
     writer.finish().unwrap();
     assert!(std::fs::read(&path).unwrap() == bytes);
-    let mut back = vector::<K>(Some(keys.len())).unwrap();
+    let mut back = vector::<K>(Some(keys.len()), 0).unwrap();
     let mut got = 0;
     read(&mut file::open(&path).unwrap(), &mut back, |bytes| got = bytes).unwrap();
     assert!(back[..] == *keys);
@@ -65,7 +65,7 @@ fn a_stream_that_begins_anywhere_and_blocks_that_cut_keys() {
     past.fill(3).unwrap();
     past.consume(3);
     for reader in [&mut later, &mut past] {
-        let mut back = vector::<u128>(None).unwrap();
+        let mut back = vector::<u128>(None, 0).unwrap();
         read(reader, &mut back, |_| ()).unwrap();
         assert!(back[..] == keys[..]);
     }
@@ -76,7 +76,7 @@ fn what_is_left_over_is_an_error() {
     let file = tempfile::NamedTempFile::new().unwrap();
     for (bytes, rest) in [(7, 7), (17, 1), (300_003, 3)] {
         std::fs::write(file.path(), vec![1; bytes]).unwrap();
-        let mut keys = vector::<u64>(None).unwrap();
+        let mut keys = vector::<u64>(None, 0).unwrap();
         let error = read(&mut file::open(file.path()).unwrap(), &mut keys, |_| ()).unwrap_err();
         let said = format!("{bytes} bytes are no whole number of keys of 8 bytes: {rest} left over");
         assert_eq!(error.to_string(), said);
@@ -88,7 +88,7 @@ fn what_is_left_over_is_an_error() {
 fn a_vector_that_is_too_small_is_an_error() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), vec![1; 3 << 20]).unwrap();
-    let mut keys = vector::<u64>(Some(10)).unwrap();
+    let mut keys = vector::<u64>(Some(10), 0).unwrap();
     let error = read(&mut file::open(file.path()).unwrap(), &mut keys, |_| ()).unwrap_err();
     assert!(matches!(error, ReadError::Memory(_)), "{error}");
 }

@@ -1,19 +1,49 @@
 //! Sorting things by a key, stable: pairs, records of any kind, and the order of keys that stay where they are.
 //!
-//! Things that are more than a key are not sorted themselves. Their keys are computed, each with its place, and
-//! sorted; then each thing goes where it belongs.
+//! Pairs are words whose key is their first part. Other things are not moved while they are sorted: their keys are
+//! computed, each with the thing's place, and sorted as pairs; then each thing goes where it belongs. What is too much
+//! for the memory allowed is sorted piece by piece, and the pieces are merged in place.
 
 use super::kernels::first::by_first;
-use super::{Key, SortError, Sorter};
+use super::progress::{Monitor, Pulse, WHOLE};
+use super::{Key, SortError, Sorter, compare};
 
-/// Larger pairs are moved only once.
-const LARGEST: usize = 64;
+/// So few are not worth asking for memory.
+const FEW: usize = 16;
+/// So many things are moved between two reports.
+const PIECE: usize = 1 << 16;
+/// What moving a thing is worth; sorting its key is worth a [`WHOLE`].
+const MOVED: u64 = WHOLE / 2;
 
-/// A key and where it was.
-type Placed<K> = (K, usize);
+/// Where a thing is among others.
+trait Place: Copy + Send + Sync + 'static {
+    fn new(place: usize) -> Self;
+    fn get(self) -> usize;
+}
+
+macro_rules! places {
+    ($($type:ty)*) => { $(
+        impl Place for $type {
+            fn new(place: usize) -> $type {
+                place as $type
+            }
+
+            fn get(self) -> usize {
+                self as usize
+            }
+        }
+    )* };
+}
+
+places!(u32 usize);
+
+/// So many things have a place that is a `u32`.
+const MOST: usize = u32::MAX as usize;
 
 impl Sorter<'_> {
-    /// Sorts pairs by their first part; those with equal first parts stay in the order they were in.
+    /// Sorts pairs by their first part; those with equal first parts stay in the order they are in.
+    ///
+    /// Pairs of more than 64 bytes are sorted as by [`Sorter::sort_by_cached_key`].
     ///
     /// # Errors
     /// Those of [`Sorter::sort`].
@@ -25,14 +55,17 @@ impl Sorter<'_> {
     /// # Ok::<(), eagre::sort::SortError>(())
     /// ```
     pub fn sort_pairs<K: Key, V: Copy + Send + Sync + 'static>(&self, pairs: &mut [(K, V)]) -> Result<(), SortError> {
-        if size_of::<(K, V)>() <= LARGEST && align_of::<(K, V)>() <= LARGEST {
-            self.sort_words(by_first(pairs))
-        } else {
-            self.sort_by_cached_key(pairs, |pair| pair.0)
+        match by_first(pairs) {
+            Some(words) => self.sort_words(words),
+            None => self.sort_by_cached_key(pairs, |pair| pair.0),
         }
     }
 
-    /// Sorts by a key that is cheap to compute; elements with equal keys stay in the order they were in.
+    /// Sorts by a key that is cheap to compute; elements with equal keys stay in the order they are in.
+    ///
+    /// All memory is within [`Sorter::slack`]. Half of it is for keys: an element takes its key and 4 bytes, rounded to
+    /// the key's alignment. Where that does not suffice for all elements, they are sorted in pieces, and `key` is
+    /// called often to merge these.
     ///
     /// # Errors
     /// Those of [`Sorter::sort`].
@@ -47,11 +80,25 @@ impl Sorter<'_> {
     /// # Ok::<(), eagre::sort::SortError>(())
     /// ```
     pub fn sort_by_key<T, K: Key>(&self, items: &mut [T], mut key: impl FnMut(&T) -> K) -> Result<(), SortError> {
-        items.sort_by_key(|item| key(item).key());
-        Ok(())
+        let slack = self.slack_for(size_of_val(items)) / 2;
+        let most = (slack / size_of::<(K, u32)>()).clamp(FEW, MOST);
+        let sorter = self.slack(slack);
+        let monitor = Monitor::new(self.hook, items.len(), size_of::<T>(), WHOLE + MOVED);
+        compare::in_pieces(items, most, &mut key, monitor.pulse(0), &mut |items, key| match items.len() <= FEW {
+            true => {
+                compare::insertion(items, key);
+                Ok(())
+            }
+            false => sorter.sort_placed::<T, K, u32>(items, key, &monitor),
+        })?;
+        monitor.check()?;
+        monitor.end()
     }
 
-    /// Sorts by a key that is computed once for each element; elements with equal keys stay in the order they were in.
+    /// Sorts by a key that is computed once for each element; elements with equal keys stay in the order they are in.
+    ///
+    /// Beside what [`Sorter::sort_pairs`] takes for them, there is memory for the keys: an element takes its key and 4
+    /// bytes, or 8 from 2^32 elements on, rounded to the key's alignment.
     ///
     /// # Errors
     /// Those of [`Sorter::sort`].
@@ -66,14 +113,23 @@ impl Sorter<'_> {
     /// assert_eq!(texts, ["0x3", "0x1f", "0x20"]);
     /// # Ok::<(), eagre::sort::SortError>(())
     /// ```
-    pub fn sort_by_cached_key<T, K: Key>(&self, items: &mut [T], key: impl FnMut(&T) -> K) -> Result<(), SortError> {
-        let mut placed = placed(items.iter().map(key))?;
-        self.sort_pairs(&mut placed)?;
-        permute(items, placed);
-        Ok(())
+    pub fn sort_by_cached_key<T, K: Key>(
+        &self,
+        items: &mut [T],
+        mut key: impl FnMut(&T) -> K,
+    ) -> Result<(), SortError> {
+        let monitor = Monitor::new(self.hook, items.len(), size_of::<T>(), WHOLE + MOVED);
+        match items.len() <= MOST {
+            true => self.sort_placed::<T, K, u32>(items, &mut key, &monitor)?,
+            false => self.sort_placed::<T, K, usize>(items, &mut key, &monitor)?,
+        }
+        monitor.end()
     }
 
-    /// The places of the keys in ascending order; equal keys in the order they are in. The keys stay where they are.
+    /// The places of the keys in ascending order; those of equal keys in the order they are in. The keys stay where they
+    /// are.
+    ///
+    /// Memory is as with [`Sorter::sort_by_cached_key`], and for the result.
     ///
     /// # Errors
     /// Those of [`Sorter::sort`].
@@ -84,33 +140,109 @@ impl Sorter<'_> {
     /// # Ok::<(), eagre::sort::SortError>(())
     /// ```
     pub fn argsort<K: Key>(&self, keys: &[K]) -> Result<Vec<usize>, SortError> {
-        let mut placed = placed(keys.iter().copied())?;
-        self.sort_pairs(&mut placed)?;
-        Ok(placed.into_iter().map(|(_, place)| place).collect())
+        let mut places = reserve(keys.len())?;
+        match keys.len() <= MOST {
+            true => self.places::<K, u32>(keys, |place| places.push(place.get()))?,
+            false => self.places::<K, usize>(keys, |place| places.push(place))?,
+        }
+        Ok(places)
     }
-}
 
-/// Each key with its place.
-fn placed<K: Key>(keys: impl ExactSizeIterator<Item = K>) -> Result<Vec<Placed<K>>, SortError> {
-    let mut placed = Vec::new();
-    let bytes = keys.len().saturating_mul(size_of::<Placed<K>>());
-    placed.try_reserve_exact(keys.len()).map_err(|_| SortError::Memory { bytes })?;
-    placed.extend(keys.enumerate().map(|(place, key)| (key, place)));
-    Ok(placed)
-}
+    /// The same into a buffer, with half of the memory.
+    ///
+    /// # Errors
+    /// Those of [`Sorter::sort`]; then the buffer is as it was.
+    ///
+    /// # Panics
+    /// If the buffer is not as long as `keys`, or that is 2^32 or more.
+    ///
+    /// ```
+    /// let mut places = [0; 3];
+    /// eagre::sort::Sorter::new().argsort_into(&[0.5, -1.0, 0.25], &mut places)?;
+    /// assert_eq!(places, [1, 2, 0]);
+    /// # Ok::<(), eagre::sort::SortError>(())
+    /// ```
+    pub fn argsort_into<K: Key>(&self, keys: &[K], places: &mut [u32]) -> Result<(), SortError> {
+        assert!(keys.len() == places.len(), "a buffer for {} places of {} keys", places.len(), keys.len());
+        assert!(keys.len() <= MOST, "{} keys have places beyond 32 bits", keys.len());
+        let mut buffer = places.iter_mut();
+        self.places::<K, u32>(keys, |place| {
+            if let Some(to) = buffer.next() {
+                *to = place;
+            }
+        })
+    }
 
-/// Brings each item to the place of its number in `placed`, along the cycles of that permutation.
-fn permute<T, K: Copy>(items: &mut [T], mut placed: Vec<Placed<K>>) {
-    for first in 0..items.len() {
-        let mut hole = first;
-        loop {
-            let source = std::mem::replace(&mut placed[hole].1, hole);
-            if source == first {
-                placed[hole].1 = hole;
+    /// Calls `each` with the places of the keys in ascending order.
+    fn places<K: Key, P: Place>(&self, keys: &[K], each: impl FnMut(P)) -> Result<(), SortError> {
+        let monitor = Monitor::new(self.hook, keys.len(), size_of::<(K, P)>(), WHOLE);
+        let placed = self.placed(keys, &mut |&key: &K| key, &monitor)?;
+        placed.into_iter().map(|(_, place)| place).for_each(each);
+        monitor.end()
+    }
+
+    /// Sorts by keys that are computed once.
+    fn sort_placed<T, K: Key, P: Place>(
+        &self,
+        items: &mut [T],
+        key: &mut impl FnMut(&T) -> K,
+        monitor: &Monitor<'_>,
+    ) -> Result<(), SortError> {
+        let placed = self.placed::<T, K, P>(items, key, monitor)?;
+        move_to_places(items, placed, monitor.pulse(MOVED));
+        monitor.check()
+    }
+
+    /// The keys in ascending order, each with the place of its item.
+    fn placed<T, K: Key, P: Place>(
+        &self,
+        items: &[T],
+        key: &mut impl FnMut(&T) -> K,
+        monitor: &Monitor<'_>,
+    ) -> Result<Vec<(K, P)>, SortError> {
+        let mut placed = reserve(items.len())?;
+        for items in items.chunks(PIECE) {
+            let start = placed.len();
+            placed.extend(items.iter().enumerate().map(|(i, item)| (key(item), P::new(start + i))));
+            if !monitor.pulse(0).beat(items.len()) {
                 break;
             }
-            items.swap(hole, source);
-            hole = source;
+        }
+        monitor.check()?;
+        match by_first(&mut placed) {
+            Some(words) => self.sort_monitored(words, monitor)?,
+            // No key is so large.
+            None => compare::stable(&mut placed, &mut |pair| pair.0, monitor.pulse(WHOLE)),
+        }
+        Ok(placed)
+    }
+}
+
+/// An empty vector with room for so many.
+fn reserve<T>(len: usize) -> Result<Vec<T>, SortError> {
+    let mut vec = Vec::new();
+    let bytes = len.saturating_mul(size_of::<T>());
+    vec.try_reserve_exact(len).map_err(|_| SortError::Memory { bytes })?;
+    Ok(vec)
+}
+
+/// Brings each item to the place of its number in `placed`, along the cycles of that permutation, or stops in between.
+fn move_to_places<T, K: Copy, P: Place>(items: &mut [T], mut placed: Vec<(K, P)>, pulse: Pulse<'_>) {
+    let mut moved = 0;
+    for first in 0..items.len() {
+        let mut to = first;
+        loop {
+            let from = std::mem::replace(&mut placed[to].1, P::new(to)).get();
+            moved += 1;
+            if from == first || from == to {
+                break;
+            }
+            items.swap(to, from);
+            to = from;
+        }
+        if moved >= PIECE && !pulse.beat(std::mem::take(&mut moved)) {
+            return;
         }
     }
+    let _ = pulse.beat(moved);
 }

@@ -1,17 +1,18 @@
 //! Sorting without memory, by comparing: slower, but always possible.
 
+use super::SortError;
 use super::kernels::Word;
 use super::progress::Pulse;
 
 /// Pieces of so many words are sorted between two reports.
 const PIECE: usize = 1 << 17;
 /// So many are sorted by insertion.
-const INSERTION: usize = 16;
+const FEW: usize = 16;
 
 /// Sorts words in place, or stops in between.
 pub(super) fn sort<W: Word>(words: &mut [W], pulse: Pulse<'_>) {
     if W::STABLE {
-        merge_sort(words, &mut |word| word.key(), pulse);
+        stable(words, &mut |&word| word, pulse);
     } else if pulse.is_heard() {
         by_halves(words, pulse);
     } else {
@@ -33,42 +34,65 @@ fn by_halves<W: Word>(words: &mut [W], pulse: Pulse<'_>) {
     }
 }
 
-/// Sorts in place by the key, or stops in between; items with equal keys stay in the order they are in. Items are only
-/// ever swapped, so none is lost if `key` panics.
-pub(super) fn merge_sort<T, O: Ord>(items: &mut [T], key: &mut impl FnMut(&T) -> O, pulse: Pulse<'_>) {
-    if items.len() <= INSERTION {
-        for end in 1..items.len() {
-            let new = key(&items[end]);
-            let at = items[..end].partition_point(|item| key(item) <= new);
-            items[at..=end].rotate_right(1);
-        }
+/// Sorts by a key, or stops in between; items with equal keys stay in the order they are in.
+pub(super) fn stable<T, K: Word>(items: &mut [T], key: &mut impl FnMut(&T) -> K, pulse: Pulse<'_>) {
+    let few = &mut |items: &mut [T], key: &mut _| {
+        insertion(items, key);
         let _ = pulse.beat(items.len());
-        return;
+        Ok(())
+    };
+    let _ = in_pieces(items, FEW, key, pulse.without_worth(), few);
+}
+
+/// Sorts by a key, given a way to sort up to `most`, or stops in between; items with equal keys stay in the order they
+/// are in. Items are only ever swapped, so that none is lost if `key` panics.
+pub(super) fn in_pieces<T, K: Word, F: FnMut(&T) -> K>(
+    items: &mut [T],
+    most: usize,
+    key: &mut F,
+    pulse: Pulse<'_>,
+    piece: &mut impl FnMut(&mut [T], &mut F) -> Result<(), SortError>,
+) -> Result<(), SortError> {
+    if items.len() <= most {
+        return piece(items, key);
     }
     let middle = items.len() / 2;
-    merge_sort(&mut items[..middle], key, pulse);
-    merge_sort(&mut items[middle..], key, pulse);
-    if pulse.without_worth().beat(items.len()) {
+    in_pieces(&mut items[..middle], most, key, pulse, piece)?;
+    in_pieces(&mut items[middle..], most, key, pulse, piece)?;
+    if pulse.beat(items.len()) {
         merge(items, middle, key);
+    }
+    Ok(())
+}
+
+/// Sorts a few items.
+pub(super) fn insertion<T, K: Word>(items: &mut [T], key: &mut impl FnMut(&T) -> K) {
+    for end in 1..items.len() {
+        let new = key(&items[end]).key();
+        let at = items[..end].partition_point(|item| key(item).key() <= new);
+        items[at..=end].rotate_right(1);
     }
 }
 
-/// Merges two sorted halves: half of the longer one, and what belongs among it of the other, change places; then each
+/// Merges two sorted parts: half of the longer one, and what belongs among it of the other, change places; then each
 /// side is the same task again.
-fn merge<T, O: Ord>(items: &mut [T], middle: usize, key: &mut impl FnMut(&T) -> O) {
+fn merge<T, K: Word>(items: &mut [T], middle: usize, key: &mut impl FnMut(&T) -> K) {
     let (left, right) = items.split_at(middle);
     let (Some(last), Some(first)) = (left.last(), right.first()) else { return };
-    if key(last) <= key(first) {
+    if key(last).key() <= key(first).key() {
         return;
+    }
+    if items.len() == 2 {
+        return items.swap(0, 1);
     }
     let (from, to) = if left.len() > right.len() {
         let cut = left.len() / 2;
-        let pivot = key(&left[cut]);
-        (cut, right.partition_point(|item| key(item) < pivot))
+        let pivot = key(&left[cut]).key();
+        (cut, right.partition_point(|item| key(item).key() < pivot))
     } else {
         let cut = (right.len() - 1) / 2;
-        let pivot = key(&right[cut]);
-        (left.partition_point(|item| key(item) <= pivot), cut + 1)
+        let pivot = key(&right[cut]).key();
+        (left.partition_point(|item| key(item).key() <= pivot), cut + 1)
     };
     items[from..middle + to].rotate_left(middle - from);
     let (lower, upper) = items.split_at_mut(from + to);

@@ -27,14 +27,19 @@ mod error;
 #[allow(unsafe_code, reason = "SIMD, and loops whose bounds are proved once and not per word")]
 mod kernels;
 mod partial;
+#[cfg(test)]
+#[path = "../../tests/sort/patterns.rs"]
+mod patterns;
 mod plan;
 mod progress;
 mod range;
 mod sample;
 mod sorter;
-mod team;
 #[cfg(test)]
-mod tests;
+mod stop_tests;
+pub(crate) mod team;
+#[cfg(test)]
+mod ways_tests;
 
 pub use error::SortError;
 pub use progress::Progress;

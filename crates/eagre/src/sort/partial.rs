@@ -1,6 +1,26 @@
 //! Partial sorting: the smallest or largest few of many.
+//!
+//! A sample of the keys tells about where the `k`-th lies. One pass brings what is not beyond to the front, without
+//! looking at most of the rest twice; so it goes on with what is in front, until sorting it is cheaper. A threshold
+//! that keeps too much gives way to the standard library's selection, whose worst case is linear.
+//!
+//! Stripes of a fixed size are filtered one by one, by whichever thread is free, and what was kept is brought together
+//! in their order: the result does not depend on the number of threads.
 
-use super::{Key, SortError, Sorter};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::kernels::filter::{Side, filter};
+use super::progress::{Monitor, Pulse, WHOLE};
+use super::{Key, SortError, Sorter, range, team};
+
+/// Up to so many keys say where to cut; one of so many of them all.
+const SAMPLE: usize = 1024;
+const RATE: usize = 32;
+/// Fewer keys than these are sorted as they are.
+const FEW: usize = 1024;
+/// Keys of a stripe.
+const STRIPE: usize = 1 << 17;
 
 impl Sorter<'_> {
     /// Brings the `k` smallest keys to the front, in ascending order. The others follow in any order. With fewer than
@@ -16,11 +36,7 @@ impl Sorter<'_> {
     /// # Ok::<(), eagre::sort::SortError>(())
     /// ```
     pub fn smallest<K: Key>(&self, keys: &mut [K], k: usize) -> Result<(), SortError> {
-        if k > 0 && k < keys.len() {
-            keys.select_nth_unstable_by_key(k - 1, |key| key.key());
-        }
-        let k = k.min(keys.len());
-        self.sort(&mut keys[..k])
+        self.partial(keys, k, End::Smallest)
     }
 
     /// Brings the `k` largest keys to the front, in descending order. The others follow in any order. With fewer than
@@ -36,12 +52,131 @@ impl Sorter<'_> {
     /// # Ok::<(), eagre::sort::SortError>(())
     /// ```
     pub fn largest<K: Key>(&self, keys: &mut [K], k: usize) -> Result<(), SortError> {
-        if k > 0 && k < keys.len() {
-            keys.select_nth_unstable_by(k - 1, |a, b| b.key().cmp(&a.key()));
-        }
-        let k = k.min(keys.len());
-        self.sort(&mut keys[..k])?;
-        keys[..k].reverse();
-        Ok(())
+        self.partial(keys, k, End::Largest)
     }
+
+    fn partial<K: Key>(&self, keys: &mut [K], k: usize, end: End) -> Result<(), SortError> {
+        let monitor = Monitor::new(self.hook, keys.len(), size_of::<K>(), WHOLE);
+        let most = self.gather(keys, k.min(keys.len()), end, &monitor);
+        monitor.check()?;
+        self.sort_monitored(&mut keys[..most], &monitor)?;
+        if end == End::Largest {
+            keys[..most].reverse();
+        }
+        monitor.end()
+    }
+
+    /// Brings the first `k` keys from that end to the front, in any order, and perhaps a few more that come next; returns
+    /// how many. Or stops in between.
+    fn gather<K: Key>(&self, keys: &mut [K], k: usize, end: End, monitor: &Monitor<'_>) -> usize {
+        // Keys before `from` are among the first, and all those are before `to`.
+        let (mut from, mut to) = (0, keys.len());
+        let mut pulse = monitor.pulse(WHOLE / 2);
+        while k > from && to - from > FEW && k - from <= (to - from) / 2 {
+            let (keys, k) = (&mut keys[from..to], k - from);
+            let n = keys.len();
+            let threshold = self.threshold(keys, k, end);
+            let (within, strictly) = end.sides();
+            let Some(mut kept) = self.filter(keys, threshold, within, pulse) else { return to };
+            pulse = pulse.without_worth();
+            if kept > n - n / 4 {
+                // Many keys equal the threshold: those before it come first.
+                let Some(before) = self.filter(&mut keys[..kept], threshold, strictly, pulse) else { return to };
+                if before <= k {
+                    return from + k;
+                }
+                kept = before;
+            }
+            match kept {
+                // Not as the sample made believe: such keys are not searched for long.
+                _ if kept > n - n / 4 || kept < k && kept < n / 16 => {
+                    end.select(keys, k);
+                    return from + k;
+                }
+                _ if kept < k => from += kept,
+                _ => to = from + kept,
+            }
+        }
+        if k > from { to } else { k }
+    }
+
+    /// A key that a few more than the first `k` of many `keys` come before, most likely.
+    fn threshold<K: Key>(&self, keys: &[K], k: usize, end: End) -> K {
+        let mut state = keys.len() as u64;
+        let mut sample = [keys[0]; SAMPLE];
+        let sample = &mut sample[..(keys.len() / RATE).min(SAMPLE)];
+        sample.fill_with(|| keys[below(&mut state, keys.len())]);
+        if !range::small(self.level, sample) {
+            sample.sort_unstable_by_key(|key| key.key());
+        }
+        // So many of the sample are expected to come before the k-th; three times the deviation more.
+        let expected = sample.len() as f64 * (k as f64 / keys.len() as f64);
+        let rank = ((expected + 3.0 * expected.sqrt()) as usize + 3).min(sample.len() - 1);
+        sample[if end == End::Smallest { rank } else { sample.len() - 1 - rank }]
+    }
+
+    /// [`filter`] for many keys, on all threads. None if it was told to stop.
+    fn filter<K: Key>(&self, keys: &mut [K], threshold: K, side: Side, pulse: Pulse<'_>) -> Option<usize> {
+        if keys.len() <= STRIPE {
+            let kept = filter(self.level, keys, threshold, side);
+            return pulse.beat(keys.len()).then_some(kept);
+        }
+        let threads = self.team_size(keys.len());
+        let kept: Vec<AtomicUsize> = (0..keys.len().div_ceil(STRIPE)).map(|_| AtomicUsize::new(0)).collect();
+        let stripes = Mutex::new(keys.chunks_mut(STRIPE).zip(&kept));
+        let next = || stripes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
+        let work = || {
+            while let Some((stripe, kept)) = next() {
+                kept.store(filter(self.level, stripe, threshold, side), Ordering::Relaxed);
+                if !pulse.beat(stripe.len()) {
+                    return false;
+                }
+            }
+            true
+        };
+        if team::run((0..threads).map(|_| work)).contains(&false) {
+            return None;
+        }
+        let mut front = 0;
+        for (i, kept) in kept.into_iter().enumerate() {
+            let (start, kept) = (i * STRIPE, kept.into_inner());
+            // As many of the last as there is room for change places with what is not kept.
+            let moved = kept.min(start - front);
+            let (before, stripe) = keys.split_at_mut(start);
+            before[front..front + moved].swap_with_slice(&mut stripe[kept - moved..kept]);
+            front += kept;
+        }
+        Some(front)
+    }
+}
+
+/// Which keys come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Smallest,
+    Largest,
+}
+
+impl End {
+    /// Keys up to a threshold, and those before it.
+    fn sides(self) -> (Side, Side) {
+        match self {
+            End::Smallest => (Side::UpTo, Side::Below),
+            End::Largest => (Side::From, Side::Above),
+        }
+    }
+
+    /// Brings the first `k` keys, at least one, to the front.
+    fn select<K: Key>(self, keys: &mut [K], k: usize) {
+        match self {
+            End::Smallest => keys.select_nth_unstable_by_key(k - 1, |key| key.key()),
+            End::Largest => keys.select_nth_unstable_by_key(k - 1, |key| !key.key()),
+        };
+    }
+}
+
+/// A number below `n`, the next of those that `state` stands for.
+fn below(state: &mut u64, n: usize) -> usize {
+    *state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+    ((u128::from(*state) * n as u128) >> 64) as usize
 }

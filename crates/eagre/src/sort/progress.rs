@@ -24,30 +24,35 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// What a caller wants to be asked.
+/// Whom to ask, and after how many bytes of work.
 #[derive(Clone, Copy)]
-pub(super) struct Hook<'a>(pub(super) &'a (dyn Fn(Progress) -> ControlFlow<()> + Sync));
+pub(super) struct Hook<'a> {
+    pub(super) call: &'a (dyn Fn(Progress) -> ControlFlow<()> + Sync),
+    pub(super) step: u64,
+}
 
 impl fmt::Debug for Hook<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Hook")
+        f.debug_struct("Hook").field("step", &self.step).finish_non_exhaustive()
     }
 }
 
-/// After so many bytes of work the hook is called.
-const STEP_BYTES: u64 = 4 << 20;
-/// What a word is worth when it is at its place. Until then it counts for some of these.
+/// A hook is called after so many bytes of work.
+pub(super) const STEP: u64 = 4 << 20;
+/// What a word that is sorted is worth. Until then it counts for some of these.
 pub(super) const WHOLE: u64 = 4;
 
 /// The state of one sort, for all its threads.
 pub(super) struct Monitor<'a> {
     hook: Option<Hook<'a>>,
     total: u64,
+    /// What an element is worth when all is done.
+    worth: u64,
     /// After so much work the hook is called.
     step: u64,
     /// Words worked on, each as often as that was done.
     work: AtomicU64,
-    /// Parts of words that are done, [`WHOLE`] a word.
+    /// What that has been worth.
     done: AtomicU64,
     stopped: AtomicBool,
     calls: Mutex<Calls>,
@@ -65,17 +70,18 @@ struct Calls {
 #[derive(Clone, Copy)]
 pub(super) struct Pulse<'a> {
     monitor: &'a Monitor<'a>,
-    /// What that work does for a word, of [`WHOLE`].
+    /// What that work is worth for a word.
     worth: u64,
 }
 
 impl<'a> Monitor<'a> {
-    /// For so many words of `size` bytes.
-    pub(super) fn new(hook: Option<Hook<'a>>, total: usize, size: usize) -> Monitor<'a> {
+    /// For so many words of `size` bytes; each is worth so much when all is done: [`WHOLE`] if it has to be sorted.
+    pub(super) fn new(hook: Option<Hook<'a>>, total: usize, size: usize, worth: u64) -> Monitor<'a> {
         Monitor {
             hook,
             total: total as u64,
-            step: STEP_BYTES / size.max(1) as u64,
+            worth,
+            step: hook.map_or(0, |hook| hook.step / size.max(1) as u64),
             work: AtomicU64::new(0),
             done: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
@@ -83,7 +89,7 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    /// Counts work that does so much for a word, of [`WHOLE`].
+    /// Counts work that is worth so much for a word.
     pub(super) fn pulse(&'a self, worth: u64) -> Pulse<'a> {
         Pulse { monitor: self, worth }
     }
@@ -93,17 +99,12 @@ impl<'a> Monitor<'a> {
         !self.stopped.load(Ordering::Relaxed)
     }
 
-    /// The end of the sort, by the thread that began it. Unless it was stopped, the hook is told that all is done; a
-    /// no is too late then.
+    /// Whether nobody asked to stop, for the thread that began the sort.
     ///
     /// # Panics
     /// As the hook did.
-    pub(super) fn end(self) -> Result<(), SortError> {
+    pub(super) fn check(&self) -> Result<(), SortError> {
         if self.goes_on() {
-            self.done.store(self.total * WHOLE, Ordering::Relaxed);
-            if let Some(hook) = self.hook {
-                let _ = hook.0(self.progress());
-            }
             return Ok(());
         }
         match self.calls().panic.take() {
@@ -112,8 +113,20 @@ impl<'a> Monitor<'a> {
         }
     }
 
+    /// The same at the end. The hook is told that all is done; a no is too late then.
+    ///
+    /// # Panics
+    /// As the hook did, or does.
+    pub(super) fn end(self) -> Result<(), SortError> {
+        self.check()?;
+        if let Some(hook) = self.hook {
+            let _ = (hook.call)(Progress { done: self.total, total: self.total });
+        }
+        Ok(())
+    }
+
     fn progress(&self) -> Progress {
-        let done = self.done.load(Ordering::Relaxed) / WHOLE;
+        let done = self.done.load(Ordering::Relaxed) / self.worth;
         Progress { done: done.min(self.total), total: self.total }
     }
 
@@ -130,7 +143,7 @@ impl<'a> Monitor<'a> {
             return;
         }
         calls.work = work;
-        let stop = match catch_unwind(AssertUnwindSafe(|| hook.0(self.progress()))) {
+        let stop = match catch_unwind(AssertUnwindSafe(|| (hook.call)(self.progress()))) {
             Ok(answer) => answer.is_break(),
             Err(panic) => {
                 calls.panic = Some(panic);

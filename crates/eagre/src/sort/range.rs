@@ -28,8 +28,8 @@ use super::plan::{Plan, Wanted, plan};
 use super::progress::{Monitor, Pulse, WHOLE};
 use super::team;
 
-/// Up to so many words are one leaf, in a table inside the second-level cache.
-const ALONE: usize = 1 << 16;
+/// Up to so many words are one leaf, in a table inside the second-level cache, for one thread.
+pub(super) const ALONE: usize = 1 << 16;
 /// Many leaves, one after the other, are up to so large: their table stays in the first-level cache.
 const TOGETHER: usize = 2816;
 /// What such a leaf should have: less than it can take, since buckets vary.

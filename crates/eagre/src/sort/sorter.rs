@@ -3,9 +3,13 @@
 use std::ops::ControlFlow;
 
 use super::kernels::{Level, Word};
-use super::progress::{Hook, Monitor, Progress, WHOLE};
+use super::progress::{Hook, Monitor, Progress, STEP, WHOLE};
 use super::range::{self, Lack, Sorting};
 use super::{Key, SortError, compare};
+use crate::scan::kernels::Simd;
+
+/// So much memory beside the keys is allowed for all but the largest inputs.
+const DEFAULT_SLACK: usize = 64 << 20;
 
 /// How to sort.
 ///
@@ -37,7 +41,15 @@ impl<'a> Sorter<'a> {
         self
     }
 
-    /// Takes at most so many bytes of memory beside the keys and 300 KiB of stack. By default an eighth of the keys'
+    /// Uses no vector instructions but these, or fewer if the processor does not have them. By default what `EAGRE_SIMD`
+    /// says, or all that the processor has. For NEON there is nothing beyond what the compiler makes of portable code.
+    pub fn simd(mut self, simd: Simd) -> Self {
+        self.level = Level::up_to(simd);
+        self
+    }
+
+    /// Takes at most so many bytes of memory beside the keys and their threads' stacks, of which a sort uses less than
+    /// 300 KiB each. By default an eighth of the keys'
     /// own memory, or 64 MiB if that is more; ten MiB a thread and a hundredth of the keys' memory are not exceeded
     /// whatever is allowed. With less than 1.2 MiB, and a hundredth of the keys' memory, they are sorted by comparing,
     /// which is slower; with too little for all threads, by fewer.
@@ -46,8 +58,8 @@ impl<'a> Sorter<'a> {
         self
     }
 
-    /// Calls `hook` every few MiB of work, with how far the sort is, and goes on if the answer is to continue. Small
-    /// inputs are sorted without asking.
+    /// Calls `hook` every few MiB of work, with how far the sort is, and goes on if the answer is to continue;
+    /// and once more at the end, if all went well.
     ///
     /// Any thread of the sort may call, one at a time. If the hook panics the sort ends as if cancelled, and the panic
     /// goes on in the caller.
@@ -68,7 +80,12 @@ impl<'a> Sorter<'a> {
     /// assert!(numbers.is_sorted());
     /// ```
     pub fn progress<'b>(self, hook: &'b (dyn Fn(Progress) -> ControlFlow<()> + Sync)) -> Sorter<'b> {
-        Sorter { level: self.level, threads: self.threads, slack: self.slack, hook: Some(Hook(hook)) }
+        Sorter {
+            level: self.level,
+            threads: self.threads,
+            slack: self.slack,
+            hook: Some(Hook { call: hook, step: STEP }),
+        }
     }
 
     /// Sorts in ascending order, in place.
@@ -82,22 +99,28 @@ impl<'a> Sorter<'a> {
 
     /// The same for all words.
     pub(super) fn sort_words<W: Word>(&self, words: &mut [W]) -> Result<(), SortError> {
+        let monitor = Monitor::new(self.hook, words.len(), size_of::<W>(), WHOLE);
+        self.sort_monitored(words, &monitor)?;
+        monitor.end()
+    }
+
+    /// The same as a part of more.
+    pub(super) fn sort_monitored<W: Word>(&self, words: &mut [W], monitor: &Monitor<'_>) -> Result<(), SortError> {
         if range::small(self.level, words) {
             return Ok(());
         }
-        let slack = self.slack.unwrap_or((size_of_val(words) / 8).max(64 << 20));
-        let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-        let monitor = Monitor::new(self.hook, words.len(), size_of::<W>());
+        let threads = self.team_size(words.len());
         if range::in_order(self.level, words, threads) {
-            return monitor.end();
+            return monitor.check();
         }
+        let slack = self.slack_for(size_of_val(words));
         let fewer = std::iter::successors(Some(threads), |&threads| (threads > 1).then_some(threads / 2));
         let mut lack = Lack::Slack;
         for threads in fewer {
             match Sorting::new(self.level, words.len(), threads, slack) {
                 Ok(mut sorting) => {
-                    sorting.sort(words, &monitor);
-                    return monitor.end();
+                    sorting.sort(words, monitor);
+                    return monitor.check();
                 }
                 Err(with_these) => lack = with_these,
             }
@@ -106,8 +129,23 @@ impl<'a> Sorter<'a> {
             Lack::Memory(bytes) => Err(SortError::Memory { bytes }),
             Lack::Slack => {
                 compare::sort(words, monitor.pulse(WHOLE));
-                monitor.end()
+                monitor.check()
             }
+        }
+    }
+
+    /// How many bytes to use beside so many, at most.
+    pub(super) fn slack_for(&self, bytes: usize) -> usize {
+        self.slack.unwrap_or((bytes / 8).max(DEFAULT_SLACK))
+    }
+
+    /// How many threads to use for so many words, at most.
+    pub(super) fn team_size(&self, len: usize) -> usize {
+        // To ask the system takes longer than to sort a few.
+        match self.threads {
+            _ if len <= range::ALONE => 1,
+            Some(threads) => threads,
+            None => std::thread::available_parallelism().map_or(1, usize::from),
         }
     }
 }

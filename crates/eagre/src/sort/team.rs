@@ -6,7 +6,7 @@ use std::thread;
 
 /// Runs all jobs, on as many threads if the system has them to give, this one among them. Results are in the order of
 /// the jobs.
-pub(super) fn run<R: Send, J: FnOnce() -> R + Send>(jobs: impl IntoIterator<Item = J>) -> Vec<R> {
+pub(crate) fn run<R: Send, J: FnOnce() -> R + Send>(jobs: impl IntoIterator<Item = J>) -> Vec<R> {
     let slots: Vec<_> = jobs.into_iter().map(|job| Mutex::new((Some(job), None))).collect();
     let next = AtomicUsize::new(0);
     let work = || {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::array::{Array, Plain};
 use super::foreign::{self, Named};
 use super::numbers::{self, Element};
-use super::rust::{Record, Sort, Sortable};
+use super::rust::{Record, Sort, Sortable, eagre_pairs};
 use crate::catalogue::{By, Foreign, Keys, Pattern};
 use crate::contenders::Trouble;
 use crate::memory::Pages;
@@ -103,14 +103,12 @@ fn sort(order: &Order) -> Result<Done, Trouble> {
         (Keys::U64, _) => measure::<u64>(order, number(order)?),
         (Keys::F64, _) => measure::<f64>(order, number(order)?),
         (Keys::Pairs, By::Foreign(Foreign::Vqsort)) => measure::<u128>(order, foreign(order)?),
-        (Keys::Pairs, By::Foreign(Foreign::Spinsort)) | (Keys::Stable, By::Foreign(Foreign::Spinsort)) => {
-            measure::<[u64; 2]>(order, foreign(order)?)
-        }
-        (Keys::Pairs, By::Foreign(_)) => measure::<[u64; 2]>(order, foreign(order)?),
+        (Keys::Pairs | Keys::Stable, By::Foreign(_)) => measure::<[u64; 2]>(order, foreign(order)?),
         (Keys::Pairs, By::Radsort | By::Voracious | By::Rdst | By::RdstLow) => {
             measure::<u128>(order, u128::sort(order.by, order.threads))
         }
         (Keys::Pairs, _) => measure::<(u64, u64)>(order, <(u64, u64)>::sort(order.by, order.threads)),
+        (Keys::Stable, By::Eagre(_)) => measure::<(u64, u64)>(order, eagre_pairs(order.by, order.threads)),
         (Keys::Stable, _) => measure::<Record>(order, Record::sort(order.by, order.threads)),
     }
 }
@@ -189,5 +187,82 @@ fn pour(load: Load) -> io::Result<()> {
         Keys::U64 => numbers(load, |key: &u64, text| text.extend(key.to_ne_bytes())),
         Keys::F64 => numbers(load, |key: &f64, text| text.extend(key.to_ne_bytes())),
         Keys::Pairs | Keys::Stable => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(keys: Keys, by: By) -> Order {
+        Order {
+            load: Load { keys, pattern: Pattern::Zipf, count: 1 << 17 },
+            piece: 1 << 10,
+            repeat: 2,
+            threads: 2,
+            pages: Pages::Small,
+            by,
+            library: None,
+        }
+    }
+
+    fn digest<T: Element>(order: &Order) -> u64 {
+        let Load { pattern, count, .. } = order.load;
+        numbers::digest::<T>(pattern, count, order.piece).wrapping_mul(order.repeat as u64)
+    }
+
+    /// Everybody in Rust, on everything, in many pieces.
+    #[test]
+    fn whoever_can_sort_keys_sorts_them() {
+        use crate::catalogue::Slack;
+        let eagre = [Slack::Default, Slack::Free, Slack::Part(16)].map(By::Eagre);
+        let peers =
+            [By::StdUnstable, By::StdStable, By::RayonUnstable, By::Radsort, By::Voracious, By::Rdst, By::RdstLow];
+        for by in eagre.into_iter().chain(peers) {
+            for keys in [Keys::U32, Keys::U64, Keys::F64, Keys::Pairs, Keys::Stable] {
+                let order = order(keys, by);
+                let expected = match keys {
+                    Keys::U32 => digest::<u32>(&order),
+                    Keys::U64 => digest::<u64>(&order),
+                    Keys::F64 => digest::<f64>(&order),
+                    Keys::Pairs | Keys::Stable => digest::<(u64, u64)>(&order),
+                };
+                let stable = matches!(by, By::StdStable | By::Voracious | By::Eagre(_));
+                match sort(&order) {
+                    Ok(done) => assert_eq!(done.digest, expected, "{by:?}, {keys:?}"),
+                    Err(Trouble::Unavailable(_)) => assert_eq!(keys == Keys::Stable, !stable, "{by:?}, {keys:?}"),
+                    Err(other) => panic!("{by:?}, {keys:?}: {other:?}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_library_that_does_not_sort_is_seen() {
+        let directory = tempfile::tempdir().unwrap();
+        let library = directory.path().join("library.so");
+        let result = |body: &str| {
+            let text = format!(
+                "#include <algorithm>\n#include <cstdint>\n\
+                 extern \"C\" void vqsort_u64(uint64_t* keys, size_t count, unsigned) {{ {body} }}"
+            );
+            // A name of its own: what is loaded stays.
+            let library = library.with_file_name(format!("{}.so", body.len()));
+            super::foreign::compile(&text, &library)?;
+            let mut order = order(Keys::U64, By::Foreign(Foreign::Vqsort));
+            order.library = Some(library);
+            Ok::<_, String>((sort(&order).map(|done| done.digest == digest::<u64>(&order)), order))
+        };
+        let (sorted, order) = match result("std::sort(keys, keys + count);") {
+            Ok(result) => result,
+            Err(why) => return eprintln!("skipped: c++: {why}"),
+        };
+        assert!(matches!(sorted, Ok(true)), "{sorted:?}");
+        assert!(matches!(result("").unwrap().0, Err(Trouble::Wrong(_))));
+        let (lost, _) = result("std::sort(keys, keys + count); keys[count - 2] = keys[count - 1];").unwrap();
+        assert!(matches!(lost, Ok(false)), "{lost:?}");
+        // A kind of keys it has no function for.
+        let other = Order { load: Load { keys: Keys::U32, ..order.load }, ..order };
+        assert!(matches!(sort(&other), Err(Trouble::Unavailable(_))));
     }
 }

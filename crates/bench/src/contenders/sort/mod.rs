@@ -48,7 +48,7 @@ pub(super) fn build(by: By, sorting: Sorting, store: &Store) -> Result<Box<dyn C
     let version = match by {
         By::Eagre(_) => Some(format!("eagre {}", env!("CARGO_PKG_VERSION"))),
         By::StdUnstable | By::StdStable => Some("Rust's standard library".into()),
-        By::RayonUnstable | By::RayonStable => locked("rayon"),
+        By::RayonUnstable => locked("rayon"),
         By::Radsort => locked("radsort"),
         By::Voracious => locked("voracious_radix_sort"),
         By::Rdst | By::RdstLow => locked("rdst"),

@@ -107,7 +107,7 @@ pub(super) fn fill<T: Element>(pattern: Pattern, keys: &mut [T], from: u64, coun
         Pattern::Few => each(keys, from, |i| random(random(i) >> 56)),
         Pattern::Sorted => each(keys, from, |i| i),
         Pattern::Reversed => each(keys, from, |i| count - i),
-        Pattern::Zeros => each(keys, from, |i| if random(!i) % 1000 == 0 { random(i) } else { 0 }),
+        Pattern::Zeros => each(keys, from, |i| if random(!i).is_multiple_of(1000) { random(i) } else { 0 }),
     }
 }
 

@@ -7,7 +7,7 @@ use voracious_radix_sort::{RadixSort as _, Radixable};
 
 use super::array::Plain;
 use super::numbers::Element;
-use crate::catalogue::By;
+use crate::catalogue::{By, Slack};
 
 /// How keys are sorted.
 pub(super) type Sort<T> = Box<dyn Fn(&mut [T])>;
@@ -18,31 +18,21 @@ pub(super) trait Sortable: Plain {
     fn sort(by: By, threads: usize) -> Option<Sort<Self>>;
 }
 
-/// A sort may tell that it did not come to its end, or have no way to.
-trait Ended {
-    fn expect(self);
-}
-
-impl Ended for () {
-    fn expect(self) {}
-}
-
-impl<E: std::fmt::Display> Ended for Result<(), E> {
-    fn expect(self) {
-        if let Err(why) = self {
-            panic!("{why}");
-        }
-    }
-}
-
-/// Eagre, within so much memory beside the keys: a part of theirs.
-fn eagre<T: eagre::sort::Key>(part: Option<u32>, threads: usize) -> Sort<T> {
+/// Eagre, within so much memory beside the keys.
+fn eagre<T: 'static>(slack: Slack, threads: usize, sort: fn(&Sorter<'static>, &mut [T]) -> Outcome) -> Option<Sort<T>> {
     let sorter = Sorter::new().threads(threads);
-    Box::new(move |keys| {
-        let sorter = part.map_or(sorter, |part| sorter.slack(size_of_val(keys) / part as usize));
-        Ended::expect(sorter.sort(keys));
+    boxed(move |keys| {
+        let sorter = match slack {
+            Slack::Default => sorter,
+            Slack::Free => sorter.slack(usize::MAX),
+            Slack::Part(part) => sorter.slack(size_of_val(keys) / part as usize),
+        };
+        // The process ends, and its last words are why.
+        sort(&sorter, keys).unwrap_or_else(|why| panic!("{why}"));
     })
 }
+
+type Outcome = Result<(), eagre::sort::SortError>;
 
 /// A closure as a sort.
 fn boxed<T>(sort: impl Fn(&mut [T]) + 'static) -> Option<Sort<T>> {
@@ -55,7 +45,7 @@ macro_rules! number {
             fn sort(by: By, threads: usize) -> Option<Sort<$type>> {
                 let parallel = threads > 1;
                 match by {
-                    By::Eagre(part) => Some(eagre(part, threads)),
+                    By::Eagre(slack) => eagre(slack, threads, Sorter::sort),
                     By::StdUnstable => boxed(|keys| keys.sort_unstable_by($compare)),
                     By::RayonUnstable => boxed(|keys| keys.par_sort_unstable_by($compare)),
                     By::Radsort => boxed(|keys| radsort::sort(keys)),
@@ -81,12 +71,18 @@ number!(f64, f64::total_cmp);
 impl Sortable for (u64, u64) {
     fn sort(by: By, threads: usize) -> Option<Sort<(u64, u64)>> {
         match by {
-            By::Eagre(part) => Some(eagre(part, threads)),
+            By::Eagre(slack) => eagre(slack, threads, Sorter::sort),
             By::StdUnstable => boxed(|pairs| pairs.sort_unstable()),
             By::RayonUnstable => boxed(|pairs| pairs.par_sort_unstable()),
             _ => None,
         }
     }
+}
+
+/// Eagre's pairs, by their first part alone, stably.
+pub(super) fn eagre_pairs(by: By, threads: usize) -> Option<Sort<(u64, u64)>> {
+    let By::Eagre(slack) = by else { return None };
+    eagre(slack, threads, Sorter::sort_pairs)
 }
 
 /// A pair that is sorted by its first part alone, stably.
@@ -138,7 +134,6 @@ impl Sortable for Record {
     fn sort(by: By, _threads: usize) -> Option<Sort<Record>> {
         match by {
             By::StdStable => boxed(|records: &mut [Record]| records.sort_by_key(|record| record.key)),
-            By::RayonStable => boxed(|records: &mut [Record]| records.par_sort_by_key(|record| record.key)),
             By::Voracious => boxed(|records| records.voracious_stable_sort()),
             _ => None,
         }

@@ -70,6 +70,11 @@ pub(super) struct Course {
 }
 
 impl Course {
+    /// At most so many blocks are brought at once.
+    const MOST_TOGETHER: u32 = 8;
+    /// And at most this part of those that are unread.
+    const PART: u32 = 32;
+
     pub(super) fn new(windows: Windows, limit: u32) -> Course {
         Course { windows, limit, gone: 0, aside: 0, written: 0, reading: false, end: None }
     }
@@ -110,6 +115,13 @@ impl Course {
     /// They are all below `aside`: in the writer's window nothing is ever given back to a touch.
     pub(super) fn read(&mut self, block: u32) -> Range<u32> {
         self.give_back(block.saturating_sub(self.windows.lookback))
+    }
+
+    /// The blocks that are worth bringing together with one that the reader has come to: a fault and its two signals cost as much as
+    /// moving several. What they add to what the array holds is a small part of what is unread.
+    pub(super) fn together_with(&self, block: u32) -> Range<u32> {
+        let unread = self.aside.saturating_sub(block);
+        block..block + (unread / Self::PART).clamp(1, Self::MOST_TOGETHER)
     }
 
     /// All blocks below `block` are consumed: a reader who says so and looks back at nothing.
@@ -201,6 +213,16 @@ mod tests {
         assert!(course.read(5).is_empty());
         assert_eq!(course.read(7), 5..6);
         assert_eq!(course.alive(), 6..10);
+    }
+
+    #[test]
+    fn what_comes_together_is_a_small_part_of_what_is_unread() {
+        let mut course = Course::new(Windows { rewrite: 1, lookback: 1 }, 5000);
+        course.finish(1002);
+        course.begin_reading();
+        for (block, together) in [(0, 8), (700, 8), (800, 6), (936, 2), (940, 1), (999, 1), (1001, 1)] {
+            assert_eq!(course.together_with(block), block..block + together);
+        }
     }
 
     /// The first rule: wherever the reader is, the writer's window stays.

@@ -209,12 +209,12 @@ impl Ground {
             let whereabouts = if entry.is_aside() { Whereabouts::Aside } else { Whereabouts::Nowhere };
             match state.course.touched(place, whereabouts).map_err(Refusal::Misuse)? {
                 Toucher::Reader => {
-                    self.bring(array, state, place)?;
+                    self.bring_unread(array, state, place)?;
                     let passed = state.course.read(place);
                     self.give_back(array, state, passed);
                 }
                 Toucher::Writer => {
-                    self.bring(array, state, place)?;
+                    self.bring_new(array, state, place)?;
                     let left = state.course.wrote(place);
                     self.set_aside(array, state, left);
                 }
@@ -223,11 +223,25 @@ impl Ground {
         })
     }
 
-    /// Brings the block of a place, or a new one.
-    fn bring(&self, array: usize, state: &mut Array, place: u32) -> Result<(), Refusal> {
-        if let Some(id) = state.at(place).id() {
-            return self.put(array, state, place, id);
+    /// Brings the block of a place back, and those after it that are worth it; or a new one, if the writer has jumped over it.
+    fn bring_unread(&self, array: usize, state: &mut Array, place: u32) -> Result<(), Refusal> {
+        let Some(first) = state.at(place).id() else { return self.bring_new(array, state, place) };
+        let together = state.course.together_with(place);
+        let aside = together.clone().take_while(|&place| state.at(place).is_aside()).count();
+        self.prepare(self.address(array, place), aside * self.block().bytes())?;
+        self.put(array, state, place, first)?;
+        for place in together.skip(1).take(aside - 1) {
+            let Some(id) = state.at(place).id() else { break };
+            if self.put(array, state, place, id).is_err() {
+                // It will be asked for.
+                break;
+            }
         }
+        Ok(())
+    }
+
+    /// Brings a new block to a place.
+    fn bring_new(&self, array: usize, state: &mut Array, place: u32) -> Result<(), Refusal> {
         if !mapping_budget::try_claim(self.mappings, self.budget) {
             return Err(Refusal::Shortage(RewireErrorKind::OutOfMappings, Errno(0)));
         }
@@ -245,7 +259,8 @@ impl Ground {
             self.pool.uncommit(1);
             Refusal::Shortage(RewireErrorKind::OutOfMemory, errno)
         })?;
-        self.put(array, state, place, taken.id).inspect_err(|_| {
+        let ready = self.prepare(self.address(array, place), self.block().bytes());
+        ready.and_then(|()| self.put(array, state, place, taken.id)).inspect_err(|_| {
             self.pool.give(taken.id);
             self.pool.uncommit(1);
         })?;
@@ -253,11 +268,24 @@ impl Ground {
         Ok(())
     }
 
-    /// Moves a block from home to its place.
+    /// Makes empty places ready for blocks (see [`Prepare`]).
+    fn prepare(&self, start: usize, len: usize) -> Result<(), Refusal> {
+        // SAFETY: our own places, with nothing in them.
+        let ready = unsafe {
+            match self.prepare {
+                Prepare::Nothing => Ok(()),
+                Prepare::Open => map::open(start, len),
+                Prepare::DropTables => map::discard(start, len),
+            }
+        };
+        ready.map_err(|errno| Refusal::Shortage(RewireErrorKind::of_move(errno), errno))
+    }
+
+    /// Moves a block from home to its place, which is ready for it.
     fn put(&self, array: usize, state: &mut Array, place: u32, id: BlockId) -> Result<(), Refusal> {
         let (from, to) = (self.pool.place(id), self.address(array, place));
         // SAFETY: the block is this array's; the place is ours and empty, and the claim keeps others out.
-        unsafe { self.engine().into_range(from, to, self.block().bytes(), self.prepare) }
+        unsafe { self.engine().into_range(from, to, self.block().bytes(), Prepare::Nothing) }
             .map_err(|errno| Refusal::Shortage(RewireErrorKind::of_move(errno), errno))?;
         state.set(place, Entry::in_place(id));
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::course::Windows;
 use super::{Home, Plain, VanishingArray};
-use crate::memory::error::{RewireError, RewireErrorKind};
+use crate::memory::error::RewireError;
 use crate::memory::pool::{Pool, PoolStats};
 use crate::units::BlockSize;
 use std::sync::Arc;
@@ -21,20 +21,7 @@ pub struct StreamPool {
 }
 
 impl StreamPool {
-    /// A pool of at most `bytes` bytes, rounded up to blocks of 2 MiB. They become memory when they are first used, and stay
-    /// with the pool.
-    ///
-    /// # Errors
-    /// [`NoPool`](RewireErrorKind::NoPool).
-    pub fn new(bytes: u64) -> Result<StreamPool, RewireError> {
-        let block = BlockSize::DEFAULT;
-        let blocks = u32::try_from(bytes.div_ceil(block.bytes() as u64));
-        let too_many =
-            |_| RewireError::new(RewireErrorKind::NoPool, format_args!("{bytes} bytes are more than a pool holds"));
-        Ok(StreamPool::on(&Pool::new(block, blocks.map_err(too_many)?, None, None)?))
-    }
-
-    /// The same on a pool made before, which decides on the size of blocks, the trap and the mover, and may have other users.
+    /// Arrays on a pool made before, which decides on the size of blocks, the trap and the mover, and may have other users.
     ///
     /// Smaller blocks waste less at the end of each array; blocks of less than 2 MiB are not on huge pages.
     pub fn on(pool: &Pool) -> StreamPool {

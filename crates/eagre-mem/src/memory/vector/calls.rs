@@ -6,14 +6,14 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 impl<T> RewiredVec<T> {
-    /// Appends an element.
+    /// Appends an element. For a loop of them on a vector that is not a local variable, see [`RewiredVec::appender`].
     ///
     /// # Panics
     /// If there is no room, with the error of [`RewiredVec::try_push`].
     #[inline]
     pub fn push(&mut self, value: T) {
         let last = self.begin_push();
-        if last == self.capacity && !self.grow(last) {
+        if last == self.capacity && !self.grow() {
             self.len = last;
             no_room(self.why_full());
         }
@@ -23,8 +23,8 @@ impl<T> RewiredVec<T> {
 
     /// Counts the new element before it is there; nothing can unwind until it is. Stored first thing and on every path,
     /// the length of a vector that nobody else has a pointer to stays in a register throughout a loop of pushes. Elsewhere
-    /// it is stored for each element, which takes every other place in the processor's store queue; `extend` never does
-    /// that.
+    /// it is stored for each element, which takes every other place in the processor's store queue; an appender and
+    /// `extend` never do that.
     #[inline]
     fn begin_push(&mut self) -> usize {
         let last = self.len;
@@ -39,7 +39,7 @@ impl<T> RewiredVec<T> {
     #[inline]
     pub fn try_push(&mut self, value: T) -> Result<(), Rejected<T>> {
         let last = self.begin_push();
-        if last == self.capacity && !self.grow(last) {
+        if last == self.capacity && !self.grow() {
             self.len = last;
             return Err(Rejected { value, error: self.why_full() });
         }
@@ -96,10 +96,10 @@ impl<T> RewiredVec<T> {
     where
         T: Clone,
     {
-        let mut tail = Tail::of(self);
+        let mut end = self.appender();
         for value in other {
             // SAFETY: room for all of them was made.
-            unsafe { tail.put(value.clone()) };
+            unsafe { end.put(value.clone()) };
         }
     }
 
@@ -113,10 +113,10 @@ impl<T> RewiredVec<T> {
     {
         let Some(more) = len.checked_sub(self.len) else { return self.truncate(len) };
         self.reserve(more);
-        let mut tail = Tail::of(self);
+        let mut end = self.appender();
         for _ in 0..more {
             // SAFETY: room for all of them was made.
-            unsafe { tail.put(value.clone()) };
+            unsafe { end.put(value.clone()) };
         }
     }
 
@@ -214,42 +214,6 @@ impl<T> RewiredVec<T> {
 /// What calls without `try_` do.
 #[cold]
 #[inline(never)]
-fn no_room(error: RewireError) -> ! {
+pub(super) fn no_room(error: RewireError) -> ! {
     panic!("{error}")
-}
-
-/// The end of a vector while elements are appended by code that may panic: the length is kept here, where the compiler
-/// sees that no element aliases it, and stored when this goes.
-pub(super) struct Tail<'v, T> {
-    vector: &'v mut RewiredVec<T>,
-    len: usize,
-    capacity: usize,
-}
-
-impl<'v, T> Tail<'v, T> {
-    #[inline]
-    pub(super) fn of(vector: &'v mut RewiredVec<T>) -> Tail<'v, T> {
-        Tail { len: vector.len, capacity: vector.capacity, vector }
-    }
-
-    #[inline]
-    pub(super) fn is_full(&self) -> bool {
-        self.len == self.capacity
-    }
-
-    /// # Safety
-    /// There is room.
-    #[inline]
-    pub(super) unsafe fn put(&mut self, value: T) {
-        // SAFETY: the caller says there is room; beyond `len` there are no elements.
-        unsafe { self.vector.start.add(self.len).write(value) };
-        self.len += 1;
-    }
-}
-
-impl<T> Drop for Tail<'_, T> {
-    #[inline]
-    fn drop(&mut self) {
-        self.vector.len = self.len;
-    }
 }

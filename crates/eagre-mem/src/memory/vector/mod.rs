@@ -17,13 +17,17 @@
 //! Elements `0..len` are initialised; `capacity` elements lie in mapped blocks. Before code of others runs (`clone`,
 //! `drop`, an iterator's `next`), `len` covers no element that such code, panicking, would leave half alive.
 
+mod appender;
 mod calls;
+mod pieces;
 mod traits;
 
+pub use appender::Appender;
+pub use pieces::NotAppended;
 pub use traits::RewiredIntoIter;
 
 use super::error::RewireError;
-use super::places::{Places, one_more};
+use super::places::{OwnPlaces, Places, one_more};
 use super::pool::Pool;
 use crate::units::BlockSize;
 use std::fmt;
@@ -63,7 +67,7 @@ pub struct RewiredVec<T> {
     len: usize,
     /// Elements that have memory.
     capacity: usize,
-    places: Box<Places>,
+    places: OwnPlaces,
     owns: PhantomData<T>,
 }
 
@@ -113,7 +117,7 @@ impl<T> RewiredVec<T> {
     }
 
     fn reserve_bytes(pool: &Pool, bytes: u64) -> Result<RewiredVec<T>, RewireError> {
-        let places = Box::new(Places::new(pool, bytes, align_of::<T>())?);
+        let places = OwnPlaces::new(Places::new(pool, bytes, align_of::<T>())?);
         // SAFETY: nothing is mapped at address 0.
         let start = unsafe { NonNull::new_unchecked(ptr::with_exposed_provenance_mut(places.start())) };
         let capacity = if size_of::<T>() == 0 { usize::MAX } else { 0 };
@@ -133,6 +137,11 @@ impl<T> RewiredVec<T> {
     /// How many elements the memory it holds now has room for.
     pub fn capacity(&self) -> usize {
         self.capacity
+    }
+
+    /// The pool its memory comes from.
+    pub fn pool(&self) -> Pool {
+        Pool(self.places.pool().clone())
     }
 
     /// The unit in which it grows and shrinks.
@@ -156,18 +165,13 @@ impl<T> RewiredVec<T> {
         filled
     }
 
-    /// Makes room for one more element than the `full` ones there is room for. Whether it could; if not,
-    /// [`RewiredVec::why_full`] says why.
+    /// Makes room for at least one more element. Whether it could; if not, [`RewiredVec::why_full`] says why.
     ///
-    /// Nothing here but the cold function itself is a call, and that one does not get to see `self`: so a loop of pushes
-    /// may keep what it knows of the vector in registers.
+    /// Nothing here but the cold function itself is a call, and that one does not get to see `self`, nor anything that
+    /// changes with each element: so a loop of pushes keeps what it knows of the vector in registers, and no more.
     #[inline]
-    fn grow(&mut self, full: usize) -> bool {
-        // An element more than there is memory for is at most twice the addresses there are: no overflow.
-        let capacity = match size_of::<T>() {
-            0 => 0,
-            size => one_more(&mut self.places, (full + 1) * size, size),
-        };
+    fn grow(&mut self) -> bool {
+        let capacity = one_more(&mut self.places, size_of::<T>());
         if capacity != 0 {
             self.capacity = capacity;
         }

@@ -1,7 +1,6 @@
 //! A rewired vector as the standard traits see it.
 
 use super::RewiredVec;
-use super::calls::Tail;
 use std::fmt;
 use std::io;
 use std::iter::FusedIterator;
@@ -64,15 +63,14 @@ impl<T> Extend<T> for RewiredVec<T> {
     fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
         let mut values = values.into_iter();
         loop {
-            let mut tail = Tail::of(self);
-            while !tail.is_full() {
+            let mut end = self.appender();
+            while !end.is_full() {
                 let Some(value) = values.next() else { return };
                 // SAFETY: there is room.
-                unsafe { tail.put(value) };
+                unsafe { end.put(value) };
             }
-            drop(tail);
             let Some(value) = values.next() else { return };
-            self.push(value);
+            end.push(value);
         }
     }
 }

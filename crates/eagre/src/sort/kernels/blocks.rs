@@ -389,9 +389,9 @@ fn classify<W: Word, C: Classifier<W>>(
             break;
         }
     }
-    for rank in 0..classifier.fan() {
+    for (rank, left) in left[..classifier.fan()].iter_mut().enumerate() {
         let bucket = classifier.bucket(rank);
-        left[rank] = next[bucket] - (bucket * block) as u32;
+        *left = next[bucket] - (bucket * block) as u32;
     }
     (front, read == n)
 }
@@ -430,7 +430,7 @@ mod tests {
                         let mut expected = words.clone();
                         let mut starts = [0; FAN + 1];
                         let mut blocks = Blocks::new(n, threads).unwrap();
-                        let monitor = Monitor::new(None, n, 8);
+                        let monitor = Monitor::new(None, n, 8, 1);
                         let radix = Radix::new(Bounds::of_bits(64), bits);
                         assert!(blocks.split(Level::best(), &mut words, &radix, &mut starts, monitor.pulse(0)));
                         for (bucket, ends) in starts[..=1 << bits].windows(2).enumerate() {

@@ -8,10 +8,16 @@ use super::{Level, Word, tags};
 #[repr(transparent)]
 pub(crate) struct First<K, V>((K, V));
 
-/// Pairs as such words. They are moved as they are, so they should not be large.
-pub(crate) fn by_first<K, V>(pairs: &mut [(K, V)]) -> &mut [First<K, V>] {
+/// Larger words are not worth moving more than once.
+const LARGEST: usize = 64;
+
+/// Pairs as such words, unless they are too large.
+pub(crate) fn by_first<K: Word, V: Copy + Send + Sync + 'static>(pairs: &mut [(K, V)]) -> Option<&mut [First<K, V>]> {
+    if size_of::<(K, V)>() > LARGEST || align_of::<(K, V)>() > LARGEST {
+        return None;
+    }
     // SAFETY: the same layout.
-    unsafe { &mut *(std::ptr::from_mut(pairs) as *mut [First<K, V>]) }
+    Some(unsafe { &mut *(std::ptr::from_mut(pairs) as *mut [First<K, V>]) })
 }
 
 // SAFETY: the key is that of a word, a part of this one.

@@ -14,6 +14,7 @@
 
 pub(super) mod blocks;
 pub(super) mod classifier;
+pub(super) mod filter;
 pub(super) mod first;
 pub(super) mod leaf;
 pub(super) mod scratch;

@@ -75,7 +75,7 @@ pub(super) unsafe fn leaf<W: Word>(level: Level, from: *const W, to: *mut W, n: 
 /// [`Word::by_comparison`].
 pub(super) fn by_comparison<W: Word>(level: Level, words: &mut [W], table: &mut Table) {
     let (at, n) = (words.as_mut_ptr(), words.len());
-    if n > FEW {
+    if n > few(level) {
         // SAFETY: one place of n words, for which the table is long enough.
         return unsafe { leaf(level, at, at, n, W::KEY_BITS, table) };
     }
@@ -100,13 +100,13 @@ unsafe fn sort<W: Word>(level: Level, from: *const W, to: *mut W, n: usize, high
     let words = unsafe { std::slice::from_raw_parts(from, n) };
     level.run(|| write_tags(words, high, place_bits, &mut tags[..n]));
     // SAFETY: written just now.
-    let tags_ = unsafe { tags[..n].assume_init_mut() };
-    if n <= few(level) || !leaf::leaf_in_place(level, tags_, u64::BITS, table) {
-        <u64 as Word>::by_comparison(level, tags_, table);
+    let sorted = unsafe { tags[..n].assume_init_mut() };
+    if n <= few(level) || !leaf::leaf_in_place(level, sorted, u64::BITS, table) {
+        <u64 as Word>::by_comparison(level, sorted, table);
     }
     let places = (1 << place_bits) - 1;
     let agree = high > u64::BITS - place_bits
-        && level.run(|| tags_.windows(2).fold(false, |agree, two| agree | (two[0] ^ two[1] <= places)));
+        && level.run(|| sorted.windows(2).fold(false, |agree, two| agree | (two[0] ^ two[1] <= places)));
     // SAFETY: places below n, each once; where the words are overwritten they are copied first.
     unsafe {
         let source = if std::ptr::eq(from, to) {
@@ -115,7 +115,7 @@ unsafe fn sort<W: Word>(level: Level, from: *const W, to: *mut W, n: usize, high
         } else {
             from
         };
-        for (i, tag) in tags_.iter().enumerate() {
+        for (i, tag) in sorted.iter().enumerate() {
             to.add(i).write(*source.add((tag & places) as usize));
         }
     }

@@ -7,13 +7,16 @@
 //! | [`leaf`] | a radix step into small buckets, sorted as columns, one bucket a lane |
 //! | [`registers`] | few words, sorted without leaving the registers |
 //! | [`quick`] | quicksort, for what is too unevenly spread for a leaf |
-//! | [`avx512`], [`avx512_wide`], [`avx2`] | the registers |
+//! | [`avx512`], [`avx512_half`], [`avx512_wide`] | 512-bit registers with keys of 64, 32 and 128 bits |
+//! | [`avx2`], [`avx2_half`] | 256-bit registers with keys of 64 and 32 bits |
 //!
 //! A kernel is an inlined function of a [`Vector`], and runs inside [`Vector::run`], which is compiled for the processor
 //! that has such registers.
 
 mod avx2;
+mod avx2_half;
 mod avx512;
+mod avx512_half;
 mod avx512_wide;
 mod lane;
 mod leaf;
@@ -26,7 +29,7 @@ pub(super) use avx512::{available as has_avx512, run as run_avx512};
 pub(super) use lane::Number;
 pub(super) use leaf::{leaf, most};
 pub(super) use quick::{by_comparison, quick_most};
-pub(super) use {avx2::U32x8, avx2::U64x4, avx512::U32x16, avx512::U64x8, avx512_wide::U128x8};
+pub(super) use {avx2::U64x4, avx2_half::U32x8, avx512::U64x8, avx512_half::U32x16, avx512_wide::U128x8};
 
 /// A register, or two, with a key in each lane.
 ///

@@ -1,0 +1,112 @@
+//! Vectors come apart into blocks and are put together from blocks.
+
+use super::RewiredVec;
+use crate::memory::error::{RewireError, RewireErrorKind};
+use crate::memory::raw::RawBlock;
+use std::fmt;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::ptr;
+use std::sync::Arc;
+
+impl<T: Copy> RewiredVec<T> {
+    /// Takes the vector apart: all its blocks, in order, those beyond the elements included. It is empty then and may be
+    /// filled again. Element `i` begins at byte `i * size_of::<T>()` of the blocks laid end to end.
+    ///
+    /// # Errors
+    /// [`Pinned`](RewireErrorKind::Pinned), [`Forked`](RewireErrorKind::Forked): the vector is as it was.
+    ///
+    /// # Panics
+    /// If the system does not let blocks back to where they have been a moment ago.
+    pub fn take_blocks(&mut self) -> Result<Vec<RawBlock>, RewireError> {
+        let used = self.places.used();
+        let mut ids = Vec::with_capacity(used);
+        for place in 0..used {
+            // SAFETY: the vector is borrowed exclusively, so none of its elements is.
+            match unsafe { self.places.send_home(place) } {
+                Ok(id) => ids.extend(id),
+                Err(error) => {
+                    for (place, id) in ids.into_iter().enumerate() {
+                        // SAFETY: the block is the vector's and at home; its place is empty.
+                        let back = unsafe { self.places.put(place, id) };
+                        assert!(back.is_ok(), "a block that does not go back to where it was: {back:?}");
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        self.len = 0;
+        self.capacity = Self::elements(0);
+        let pool = self.places.pool();
+        // SAFETY: at home since a moment ago, and nobody else's.
+        Ok(ids.into_iter().map(|id| unsafe { RawBlock::own(pool.clone(), id) }).collect())
+    }
+}
+
+/// A raw block could not be appended; here it is again.
+#[derive(Debug)]
+pub struct NotAppended {
+    /// The block, with the bytes it had.
+    pub block: RawBlock,
+    /// Why.
+    pub error: RewireError,
+}
+
+impl fmt::Display for NotAppended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl std::error::Error for NotAppended {}
+
+/// A vector under construction: memory of which the elements' own code knows what has been written.
+impl RewiredVec<MaybeUninit<u8>> {
+    /// Appends a block, with the bytes it holds: one move, no copy.
+    ///
+    /// # Errors
+    /// The block comes back with the reason: as [`Region::map`](crate::Region::map).
+    ///
+    /// # Panics
+    /// If the vector does not end at a border between blocks.
+    pub fn append_block(&mut self, block: RawBlock) -> Result<(), NotAppended> {
+        let size = self.places.block();
+        assert!(self.len.is_multiple_of(size), "the vector ends inside a block");
+        if !Arc::ptr_eq(block.pool(), self.places.pool()) {
+            let error = RewireError::new(RewireErrorKind::OtherPool, format_args!("{block:?}"));
+            return Err(NotAppended { block, error });
+        }
+        let place = self.len / size;
+        if self.capacity > self.len {
+            // SAFETY: no element lies there; the vector is borrowed exclusively.
+            unsafe { self.places.give_back(place) };
+        }
+        let id = block.into_id();
+        // SAFETY: we owned the block, which is at home; the place is empty.
+        let put = unsafe { self.places.put(place, id) };
+        self.capacity = self.places.used() * size;
+        match put {
+            Ok(()) => {
+                self.len += size;
+                Ok(())
+            }
+            // SAFETY: it is still at home, and ours.
+            Err(error) => Err(NotAppended { block: unsafe { RawBlock::own(self.places.pool().clone(), id) }, error }),
+        }
+    }
+
+    /// The vector of the first `len` elements that were written to this memory, from its first byte on.
+    ///
+    /// # Safety
+    /// `len * size_of::<T>()` bytes are at most the vector's length, and hold `len` initialised elements.
+    ///
+    /// # Panics
+    /// If `T` is aligned to more than a block.
+    pub unsafe fn assume_init<T: Copy>(self, len: usize) -> RewiredVec<T> {
+        assert!(align_of::<T>() <= self.places.block());
+        let vector = ManuallyDrop::new(self);
+        // SAFETY: read once; the original is never dropped.
+        let places = unsafe { ptr::read(&vector.places) };
+        let capacity = RewiredVec::<T>::elements(places.used() * places.block());
+        RewiredVec { start: vector.start.cast(), len, capacity, places, owns: std::marker::PhantomData }
+    }
+}

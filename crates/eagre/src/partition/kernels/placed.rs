@@ -1,0 +1,129 @@
+//! Buckets of known length, side by side in one piece of memory: for items that may be read twice.
+
+use super::classify::Classify;
+use super::scatter::{Lane, NoMemory, Scatter, Shape, Sink};
+use super::stream::LINE;
+use super::view::Filled;
+use crate::partition::{Item, PartitionError};
+use crate::sort::team;
+use eagre_mem::{NotAppended, Pool, RewiredVec};
+use std::mem::MaybeUninit;
+
+/// Partitions by counting first: each of so many threads counts a stripe of the items, and then takes it to its places.
+pub(crate) fn counted<T: Item, C: Classify>(
+    items: &[T],
+    classify: &C,
+    threads: usize,
+    pool: &Pool,
+) -> Result<Filled<T>, PartitionError> {
+    let mut memory = RewiredVec::<MaybeUninit<u8>>::with_limit(pool, size_of_val(items))?;
+    while memory.len() < size_of_val(items) {
+        memory.append_block(pool.take_raw()?).map_err(|NotAppended { error, .. }| error)?;
+    }
+    let stripes = || items.chunks(items.len().div_ceil(threads).max(1));
+    let counts = team::run(stripes().map(|stripe| move || count(stripe, classify)));
+    let (mut at, mut buckets) = (0, Vec::with_capacity(classify.ways()));
+    let mut shares = vec![Vec::with_capacity(classify.ways()); counts.len()];
+    for bucket in 0..classify.ways() {
+        let start = at;
+        for (share, counts) in shares.iter_mut().zip(&counts) {
+            share.push((at, at + counts[bucket]));
+            at += counts[bucket];
+        }
+        buckets.push((start * size_of::<T>(), at - start));
+    }
+    assert_eq!(at, items.len());
+    let target = Target(memory.as_mut_ptr().cast());
+    let jobs = stripes().zip(&shares).map(|(stripe, share)| {
+        // SAFETY: the shares are apart and lie within the memory, which nobody else touches.
+        move || unsafe { scatter_into(stripe, classify, share, target) }
+    });
+    team::run(jobs).into_iter().collect::<Result<(), _>>()?;
+    // SAFETY: every share is full, and they fill the buckets.
+    Ok(unsafe { Filled::new(memory, buckets) })
+}
+
+/// Counts the items of each bucket.
+fn count<T: Item, C: Classify>(items: &[T], classify: &C) -> Vec<usize> {
+    let mut counts = vec![0; classify.ways()];
+    for item in items {
+        // SAFETY: a classifier gives no number of `ways` or more.
+        *unsafe { counts.get_unchecked_mut(classify.bucket(item)) } += 1;
+    }
+    counts
+}
+
+/// Memory that several threads write, each its own share.
+#[derive(Clone, Copy)]
+struct Target(*mut u8);
+
+// SAFETY: `scatter_into`, which alone uses it, writes within shares only.
+unsafe impl Send for Target {}
+// SAFETY: as above.
+unsafe impl Sync for Target {}
+
+/// Where the buckets of one thread end.
+struct Placed(Vec<Place>);
+
+struct Place {
+    end: *mut u8,
+    /// So many bytes at the front of the first buffer belong to the bucket before.
+    skip: usize,
+}
+
+// SAFETY: a lane's room lies within the share.
+unsafe impl Sink for Placed {
+    /// The first buffer of a bucket, or one for which a bucket has not been counted.
+    unsafe fn take(&mut self, bucket: usize, from: *const u8, bytes: usize, lane: &mut Lane) -> bool {
+        let Place { end, skip } = &mut self.0[bucket];
+        if lane.room() > 0 || lane.to.addr() + bytes > end.addr() {
+            return false;
+        }
+        // SAFETY: the buffer's bytes from `skip` on are the bucket's, and there is room for them.
+        unsafe {
+            lane.to.add(*skip).copy_from_nonoverlapping(from.add(*skip), bytes - *skip);
+            *lane = Lane { to: lane.to.add(bytes), end: *end };
+        }
+        *skip = 0;
+        true
+    }
+}
+
+/// Takes items to their share of the target, in order; then it is full.
+///
+/// # Errors
+/// [`PartitionError::KeysChanged`] if it is not; its memory is in no particular state then.
+///
+/// # Safety
+/// The target is there and aligned to a block. Nobody else touches these places of it, given as item numbers.
+unsafe fn scatter_into<T: Item, C: Classify>(
+    items: &[T],
+    classify: &C,
+    share: &[(usize, usize)],
+    target: Target,
+) -> Result<(), PartitionError> {
+    let at = |item: usize| target.0.wrapping_add(item * size_of::<T>());
+    // A buffer ends where one would that began with the target, so that whole lines are written.
+    let skipped = |start: usize| if Shape::<T>::BYTES.is_multiple_of(LINE) { start % Shape::<T>::ITEMS } else { 0 };
+    let place = |&(start, end): &(usize, usize)| Place { end: at(end), skip: skipped(start) * size_of::<T>() };
+    let mut scatter = Scatter::<T, Placed>::new(share.len(), Placed(share.iter().map(place).collect()))?;
+    for (bucket, &(start, _)) in share.iter().enumerate() {
+        let (lane, filled) = scatter.start(bucket);
+        let to = at(start - skipped(start));
+        *lane = Lane { to, end: to };
+        *filled = skipped(start) as u32;
+    }
+    scatter.scatter(items, classify).map_err(|NoMemory| PartitionError::KeysChanged)?;
+    let mut full = true;
+    scatter.finish(|Placed(places), bucket, tail, lane| {
+        let Place { end, skip } = places[bucket];
+        if lane.to.addr() + tail.len() != end.addr() {
+            full = false;
+            return;
+        }
+        let tail = &tail[skip..];
+        // SAFETY: what is left fills the share exactly.
+        unsafe { lane.to.add(skip).copy_from_nonoverlapping(tail.as_ptr().cast(), tail.len()) };
+    });
+    if full { Ok(()) } else { Err(PartitionError::KeysChanged) }
+}

@@ -1,0 +1,253 @@
+//! Partitioning: items into buckets by their keys, in one pass.
+//!
+//! Whoever partitions into ordinary arrays must know how many items each bucket gets, and counts them first; or grows
+//! each array, and copies it each time. Here a bucket grows by another block of a pool, and at the end the blocks of all
+//! buckets are rewired to consecutive addresses. Items that are read once, and cannot be counted, are partitioned as
+//! fast as if all lengths were known. The input may vanish as it is read: its blocks become the buckets'.
+//!
+//! Within a bucket items keep their order, unless asked otherwise, whatever the number of threads.
+//!
+//! ```
+//! use eagre::partition::Partitioner;
+//!
+//! let numbers: Vec<u32> = (0..1000).map(|i: u32| i.wrapping_mul(2_654_435_761)).collect();
+//! let parts = Partitioner::new().ways(4).partition(&numbers)?;
+//! assert!(parts.bucket(1).iter().all(|number| number >> 30 == 1));
+//!
+//! let small_and_large = Partitioner::new().boundaries(&[1 << 20]).partition(&numbers)?;
+//! assert!(small_and_large.bucket(0).iter().all(|&number| number < 1 << 20));
+//! # Ok::<(), eagre::partition::PartitionError>(())
+//! ```
+
+mod chained;
+mod error;
+mod item;
+#[allow(unsafe_code, reason = "loops whose bounds are proved once and not per item, and memory seen as items")]
+mod kernels;
+mod partitions;
+#[cfg(test)]
+mod tests;
+
+pub use error::PartitionError;
+pub use item::Item;
+pub use partitions::Partitions;
+
+use chained::Chained;
+use eagre_mem::{BlockSize, Pool, RewireError, RewiredVec};
+use kernels::MAX_WAYS;
+use kernels::classify::{Bits, Boundaries, Classify, Ranges};
+use kernels::placed::counted;
+use kernels::view::Filled;
+
+/// How buckets lie in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// Each bucket begins with a block of its own: nothing is copied, and the buckets' last blocks are not full. (Where
+    /// items were counted first, because they are few for so many ways, there is no room between buckets.)
+    #[default]
+    Apart,
+    /// One array, each bucket behind the one before.
+    Dense,
+    /// One array, and items of a bucket in any order: at most about a block of each is copied.
+    DenseAnyOrder,
+}
+
+/// By what items are partitioned.
+#[derive(Clone, Debug)]
+enum Split {
+    Ways(usize),
+    Bits { shift: u32, bits: u32 },
+    Boundaries(Vec<u64>),
+}
+
+/// With fewer bytes for each of them, threads cost more time than they save.
+const WORTH_A_THREAD: usize = if cfg!(test) { 1 << 12 } else { 1 << 20 };
+
+/// How to partition.
+#[derive(Clone, Debug)]
+pub struct Partitioner {
+    split: Split,
+    threads: Option<usize>,
+    pool: Option<Pool>,
+    layout: Layout,
+    slack: Option<usize>,
+}
+
+impl Default for Partitioner {
+    fn default() -> Partitioner {
+        Partitioner::new()
+    }
+}
+
+impl Partitioner {
+    /// Into 256 ranges of keys of equal width, on as many threads as the process may use.
+    pub fn new() -> Partitioner {
+        Partitioner { split: Split::Ways(256), threads: None, pool: None, layout: Layout::Apart, slack: None }
+    }
+
+    /// Into so many ranges of keys of equal width, 2 to 1024: for a power of two, by the highest bits of the key.
+    pub fn ways(mut self, ways: usize) -> Partitioner {
+        self.split = Split::Ways(ways);
+        self
+    }
+
+    /// By some bits of the key, 1 to 10, above the `shift` lowest.
+    pub fn bits(mut self, shift: u32, bits: u32) -> Partitioner {
+        self.split = Split::Bits { shift, bits };
+        self
+    }
+
+    /// By boundaries, 1 to 1023, in ascending order: bucket `i` begins with boundary `i - 1`, and ends before boundary
+    /// `i`. They are keys as [`Item::key`] has them: for numbers with a sign, `number.key()`.
+    pub fn boundaries(mut self, boundaries: &[u64]) -> Partitioner {
+        self.split = Split::Boundaries(boundaries.to_vec());
+        self
+    }
+
+    /// Uses up to so many threads, at least one.
+    pub fn threads(mut self, threads: usize) -> Partitioner {
+        self.threads = Some(threads.max(1));
+        self
+    }
+
+    /// Takes blocks from this pool, not from the one that all share. A vector that vanishes has its own.
+    pub fn pool(mut self, pool: &Pool) -> Partitioner {
+        self.pool = Some(pool.clone());
+        self
+    }
+
+    /// How the buckets shall lie in memory.
+    pub fn layout(mut self, layout: Layout) -> Partitioner {
+        self.layout = layout;
+        self
+    }
+
+    /// Takes at most so many bytes beside the items, there and here, and half a MiB for each thread. One pass takes a
+    /// block for each bucket and thread. If that is more, items that stay are counted first, which takes nothing; for
+    /// items that vanish fewer threads are used, then they are counted and copied, which takes as much as they do, and
+    /// then it is an error. By default: as many bytes as the items have, and if they vanish a quarter of it or what one
+    /// thread takes, whichever is more.
+    pub fn slack(mut self, bytes: usize) -> Partitioner {
+        self.slack = Some(bytes);
+        self
+    }
+
+    /// Partitions items.
+    ///
+    /// # Errors
+    /// [`PartitionError`]; the items are only read.
+    ///
+    /// # Panics
+    /// If [`Item::key`] does.
+    pub fn partition<T: Item>(&self, items: &[T]) -> Result<Partitions<T>, PartitionError> {
+        self.classified::<T, _>(Slice(items))
+    }
+
+    /// Partitions the items of a vector, which vanishes as it is read and is empty afterwards. The buckets are made of
+    /// its blocks.
+    ///
+    /// # Errors
+    /// [`PartitionError`]; the vector has all its items, in some order. Only when the system has let all blocks go from
+    /// their places and then refuses to put them to any (its mappings used up meanwhile, by others) are they lost.
+    ///
+    /// # Panics
+    /// If [`Item::key`] does; the vector has all its items then, too.
+    pub fn partition_vec<T: Item>(&self, items: &mut RewiredVec<T>) -> Result<Partitions<T>, PartitionError> {
+        self.classified::<T, _>(Vanishing(items))
+    }
+
+    /// Does a job with the classifier that is asked for.
+    fn classified<T: Item, J: Job<T>>(&self, job: J) -> Result<Partitions<T>, PartitionError> {
+        let filled = match &self.split {
+            &Split::Bits { shift, bits } => {
+                if !(1..=10).contains(&bits) || shift.checked_add(bits).is_none_or(|end| end > T::KEY_BITS) {
+                    return Err(PartitionError::Bits { shift, bits });
+                }
+                job.run(self, &Bits::new(shift, bits))
+            }
+            &Split::Ways(ways) => {
+                if !(2..=MAX_WAYS).contains(&ways) {
+                    return Err(PartitionError::Ways(ways));
+                }
+                if ways.is_power_of_two() && ways.ilog2() <= T::KEY_BITS {
+                    job.run(self, &Bits::new(T::KEY_BITS - ways.ilog2(), ways.ilog2()))
+                } else {
+                    job.run(self, &Ranges::new(T::KEY_BITS, ways))
+                }
+            }
+            Split::Boundaries(boundaries) => {
+                if !(1..MAX_WAYS).contains(&boundaries.len()) {
+                    return Err(PartitionError::Ways(boundaries.len() + 1));
+                }
+                if let Some(number) = boundaries.windows(2).position(|pair| pair[0] > pair[1]) {
+                    return Err(PartitionError::Unsorted(number));
+                }
+                job.run(self, &Boundaries::new(boundaries))
+            }
+        };
+        filled.map(Partitions::new)
+    }
+
+    /// How many threads this job is worth.
+    fn threads_for(&self, bytes: usize) -> usize {
+        let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        threads.min(bytes / WORTH_A_THREAD).max(1)
+    }
+
+    fn chained<'p, C: Classify>(&self, classify: &'p C, pool: &'p Pool, threads: usize) -> Chained<'p, C> {
+        Chained { classify, pool, threads, layout: self.layout }
+    }
+
+    /// The pool to take blocks from.
+    fn blocks(&self) -> Result<Pool, PartitionError> {
+        match &self.pool {
+            Some(pool) => Ok(pool.clone()),
+            None => Ok(Pool::shared(BlockSize::DEFAULT).map_err(RewireError::from)?),
+        }
+    }
+}
+
+/// Items to be partitioned.
+trait Job<T> {
+    fn run<C: Classify>(self, how: &Partitioner, classify: &C) -> Result<Filled<T>, PartitionError>;
+}
+
+/// Items that stay.
+struct Slice<'a, T>(&'a [T]);
+
+impl<T: Item> Job<T> for Slice<'_, T> {
+    fn run<C: Classify>(self, how: &Partitioner, classify: &C) -> Result<Filled<T>, PartitionError> {
+        let (pool, bytes) = (how.blocks()?, size_of_val(self.0));
+        let threads = how.threads_for(bytes);
+        let chains = classify.ways().saturating_mul(threads).saturating_mul(pool.block_size().bytes());
+        // For one array, reading all items twice costs less than copying them again.
+        let dense = how.layout == Layout::Dense && !C::SEARCHES && how.slack.is_none();
+        if chains <= how.slack.unwrap_or(bytes) && !dense {
+            how.chained(classify, &pool, threads).copy(self.0)
+        } else {
+            counted(self.0, classify, threads, &pool)
+        }
+    }
+}
+
+/// Items of a vector that vanishes.
+struct Vanishing<'a, T>(&'a mut RewiredVec<T>);
+
+impl<T: Item> Job<T> for Vanishing<'_, T> {
+    fn run<C: Classify>(self, how: &Partitioner, classify: &C) -> Result<Filled<T>, PartitionError> {
+        let (pool, bytes) = (self.0.pool(), size_of_val(&**self.0));
+        let one = classify.ways().saturating_mul(pool.block_size().bytes());
+        let allowed = how.slack.unwrap_or((bytes / 4).max(one.min(bytes)));
+        let threads = how.threads_for(bytes);
+        if one <= allowed {
+            return how.chained(classify, &pool, threads.min(allowed / one)).vanish(self.0);
+        }
+        if bytes > allowed {
+            return Err(PartitionError::Slack { needed: one.min(bytes), allowed });
+        }
+        let filled = counted(self.0, classify, threads, &pool)?;
+        self.0.clear();
+        self.0.shrink_to_fit();
+        Ok(filled)
+    }
+}

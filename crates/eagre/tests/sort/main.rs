@@ -1,0 +1,138 @@
+//! One suite for sorting: every type of key, pattern and size around a border, with every set of vector instructions that
+//! the processor has, number of threads and amount of memory, against the standard library.
+//!
+//! Few keys are sorted in every way. Many are sorted in one way for each pattern, another one each time, so that the ways
+//! are spread over types, sizes and patterns.
+
+mod keys;
+mod patterns;
+
+use eagre::scan::kernels::Simd;
+use eagre::sort::Sorter;
+
+use keys::Case;
+use patterns::{PATTERNS, Pattern, Random};
+
+/// Vector instructions, threads, memory beside the keys.
+type Way = (Simd, usize, Option<usize>);
+
+/// The vector instructions that sorting makes use of, as far as the processor has them.
+fn levels() -> impl Iterator<Item = Simd> {
+    Simd::ALL.into_iter().filter(|simd| simd.is_available() && *simd != Simd::Neon)
+}
+
+/// All ways, any two in a row as different as can be.
+fn ways() -> Vec<Way> {
+    let mut ways = Vec::new();
+    for slack in [None, Some(0), Some(3 << 20), Some(2 << 20)] {
+        for threads in [1, 2, 4, 3] {
+            ways.extend(levels().map(|simd| (simd, threads, slack)));
+        }
+    }
+    ways
+}
+
+/// Sorts a copy in one way. The same order as the standard library's, to the bit: keys that are equal are the same.
+fn check<K: Case>(what: &str, keys: &[K], expected: &[K], way: Way) {
+    let (simd, threads, slack) = way;
+    let sorter = Sorter::new().simd(simd).threads(threads);
+    let sorter = slack.map_or(sorter, |bytes| sorter.slack(bytes));
+    let mut got = keys.to_vec();
+    sorter.sort(&mut got).expect("there is memory");
+    let wrong = got.iter().zip(expected).position(|(got, expected)| got.order(expected).is_ne());
+    assert_eq!(wrong, None, "{what}: {} {}, {way:?}", keys.len(), std::any::type_name::<K>());
+}
+
+/// Keys of a pattern, as they are and sorted by the standard library.
+fn make<K: Case>(pattern: Pattern, n: usize, seed: u64) -> (Vec<K>, Vec<K>) {
+    let random = &mut Random(seed);
+    let mut next = |i| {
+        let number = pattern(random, i, n as u64);
+        K::make(number, random)
+    };
+    let keys: Vec<K> = (0..n as u64).map(&mut next).collect();
+    let mut expected = keys.clone();
+    expected.sort_by(K::order);
+    (keys, expected)
+}
+
+/// Borders of registers, of networks, of what a quicksort takes at once, and of leaves on the stack.
+fn few_keys<K: Case>() {
+    let mut sizes: Vec<usize> = (0..=18).collect();
+    for border in [32, 64, 128, 256, 512] {
+        sizes.extend([border - 1, border, border + 1]);
+    }
+    if cfg!(miri) {
+        sizes.retain(|size| [0, 2, 33, 65].contains(size));
+    }
+    for &n in &sizes {
+        for (seed, (what, pattern)) in PATTERNS.iter().enumerate().filter(|(i, _)| !cfg!(miri) || i % 5 == 0) {
+            let (keys, expected) = make::<K>(*pattern, n, seed as u64);
+            for simd in levels() {
+                check(what, &keys, &expected, (simd, 1, None));
+            }
+        }
+    }
+}
+
+/// Borders of leaves for each width of key, of leaves that are alone, of what fits spare memory, of blocks; and sizes in
+/// between.
+fn many_keys<K: Case>() {
+    let ways = ways();
+    let mut next = size_of::<K>();
+    let leaves = [704, 1408, 2816, 5632, 11_264].iter().flat_map(|&border| [border - 1, border, border + 1]);
+    for n in leaves.filter(|&n| !cfg!(miri) || n == 703) {
+        for (seed, (what, pattern)) in PATTERNS.iter().enumerate().filter(|(i, _)| !cfg!(miri) || i % 14 == 0) {
+            let (keys, expected) = make::<K>(*pattern, n, seed as u64);
+            next += 1;
+            check(what, &keys, &expected, ways[next % ways.len()]);
+        }
+    }
+    let block = 4096 / size_of::<K>();
+    let sizes = [65_535, 65_536, 65_537, 70_001, 100 * block - 1, 100 * block, 100 * block + 1, 131_073, 300_007];
+    // Without optimisation each takes a while.
+    let every = if cfg!(debug_assertions) { 9 } else { 1 };
+    for (i, n) in sizes.into_iter().enumerate().filter(|_| !cfg!(miri)) {
+        for (seed, (what, pattern)) in PATTERNS.iter().enumerate().skip((i + size_of::<K>()) % every).step_by(every) {
+            let (keys, expected) = make::<K>(*pattern, n, seed as u64);
+            next += 1;
+            check(what, &keys, &expected, ways[next % ways.len()]);
+        }
+    }
+}
+
+macro_rules! suites {
+    ($($name:ident: $type:ty;)*) => { $(
+        #[test]
+        fn $name() {
+            few_keys::<$type>();
+            many_keys::<$type>();
+        }
+    )* };
+}
+
+suites! {
+    u32s: u32;
+    i32s: i32;
+    f32s: f32;
+    u64s: u64;
+    i64s: i64;
+    f64s: f64;
+    u128s: u128;
+    i128s: i128;
+    pairs_of_32: (u32, u32);
+    pairs_of_64: (u64, u64);
+}
+
+/// So many that they are split in place, whatever the memory and the threads, and more than once where it is little.
+#[test]
+#[cfg_attr(miri, ignore = "millions of keys")]
+fn more_than_the_spare_memory() {
+    let ways = ways();
+    let (n, every) = if cfg!(debug_assertions) { (1_200_003, 5) } else { (5_000_001, 1) };
+    for (i, (what, pattern)) in PATTERNS.iter().enumerate().step_by(every) {
+        let (keys, expected) = make::<u64>(*pattern, n, 7);
+        check(what, &keys, &expected, ways[(3 * i) % ways.len()]);
+        check(what, &keys, &expected, ways[(7 * i + 11) % ways.len()]);
+    }
+}
