@@ -83,3 +83,93 @@ pub(super) fn plan<W: Word>(level: Level, words: &[W], known: Bounds, wanted: Wa
         count => Plan::Tree(Tree::new(level, sample.lens(), known, &borders[..count])),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Sorter, range::GUESSES};
+    use super::*;
+
+    type Pattern = fn(u64, u64) -> u64;
+
+    fn random(i: u64) -> u64 {
+        let i = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let i = (i ^ i >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (i ^ i >> 27).wrapping_mul(0x94d0_49bb_1331_11eb)
+    }
+
+    const SKEWED: &[(&str, Pattern)] = &[
+        ("any width", |i, _| random(i) >> (random(i + 1) >> 58)),
+        ("zipf", |i, _| 2f64.powf((random(i) >> 40) as f64 / (1 << 20) as f64) as u64),
+        ("half of them one key", |i, _| if random(i).is_multiple_of(2) { 1 << 40 } else { random(i + 7) }),
+        ("one of a thousand is not zero", |i, _| if random(i).is_multiple_of(1000) { random(i + 7) } else { 0 }),
+        (
+            "one of thirty is not the largest",
+            |i, _| if random(i).is_multiple_of(30) { random(i + 7) } else { u64::MAX },
+        ),
+        ("few", |i, _| random(random(i) % 200)),
+        ("few, and others", |i, _| if random(i).is_multiple_of(40) { random(i) } else { random(random(i) % 200) }),
+        ("two clusters far apart", |i, _| random(i) << 63 | random(i) >> 34),
+        ("forty bits shared", |i, _| 0x01_2345_6789 << 24 | random(i) >> 40),
+        ("across a power of two", |i, _| (1 << 50) - 300 + random(i) % 1000),
+        ("what a sample does not see", |i, n| if i.is_multiple_of(64) { random(i) } else { (i > n / 2).into() }),
+        ("organ pipes", |i, n| i.min(n - i)),
+        ("backwards", |i, n| n - i / 2),
+        ("all but the last in order", |i, n| if i + 1 == n { 0 } else { i }),
+    ];
+
+    /// Whatever the plan, the words are sorted, with each number of threads.
+    #[test]
+    fn skewed_keys_are_sorted() {
+        let sizes: &[u64] = match cfg!(debug_assertions) {
+            _ if cfg!(miri) => &[3000],
+            true => &[2816, 2817, 40_000, 270_000],
+            false => &[2816, 2817, 40_000, 65_537, 270_000, 524_289, 1_200_000, 2_300_000],
+        };
+        for &n in sizes {
+            for (what, pattern) in SKEWED {
+                let keys: Vec<u64> = (0..n).map(|i| pattern(i, n)).collect();
+                let mut expected = keys.clone();
+                expected.sort_unstable();
+                for threads in 1..=4 {
+                    let mut got = keys.clone();
+                    Sorter::new().threads(threads).sort(&mut got).unwrap();
+                    assert!(got == expected, "{n}, {what}, {threads} threads");
+                }
+                let mut pairs: Vec<(u64, u64)> = keys.iter().map(|&key| (key % 1000, key)).collect();
+                let mut expected = pairs.clone();
+                expected.sort_unstable();
+                Sorter::new().threads(2).sort(&mut pairs).unwrap();
+                assert!(pairs == expected, "{n} pairs, {what}");
+            }
+        }
+    }
+
+    /// Each kind of input gets the plan that is made for it.
+    #[test]
+    #[cfg_attr(miri, ignore = "a million words")]
+    fn plans_fit_the_keys() {
+        let kind = |pattern: Pattern| {
+            let words: Vec<u64> = (0..100_000).map(|i| pattern(i, 100_000)).collect();
+            let wanted = Wanted { bits: 8, ways: 64, room: words.len(), threads: 1, guesses: GUESSES };
+            match plan(Level::best(), &words, Bounds::of_bits(64), wanted) {
+                Plan::Nothing => "nothing",
+                Plan::Reverse => "reverse",
+                Plan::Tally(_) => "tally",
+                Plan::Radix(_) => "radix",
+                Plan::Tree(_) => "tree",
+            }
+        };
+        assert_eq!(kind(|i, _| random(i)), "radix");
+        assert_eq!(kind(|i, _| i), "nothing");
+        assert_eq!(kind(|_, _| 7), "nothing");
+        assert_eq!(kind(|i, n| n - i), "reverse");
+        let of = |name: &str| kind(SKEWED.iter().find(|(what, _)| *what == name).unwrap().1);
+        assert_eq!(of("forty bits shared"), "radix");
+        for name in ["few", "one of a thousand is not zero"] {
+            assert_eq!(of(name), "tally", "{name}");
+        }
+        for name in ["any width", "zipf", "half of them one key", "two clusters far apart"] {
+            assert_eq!(of(name), "tree", "{name}");
+        }
+    }
+}

@@ -17,11 +17,11 @@ use std::sync::Mutex;
 
 use super::bounds::Bounds;
 use super::kernels::blocks::{self, Blocks};
-use super::kernels::classifier::Classifier;
+use super::kernels::classifier::{Classifier, as_table};
 use super::kernels::leaf::{self, SmallTable, Table};
 use super::kernels::scratch::Scratch;
 use super::kernels::spread::{self, GAP, spread};
-use super::kernels::survey::{extremes, reverse};
+use super::kernels::survey::{Order, extremes, order, reverse};
 use super::kernels::tally::Tally;
 use super::kernels::{Level, Word};
 use super::plan::{Plan, Wanted, plan};
@@ -40,8 +40,10 @@ const BUCKET: usize = 1 << 18;
 const SPARE_BYTES: usize = 8 << 20;
 /// A thread costs some ten microseconds: it is worth it for so many bytes.
 const THREAD_BYTES: usize = 1 << 20;
+/// A thread that only reads is worth it for so many.
+const READER_BYTES: usize = 4 << 20;
 /// How often one range, and a part of it, and so on, may be treated as a sample says.
-const GUESSES: u32 = 8;
+pub(super) const GUESSES: u32 = 8;
 
 /// The memory that sorting takes besides the words.
 pub(super) struct Sorting<W> {
@@ -77,7 +79,7 @@ impl<W: Word> Sorting<W> {
         let one = len <= ALONE && leaf(len) <= share && len <= leaf::most::<W>(level, leaf::table_for::<W>(len));
         let table = if one { len } else { len.min(TOGETHER) };
         let room = share.checked_sub(leaf(table)).ok_or(Lack::Slack)? / size_of::<W>();
-        let spare = if one { 0 } else { room.min(most + (GAP << spread_bits(most))) };
+        let spare = if one { len.min(room) } else { room.min(most + (GAP << spread_bits(most))) };
         if !one && spare < TOGETHER.min(len) {
             return Err(Lack::Slack);
         }
@@ -129,7 +131,9 @@ impl<W: Word> Sorting<W> {
             }
             return job.ready.push(range);
         }
-        let least = if threads > 1 { 5 } else { 1 };
+        // Several buckets for each thread, so that none has nothing to do in the end; and so many in any case that
+        // even keys of 128 bits of the worst kind take few steps, one inside another.
+        let least = (8 * threads).next_power_of_two().ilog2().max(5);
         let bits = ways(n, BUCKET).max(least).min(blocks::FAN.ilog2());
         let Range { words, known, guesses } = range;
         let room = self.workers[0].spare.len();
@@ -257,16 +261,33 @@ fn through<W: Word>(level: Level, range: Range<'_, W>, other: &mut [MaybeUninit<
     let Range { words, known, guesses } = range;
     let n = words.len();
     if n <= leaf::most::<W>(level, table.len()) {
-        if !stay {
-            return leaf_in_place(level, words, known, table);
+        let high = known.differing();
+        if stay && n > W::few(level) && high > 0 && leaf::leaf(level, words, &mut other[..n], high, table) {
+            return;
         }
-        let (other, high) = (&mut other[..n], known.differing());
-        if n <= W::few(level) || high == 0 || !leaf::leaf(level, words, other, high, table) {
-            leaf_in_place(level, words, known, table);
-            other.write_copy_of_slice(words);
+        // Without vectors, comparing is slower than splitting once more if they are many.
+        let compare = n <= TOGETHER || n > other.len() || compares_fast::<W>(level);
+        if !leaf_in_place(level, words, known, table, compare) {
+            return split_through(level, Range { words, known, guesses }, other, stay, table);
+        }
+        if stay {
+            other[..n].write_copy_of_slice(words);
         }
         return;
     }
+    split_through(level, Range { words, known, guesses }, other, stay, table);
+}
+
+/// The same for words that are no leaf.
+fn split_through<W: Word>(
+    level: Level,
+    range: Range<'_, W>,
+    other: &mut [MaybeUninit<W>],
+    stay: bool,
+    table: &mut Table,
+) {
+    let Range { words, known, guesses } = range;
+    let n = words.len();
     let ways = if n <= 128 * LEAF { n / LEAF } else { 64 };
     let mut wanted = Wanted { bits: spread_bits(n), ways, room: n, threads: 1, guesses };
     let mut next = if known.low == known.high { Plan::Nothing } else { plan(level, words, known, wanted) };
@@ -280,6 +301,13 @@ fn through<W: Word>(level: Level, range: Range<'_, W>, other: &mut [MaybeUninit<
     }
     match next {
         Plan::Radix(radix) => scatter(level, Range { words, known, guesses }, &radix, other, stay, table),
+        // What is in the cache is compared faster than it is searched for twice.
+        Plan::Tree(_) if compares_fast::<W>(level) && size_of_val(as_table(&mut other[..n])) == size_of_val(words) => {
+            W::by_comparison(level, words, as_table(&mut other[..n]));
+            if stay {
+                other[..n].write_copy_of_slice(words);
+            }
+        }
         Plan::Tree(tree) => {
             scatter(level, Range { words, known, guesses: guesses - 1 }, &tree, other, stay, table);
         }
@@ -292,6 +320,11 @@ fn through<W: Word>(level: Level, range: Range<'_, W>, other: &mut [MaybeUninit<
             }
         }
     }
+}
+
+/// Whether there is a vector quicksort.
+fn compares_fast<W: Word>(level: Level) -> bool {
+    !W::STABLE && level > Level::Portable
 }
 
 /// Splits words into `other`, and sorts the buckets on from there.
@@ -329,6 +362,18 @@ fn tally<W: Word>(
     true
 }
 
+/// Sorts words that are in order already, or backwards, with up to so many threads. False, with the words unchanged, if
+/// they are not.
+pub(super) fn in_order<W: Word>(level: Level, words: &mut [W], threads: usize) -> bool {
+    let threads = threads.min(size_of_val(words) / READER_BYTES).max(1);
+    match order(level, words, threads) {
+        Order::Ascending => {}
+        Order::Descending => reverse(words, threads),
+        Order::Neither => return false,
+    }
+    true
+}
+
 /// Sorts a few thousand words, at most, without asking for memory. False if they are too many.
 pub(super) fn small<W: Word>(level: Level, words: &mut [W]) -> bool {
     if words.len() <= W::few(level) {
@@ -339,24 +384,29 @@ pub(super) fn small<W: Word>(level: Level, words: &mut [W]) -> bool {
     let table = table.get();
     let fits = words.len() <= leaf::most::<W>(level, table.len());
     if fits {
-        leaf_in_place(level, words, Bounds::of_bits(W::KEY_BITS), table);
+        leaf_in_place(level, words, Bounds::of_bits(W::KEY_BITS), table, true);
     }
     fits
 }
 
-/// Sorts what fits a leaf.
-fn leaf_in_place<W: Word>(level: Level, words: &mut [W], known: Bounds, table: &mut Table) {
+/// Sorts what fits a leaf. False, with the words unchanged, if that is only possible by comparing, and it may not.
+fn leaf_in_place<W: Word>(level: Level, words: &mut [W], known: Bounds, table: &mut Table, compare: bool) -> bool {
     if words.len() <= W::few(level) {
-        return W::by_comparison(level, words, table);
+        W::by_comparison(level, words, table);
+        return true;
     }
     if known.low == known.high || leaf::leaf_in_place(level, words, known.differing(), table) {
-        return;
+        return true;
     }
     let seen = extremes(level, words, 1);
     if seen.low == seen.high {
-        return;
+        return true;
     }
-    if seen.differing() == known.differing() || !leaf::leaf_in_place(level, words, seen.differing(), table) {
+    if seen.differing() < known.differing() && leaf::leaf_in_place(level, words, seen.differing(), table) {
+        return true;
+    }
+    if compare {
         W::by_comparison(level, words, table);
     }
+    compare
 }

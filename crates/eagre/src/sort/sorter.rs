@@ -49,7 +49,7 @@ impl<'a> Sorter<'a> {
     }
 
     /// Takes at most so many bytes of memory beside the keys and their threads' stacks, of which a sort uses less than
-    /// 200 KiB each. By default an eighth of the keys'
+    /// 300 KiB each. By default an eighth of the keys'
     /// own memory, or 64 MiB if that is more; ten MiB a thread and a hundredth of the keys' memory are not exceeded
     /// whatever is allowed. With less than 1.2 MiB, and a hundredth of the keys' memory, they are sorted by comparing,
     /// which is slower; with too little for all threads, by fewer.
@@ -109,9 +109,12 @@ impl<'a> Sorter<'a> {
         if range::small(self.level, words) {
             return Ok(());
         }
+        let threads = self.team_size(words.len());
+        if range::in_order(self.level, words, threads) {
+            return monitor.check();
+        }
         let slack = self.slack_for(size_of_val(words));
-        let fewer =
-            std::iter::successors(Some(self.team_size(words.len())), |&threads| (threads > 1).then_some(threads / 2));
+        let fewer = std::iter::successors(Some(threads), |&threads| (threads > 1).then_some(threads / 2));
         let mut lack = Lack::Slack;
         for threads in fewer {
             match Sorting::new(self.level, words.len(), threads, slack) {

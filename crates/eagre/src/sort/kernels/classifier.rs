@@ -3,6 +3,7 @@
 use std::mem::MaybeUninit;
 
 use super::Word;
+use super::leaf::Table;
 use crate::sort::bounds::Bounds;
 
 /// Sends each word to a bucket.
@@ -103,4 +104,10 @@ unsafe impl<W: Word> Classifier<W> for Radix {
 pub(super) fn as_room<W: Word>(words: &mut [W]) -> &mut [MaybeUninit<W>] {
     // SAFETY: the same layout, and nobody here un-initialises memory.
     unsafe { std::mem::transmute(words) }
+}
+
+/// Room for words as a table, but for what is not aligned for one at its ends.
+pub(crate) fn as_table<W: Word>(room: &mut [MaybeUninit<W>]) -> &mut Table {
+    // SAFETY: both may hold anything.
+    unsafe { room.align_to_mut().1 }
 }

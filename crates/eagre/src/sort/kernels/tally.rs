@@ -64,7 +64,7 @@ impl<W: Word> Tally<W> {
 
     /// Each word that was seen, and how often.
     fn seen(&self) -> impl Iterator<Item = (W, usize)> {
-        self.words.iter().copied().zip(self.counts).filter(|&(_, count)| count > 0)
+        self.words.iter().copied().zip(self.counts.iter().copied()).filter(|&(_, count)| count > 0)
     }
 
     #[inline(always)]
@@ -191,4 +191,56 @@ fn slot<W: Word>(word: W) -> usize {
     let key = word.key();
     let number = if W::KEY_BITS <= 64 { key as u64 } else { key as u64 ^ ((key >> 64) as u64).wrapping_mul(GOLDEN) };
     (number.wrapping_mul(GOLDEN) >> (u64::BITS - SLOTS.ilog2())) as usize % SLOTS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words of which most are few distinct ones, counted in three stripes with so much room for rare ones in each.
+    fn tally(words: &mut [u64], common: u64, room: usize) -> bool {
+        let total = Mutex::new(Tally::new(common));
+        let mut rooms = vec![MaybeUninit::uninit(); 3 * room];
+        let stripes = words.chunks(words.len().div_ceil(3)).zip(rooms.chunks_mut(room));
+        let aside: Option<Vec<&[u64]>> =
+            stripes.map(|(words, room)| Tally::count(&total, Level::best(), words, common, room)).collect();
+        let Some(aside) = aside else { return false };
+        let mut aside = aside.concat();
+        aside.sort_unstable();
+        words[..aside.len()].copy_from_slice(&aside);
+        total.into_inner().unwrap().write(Level::best(), words, aside.len(), 2);
+        true
+    }
+
+    fn mixed(n: u64, distinct: u64, rare: u64) -> Vec<u64> {
+        let number = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31).wrapping_mul(0xd134_2543_de82_ef95);
+        (0..n).map(|i| if i % rare == 1 { number(i) } else { number(number(i) % distinct) }).collect()
+    }
+
+    /// The runs and the rare words between them, also where the table is full, and where the commonest is not there.
+    #[test]
+    fn counts_are_sorted_words() {
+        for (n, distinct, rare, room) in
+            [(1, 1, 2, 1), (3000, 3, 7, 400), (9000, 300, 1000, 1000), (20_000, 511, 11, 4000)]
+        {
+            let mut words = mixed(n, distinct, rare);
+            let mut expected = words.clone();
+            expected.sort_unstable();
+            for common in [words[0], 12345] {
+                let mut copy = words.clone();
+                assert!(tally(&mut copy, common, room), "{n} words, {distinct} distinct");
+                assert!(copy == expected, "{n} words, {distinct} distinct");
+            }
+            words.fill(u64::MAX);
+            assert!(tally(&mut words, u64::MAX, room) && words.iter().all(|&word| word == u64::MAX));
+        }
+    }
+
+    #[test]
+    fn too_many_rare_words_change_nothing() {
+        let mut words = mixed(20_000, 10, 2);
+        let before = words.clone();
+        assert!(!tally(&mut words, before[0], 100));
+        assert!(words == before);
+    }
 }

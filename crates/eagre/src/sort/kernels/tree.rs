@@ -165,16 +165,15 @@ mod avx512 {
 
     #[target_feature(enable = "avx512f,avx512vl,avx512dq")]
     fn search_in<const BITS: u32>(nodes: &[u64; FAN], keys: &[u64; BATCH], found: &mut [u8; BATCH]) {
-        let one = _mm512_set1_epi64(1);
         for (keys, found) in keys.as_chunks::<8>().0.iter().zip(found.as_chunks_mut::<8>().0) {
             // SAFETY: eight numbers.
             let keys = unsafe { _mm512_loadu_si512(keys.as_ptr().cast()) };
-            let mut at = one;
+            let mut at = _mm512_set1_epi64(1);
             macro_rules! descend {
                 ($node:expr) => {
                     let right = _mm512_cmplt_epu64_mask($node, keys);
-                    let below = _mm512_add_epi64(at, at);
-                    at = _mm512_mask_add_epi64(below, right, below, one);
+                    // One more where the mask is set: a number of all ones is -1.
+                    at = _mm512_sub_epi64(_mm512_add_epi64(at, at), _mm512_movm_epi64(right));
                 };
             }
             descend!(_mm512_set1_epi64(nodes[1] as i64));
@@ -223,5 +222,56 @@ mod avx512 {
     fn of_64(nodes: &[u64; FAN], i: usize, at: __m512i) -> __m512i {
         let upper = _mm512_test_epi64_mask(at, _mm512_set1_epi64(32));
         _mm512_mask_mov_epi64(of_32(nodes, i, at), upper, of_32(nodes, i + 4, at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every key goes to the bucket that counting the borders below it says, on every level, at and next to each border.
+    #[test]
+    fn finds_what_counting_finds() {
+        let known = Bounds::of_bits(64);
+        for count in [1, 2, 62, 63, 64, 127, 128, 254, 255] {
+            let borders: Vec<u64> = (0..count).map(|i| if i == 0 { 0 } else { u64::MAX / 256 * i + i % 3 }).collect();
+            let near = |&border: &u64| [border.saturating_sub(1), border, border + 1];
+            let mut keys: Vec<u64> = borders.iter().flat_map(near).collect();
+            keys.extend([u64::MAX - 1, u64::MAX]);
+            for level in [Level::Portable, Level::best()] {
+                let tree = Tree::new(level, Lens::new::<u64>(known), known, &borders);
+                let mut at = 0;
+                let check = |key: u64, bucket: usize| {
+                    assert_eq!((key, bucket), (keys[at], borders.partition_point(|&border| border < key)), "{level:?}");
+                    let bounds = Classifier::<u64>::bounds(&tree, bucket);
+                    assert!((bounds.low..=bounds.high).contains(&key.into()), "{key} in {bounds:?}");
+                    at += 1;
+                };
+                // SAFETY: all of the keys.
+                unsafe { tree.each(keys.as_ptr(), keys.len(), check) };
+                assert_eq!(at, keys.len());
+            }
+        }
+    }
+
+    /// A key of more than 64 bits lies within what is known of its bucket.
+    #[test]
+    fn longer_keys_by_their_highest_bits() {
+        let known = Bounds { low: 5 << 90, high: (7 << 90) - 1 };
+        let keys: Vec<u128> = (0..1000).map(|i| known.low + (known.high - known.low) / 999 * i).collect();
+        let lens = Lens::new::<u128>(known);
+        let borders: Vec<u64> = (1..20).map(|i| lens.of(keys[i * 50])).collect();
+        for level in [Level::Portable, Level::best()] {
+            let tree = Tree::new(level, lens, known, &borders);
+            let mut last = 0;
+            let check = |key: u128, bucket: usize| {
+                let bounds = Classifier::<u128>::bounds(&tree, bucket);
+                assert!(bucket >= last && (bounds.low..=bounds.high).contains(&key), "{key} in {bucket}: {bounds:?}");
+                last = bucket;
+            };
+            // SAFETY: all of the keys.
+            unsafe { tree.each(keys.as_ptr(), keys.len(), check) };
+            assert_eq!(last, 19);
+        }
     }
 }
