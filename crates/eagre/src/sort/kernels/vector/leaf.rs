@@ -18,8 +18,8 @@ pub(in super::super) fn most<V: Vector>(table: usize) -> usize {
     if table_bytes::<V::Key>(buckets) > bytes {
         buckets /= 2;
     }
-    // The sort of a group of buckets needs them all.
-    if buckets < V::LANES { 0 } else { buckets * MEAN }
+    // The sort of a group of buckets needs them all; and nobody asks for fewer than eight.
+    if buckets < V::LANES.max(8) { 0 } else { buckets * MEAN }
 }
 
 /// [`super::super::Word::leaf`].

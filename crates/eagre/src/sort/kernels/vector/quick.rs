@@ -117,14 +117,14 @@ impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
     unsafe fn slowly(&self, start: usize, end: usize, at_home: bool) {
         // SAFETY: the caller's promise.
         unsafe {
-            let home = self.home.add(start);
-            if !at_home {
-                home.cast::<T::Key>().copy_from_nonoverlapping(self.other.add(start), end - start);
+            let (home, other, n) = (self.home.add(start), self.other.add(start), end - start);
+            if at_home {
+                // As bytes: words may be aligned less than their keys.
+                other.cast::<u8>().copy_from_nonoverlapping(home.cast::<u8>(), n * size_of::<T>());
             }
-            let keys = std::slice::from_raw_parts_mut(home.cast::<T::Key>(), end - start);
+            let keys = std::slice::from_raw_parts_mut(other, n);
             keys.sort_unstable();
-            for at in 0..end - start {
-                let key = home.add(at).cast::<T::Key>().read();
+            for (at, &key) in keys.iter().enumerate() {
                 home.add(at).write(T::from_lane(key));
             }
         }
@@ -250,5 +250,52 @@ unsafe fn part_in_three<T: Lane, V: Vector<Key = T::Key>>(
             at += V::LANES;
         }
         (lower, end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{U64x8, U128x8, has_avx512};
+    use super::*;
+
+    /// Without pivots, from either place, with words where their keys could not lie.
+    fn without_pivots<T: Lane + Default + PartialEq + std::fmt::Debug, V: Vector<Key = T::Key>>(
+        make: impl Fn(u64) -> T,
+    ) {
+        if !has_avx512() {
+            return eprintln!("skipped: no AVX-512");
+        }
+        const N: usize = 300;
+        for at_home in [true, false] {
+            for start in 0..2 {
+                let mut words = [T::default(); N + 1];
+                let words = &mut words[start..][..N];
+                for (i, word) in words.iter_mut().enumerate() {
+                    *word = make((i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40);
+                }
+                let mut expected = words.to_vec();
+                expected.sort_by_key(|word| word.key());
+                let mut other = [const { MaybeUninit::<T::Key>::uninit() }; N];
+                let (home, other) = (words.as_mut_ptr(), other.as_mut_ptr().cast::<T::Key>());
+                // SAFETY: both places have room for N keys, as long as words; they are copied as bytes.
+                unsafe {
+                    V::run(
+                        #[inline(always)]
+                        || to_keys::<T, V>(home, N),
+                    );
+                    if !at_home {
+                        other.cast::<u8>().copy_from_nonoverlapping(home.cast(), N * size_of::<T>());
+                    }
+                    Quick::<T, V> { home, other, of: PhantomData }.sort(0, N, at_home, 0);
+                }
+                assert_eq!(words, expected, "{at_home}, {start}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_aligned_less_than_their_keys() {
+        without_pivots::<(u64, u64), U128x8>(|i| (i % 100, i));
+        without_pivots::<(u32, u32), U64x8>(|i| (i as u32 % 100, i as u32));
     }
 }
