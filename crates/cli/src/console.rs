@@ -86,8 +86,9 @@ impl Console {
         self.complained = false;
     }
 
-    /// Shows how far long work has come, from now on, if a person is there to see it.
+    /// Shows how far long work has come, from now on, if a person is there to see it. Work before it is over.
     pub(crate) fn watch(&mut self, progress: Progress) {
+        self.wipe();
         if io::stderr().is_terminal() {
             self.progress = Some(progress);
         }

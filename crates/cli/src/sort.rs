@@ -232,9 +232,6 @@ impl Args {
     fn beside(&self, bytes: Option<u64>) -> u64 {
         let bytes = bytes.unwrap_or(0);
         let allowed = self.slack.unwrap_or((bytes / 8).max(64 << 20));
-        if self.stable {
-            return allowed.max(bytes) + (16 << 20);
-        }
         let used = (self.threads().get() as u64 * (10 << 20)).saturating_add(bytes / 100);
         allowed.min(used) + (16 << 20)
     }

@@ -440,3 +440,62 @@ fn json_and_explanation() {
     }
     assert!(json["memory"]["peak"].as_u64().is_none_or(|peak| peak > 800_000));
 }
+
+/// The keys, what is allowed beside them, and two streams: no copy of the keys anywhere.
+#[test]
+fn little_memory_beside_the_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = bytes(&numbers(5 << 20));
+    fs::write(folder.path().join("a"), &keys).unwrap();
+    let arguments = ["--keys", "u64", "--slack", "8M", "--json", "a", "-o", "b"];
+    let (code, out, err) = sort(folder.path(), &arguments);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let Some(peak) = json["memory"]["peak"].as_u64() else { return eprintln!("skipped: nobody tells the peak") };
+    assert!(peak < keys.len() as u64 + (8 << 20) + (30 << 20), "{peak}");
+}
+
+/// What a terminal shows while a sort that takes long goes on, and that nothing of it stays.
+#[test]
+fn progress_on_a_terminal() {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let Ok(terminal) = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY) else {
+        return eprintln!("skipped: no terminals here");
+    };
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap();
+    let slave = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = eagre();
+    command.current_dir(folder.path()).args(["sort", "--keys", "u64", "-o", "b"]).stdin(Stdio::piped()).stderr(slave);
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    // More comes in until a line is there, then no more.
+    let stdin = child.stdin.take().unwrap();
+    let (seen, shown) = std::sync::mpsc::channel::<()>();
+    let feeder = std::thread::spawn(move || {
+        let piece = bytes(&numbers(1 << 15));
+        let mut sent = 0u64;
+        while shown.try_recv().is_err() {
+            (&stdin).write_all(&piece).unwrap();
+            sent += piece.len() as u64;
+            std::thread::yield_now();
+            if sent > 1 << 30 {
+                break;
+            }
+        }
+    });
+    let mut text = Vec::new();
+    let mut terminal = File::from(terminal);
+    let mut bytes = [0; 4096];
+    // Reading fails when the last who has the other end open is gone.
+    while let Ok(count @ 1..) = terminal.read(&mut bytes) {
+        text.extend(&bytes[..count]);
+        let _ = seen.send(());
+    }
+    feeder.join().unwrap();
+    assert!(child.wait().unwrap().success());
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.starts_with("\reagre: read: ") && text.ends_with("\r\x1b[K"), "{text:?}");
+}

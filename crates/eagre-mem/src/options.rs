@@ -60,7 +60,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "EAGRE_SIMD",
         values: "avx512, avx2, neon, portable",
         default: "the best that this processor has",
-        doc: "the vector instructions of scanning",
+        doc: "the vector instructions of scanning and sorting",
     },
 ];
 

@@ -76,3 +76,21 @@ fn elements_without_a_size_and_with_a_large_one() {
     assert_eq!(pool.stats().taken, 2);
     assert!(wide.iter().flatten().all(|&word| word == 7));
 }
+
+/// The length is behind while an appender lives; whoever drops it, or does not.
+#[test]
+fn an_appender_comes_and_goes() {
+    let pool = pool(3);
+    let mut texts: RewiredVec<String> = RewiredVec::in_pool(&pool).unwrap();
+    let many = BLOCK / size_of::<String>() + 10;
+    let mut end = texts.appender();
+    (0..many).for_each(|n| end.push(n.to_string()));
+    drop(end);
+    texts.push("pushed".to_owned());
+    assert_eq!((texts.len(), pool.stats().taken), (many + 1, 2));
+    let mut end = texts.appender();
+    end.try_push("once more".to_owned()).unwrap();
+    drop(end);
+    assert_eq!(texts[many..], ["pushed", "once more"]);
+    assert!(texts[..many].iter().enumerate().all(|(n, text)| *text == n.to_string()));
+}

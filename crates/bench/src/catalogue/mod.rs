@@ -1,11 +1,12 @@
 //! Every benchmark, as data: work, sizes, contenders, target ratios and where they come from.
 //!
 //! Nothing else in this crate names a row, a size or a target. [`streams`] has the rows about blocks and pipes,
-//! [`memory`] those about memory that grows, [`rewire`] those about rewiring, [`sort`] those about sorting, [`files`]
+//! [`memory`] those about memory that grows, [`partition`] those about partitioning, [`rewire`] those about rewiring, [`sort`] those about sorting, [`files`]
 //! those about files; [`target`] says what can be asked of a contender.
 
 mod files;
 mod memory;
+mod partition;
 mod rewire;
 mod sort;
 mod streams;
@@ -18,6 +19,7 @@ pub(crate) use sort::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Slack, S
 pub(crate) use target::{Against, Bound, Figure, Target};
 
 use crate::contenders::grow::Growth;
+use crate::contenders::partition::Buckets;
 use crate::contenders::vanish::{Behind, Half};
 use crate::memory::Pages;
 
@@ -147,6 +149,8 @@ pub(crate) enum Work {
     File(Job),
     /// Sort keys in memory.
     Sort(Sorting),
+    /// Partition keys in memory by so many bits.
+    Partition { bits: u32 },
 }
 
 impl Work {
@@ -281,6 +285,8 @@ pub(crate) enum Way {
     StreamRead(Setting),
     /// A vector that grows.
     Grow(Growth),
+    /// Keys into buckets.
+    Partition(Buckets),
     /// Blocks wired in such a way.
     Wired(Wiring),
     /// Arrays behind plain pointers.
@@ -343,6 +349,7 @@ impl Way {
             Way::Stream(_)
                 | Way::StreamRead(_)
                 | Way::Grow(Growth::Rewired | Growth::RewiredAppender | Growth::RewiredExtend | Growth::RewiredFresh)
+                | Way::Partition(Buckets::Eagre | Buckets::EagreDense | Buckets::EagreVanishing)
                 | Way::Wired(Wiring::Eagre)
                 | Way::Array(Behind::Vanishing(_))
                 | Way::Own(Method::Eagre | Method::EagrePointer)
@@ -382,7 +389,13 @@ impl Entry {
 
 /// Every row.
 pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
-    streams::ROWS.iter().chain(memory::ROWS).chain(rewire::ROWS).chain(sort::ROWS).chain(files::ROWS)
+    streams::ROWS
+        .iter()
+        .chain(memory::ROWS)
+        .chain(partition::ROWS)
+        .chain(rewire::ROWS)
+        .chain(sort::ROWS)
+        .chain(files::ROWS)
 }
 
 /// The row called `name`.
@@ -443,6 +456,7 @@ mod tests {
                     Work::File(_) | Work::Fill | Work::Vanish(_) | Work::Scatter { .. } => {
                         assert!(case.quick <= 32 * MIB && (case.size % 8, case.quick % 8) == (0, 0))
                     }
+                    Work::Partition { .. } => assert!(case.quick <= 1 << 22 && case.size.is_power_of_two()),
                     Work::Sort(_) => assert!(case.quick <= 1 << 13 && case.size.is_power_of_two()),
                     Work::Rewire(Rewiring { block, .. }) => {
                         assert!(case.size.is_power_of_two() && case.quick.is_power_of_two());

@@ -10,6 +10,8 @@ mod first_touch;
 pub(crate) mod grow;
 mod iterator;
 mod os_pipe;
+#[allow(unsafe_code, reason = "loops that write past the caches, and chunks of memory")]
+pub(crate) mod partition;
 #[allow(unsafe_code, reason = "system calls that move pages")]
 mod primitive;
 mod queue;
@@ -154,6 +156,10 @@ pub(crate) fn build(entry: &Entry, work: Work, store: &Arc<Store>) -> Result<Box
         }
         Work::Fill => match entry.way {
             Way::Grow(growth) => Ok(Box::new(grow::Grow(growth))),
+            _ => Err(mismatch(entry.way)),
+        },
+        Work::Partition { bits } => match entry.way {
+            Way::Partition(buckets) => Ok(Box::new(partition::Partition::new(buckets, bits))),
             _ => Err(mismatch(entry.way)),
         },
         Work::Rewire(work) => match entry.way {

@@ -2,7 +2,7 @@
 
 use super::error::{RewireError, RewireErrorKind};
 use super::pool::{BlockId, Blocks, Pool};
-use crate::sys::Errno;
+use crate::sys::{Errno, map};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::ptr;
@@ -77,6 +77,9 @@ impl fmt::Debug for Block {
 impl Drop for Block {
     fn drop(&mut self) {
         if self.pool.is_here() {
+            // Its owner may have locked it; the next one wants to move it.
+            // SAFETY: ours, and at home.
+            unsafe { map::unlock(self.pool.place(self.id), self.pool.block.bytes()) };
             self.pool.give(self.id);
             self.pool.uncommit(1);
         }

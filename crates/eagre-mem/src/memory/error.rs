@@ -22,7 +22,7 @@ pub enum RewireErrorKind {
     OutOfAddresses,
     /// The process has about as many mappings as the kernel allows.
     OutOfMappings,
-    /// A page of the block is pinned by I/O, or was shared by a fork.
+    /// A page of the block is pinned by I/O or locked (`mlock`), or was shared by a fork.
     Pinned,
     /// The place holds a block already.
     Occupied,
@@ -39,8 +39,11 @@ impl RewireErrorKind {
     pub(super) fn of_move(errno: Errno) -> RewireErrorKind {
         const ENOMEM: i32 = 12;
         const EBUSY: i32 = 16;
+        const EINVAL: i32 = 22;
         match errno.0 {
             EBUSY => RewireErrorKind::Pinned,
+            // The addresses are right, so what is wrong is that one side is locked and the other is not.
+            EINVAL => RewireErrorKind::Pinned,
             ENOMEM => RewireErrorKind::OutOfMemory,
             _ => RewireErrorKind::System,
         }
@@ -57,7 +60,7 @@ impl RewireErrorKind {
             OutOfMemory => ("no memory left", "use less, or raise the control group's limit"),
             OutOfAddresses => ("no addresses left", "raise `ulimit -v`, or ask for less"),
             OutOfMappings => ("too many mappings", "raise vm.max_map_count, or use the mover `move`"),
-            Pinned => ("a block is pinned by I/O", "wait until the I/O has ended"),
+            Pinned => ("a block is pinned by I/O, or locked", "wait until the I/O has ended, or munlock it"),
             Occupied => ("the place holds a block", "unmap it first"),
             OtherPool => ("the block belongs to another pool", "map it in a region of its own pool"),
             Forked => ("a forked child has no part in its parent's memory", "make a region in the child"),
@@ -78,9 +81,15 @@ impl RewireError {
         RewireError { kind, detail: detail.to_string().into() }
     }
 
-    /// What the kernel's answer to a move means.
-    pub(crate) fn from_move(errno: Errno) -> RewireError {
-        RewireError::new(RewireErrorKind::of_move(errno), errno)
+    /// What the kernel's answer to a move means; `remap`: of one that takes mappings.
+    pub(crate) fn from_move(errno: Errno, remap: bool) -> RewireError {
+        match RewireErrorKind::of_move(errno) {
+            // The kernel has one answer for all three.
+            kind @ RewireErrorKind::OutOfMemory if remap => {
+                RewireError::new(kind, format_args!("{errno}: memory, `ulimit -d`, or mappings (vm.max_map_count)"))
+            }
+            kind => RewireError::new(kind, errno),
+        }
     }
 
     /// What happened.

@@ -190,7 +190,7 @@ impl Places {
         self.check(place)?;
         // SAFETY: the block is ours; its place in the pool is empty while it is away.
         unsafe { self.pool.engine().into_pool(self.address(place), self.pool.place(id), self.block()) }
-            .map_err(RewireError::from_move)?;
+            .map_err(|errno| self.refused(errno))?;
         self.clear(place);
         mapping_budget::release(self.remapped());
         Ok(Some(id))
@@ -202,19 +202,14 @@ impl Places {
     /// # Safety
     /// No borrow of the block is alive, and its contents are no one's.
     pub(crate) unsafe fn give_back(&mut self, place: usize) {
-        // SAFETY: the caller's contract.
-        match unsafe { self.send_home(place) } {
-            Ok(Some(id)) => self.pool.give(id),
-            Ok(None) => return,
-            Err(_) => {
-                let Some(id) = self.at(place) else { return };
-                self.clear(place);
-                // SAFETY: as above.
-                let _ = unsafe { map::discard(self.address(place), self.block()) };
-                mapping_budget::release(self.remapped());
-                self.pool.give_empty(id);
-            }
+        let Some(id) = self.at(place) else { return };
+        // SAFETY: the block is ours; its place in the pool is empty while it is away.
+        match unsafe { self.pool.engine().take_back(self.address(place), self.pool.place(id), self.block()) } {
+            true => self.pool.give(id),
+            false => self.pool.give_empty(id),
         }
+        self.clear(place);
+        mapping_budget::release(self.remapped());
         self.pool.uncommit(1);
     }
 
@@ -259,7 +254,7 @@ impl Places {
         if let Some(id) = waiting {
             // SAFETY: the block is ours; its place in the pool is empty while it is away.
             unsafe { self.pool.engine().into_pool(self.address(first), self.pool.place(id), self.block()) }
-                .map_err(RewireError::from_move)?;
+                .map_err(|errno| self.refused(errno))?;
             self.table[first] = None;
         }
         // From here on one place is empty, and its block is on its way or waits at home.
@@ -294,10 +289,10 @@ impl Places {
         let (to, len) = (self.address(place), self.block());
         if !self.open {
             // SAFETY: our own range.
-            unsafe { map::open(to, len) }.map_err(RewireError::from_move)?;
+            unsafe { map::open(to, len) }.map_err(|errno| self.refused(errno))?;
         }
         // SAFETY: the caller's contract. Nobody has touched the empty place, so there is no page table in the way.
-        unsafe { self.engine.into_range(from, to, len, Prepare::Nothing) }.map_err(RewireError::from_move)
+        unsafe { self.engine.into_range(from, to, len, Prepare::Nothing) }.map_err(|errno| self.refused(errno))
     }
 
     fn check(&self, place: usize) -> Result<(), RewireError> {
@@ -315,6 +310,11 @@ impl Places {
     #[inline(never)]
     pub(crate) fn take_failure(&mut self) -> RewireError {
         self.failure.take().unwrap_or_else(|| self.full())
+    }
+
+    /// What the system's answer to a move means.
+    fn refused(&self, errno: Errno) -> RewireError {
+        RewireError::from_move(errno, matches!(self.engine, Engine::Remap))
     }
 
     fn remapped(&self) -> u64 {

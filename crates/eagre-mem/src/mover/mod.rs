@@ -132,6 +132,28 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Takes back a block whose owner has given it up, with the memory it had, locked or not. False if that is pinned:
+    /// then the pins keep it until they end, and the place in the pool has none.
+    ///
+    /// # Safety
+    /// As for [`Engine::into_pool`], and the contents are no one's.
+    pub(crate) unsafe fn take_back(self, from: usize, to: usize, len: usize) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe {
+            if self.into_pool(from, to, len).is_ok() {
+                return true;
+            }
+            map::unlock(from, len);
+            if self.into_pool(from, to, len).is_ok() {
+                return true;
+            }
+            let _ = map::discard(from, len);
+        }
+        false
+    }
+}
+
 /// Throw-away pages: for pointers whose owner has failed, and whose code is to run to its end.
 impl Engine {
     /// Puts throw-away zeros behind a range.

@@ -5,7 +5,9 @@
 mod common;
 
 mod growing;
+mod limits;
 mod machine;
+mod pins;
 mod region;
 mod vector;
 mod vector_panics;
@@ -13,5 +15,5 @@ mod vector_panics;
 /// The other side of the tests that want a process of their own.
 #[test]
 fn child() {
-    common::child::serve(machine::CASES);
+    common::child::serve(&[machine::CASES, limits::CASES].concat());
 }

@@ -5,9 +5,10 @@ use crate::common::process::Footprint;
 use crate::common::*;
 use crate::{assert_empty, full, pool, sized_pool};
 use eagre_mem::probe::Pair;
-use eagre_mem::{BlockSize, RewireErrorKind, StreamPool, Trap};
+use eagre_mem::{BlockSize, Mappings, Mover, RewireErrorKind, StreamPool, Trap};
 
-pub(crate) const CASES: &[Case] = &[("flow", flow), ("rounds", rounds), ("fork", fork), ("defaults", defaults)];
+pub(crate) const CASES: &[Case] =
+    &[("flow", flow), ("rounds", rounds), ("fork", fork), ("defaults", defaults), ("mappings", mappings)];
 
 fn run(case: &str, pair: Pair) {
     let outcome = child::run(case, pair);
@@ -21,6 +22,9 @@ each_pointer_pair! {
     }
     fn nothing_accumulates(pair) {
         run("rounds", pair);
+    }
+    fn few_mappings(pair) {
+        run("mappings", pair);
     }
     fn a_forked_child(pair) {
         run("fork", pair);
@@ -128,6 +132,36 @@ fn rounds(pair: Pair) {
     assert!(after.mappings <= before.mappings + 8, "{before:?} {after:?}");
     assert!(after.rss <= before.rss + 256 && after.tables <= before.tables + 64, "{before:?} {after:?}");
     assert_eq!(after.descriptors, before.descriptors);
+    report("done");
+}
+
+/// An array costs mappings for what it is to the kernel, and no more: else a large one would have none left.
+fn mappings(pair: Pair) {
+    const BLOCK: usize = 2 << 20;
+    let pool = sized_pool(pair, BlockSize::DEFAULT, 40);
+    let mut array = pool.array::<u8>(40 * BLOCK).unwrap();
+    let before = Mappings::now().used;
+    for _ in 0..3 {
+        let to = array.writer().unwrap();
+        // SAFETY: within the limit.
+        (0..30).for_each(|block| unsafe { to.add(block * BLOCK).write(1) });
+        let kernel = Footprint::now().mappings;
+        let used = Mappings::now().used - before;
+        assert_eq!(used, if pair.mover == Mover::Remap { 60 } else { u64::from(pair.trap == Trap::Signal) * 2 });
+        // SAFETY: as above.
+        unsafe { to.add(35 * BLOCK).write(1) };
+        assert!(Footprint::now().mappings <= kernel + 2);
+        array.finish(36 * BLOCK);
+        let from = array.reader().unwrap();
+        for block in 0..36 {
+            // SAFETY: in order.
+            let read = unsafe { from.add(block * BLOCK).read() };
+            assert_eq!(read, u8::from(block < 30 || block == 35));
+        }
+        array.reset();
+    }
+    array.clear();
+    assert_eq!(Mappings::now().used, before);
     report("done");
 }
 

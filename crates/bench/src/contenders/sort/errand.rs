@@ -137,7 +137,12 @@ fn measure<T: Plain>(order: &Order, sort: Option<Sort<T>>) -> Result<Done, Troub
     let pieces = order.load.count.div_ceil(order.piece);
     for repetition in 0..order.repeat {
         let keys = array.keys_mut();
-        numbers::fill_all(order.load.pattern, keys);
+        if order.repeat > 1 {
+            // By the thread that sorts: small pieces are to be in its cache.
+            numbers::fill(order.load.pattern, keys, 0, order.load.count as u64);
+        } else {
+            numbers::fill_all(order.load.pattern, keys);
+        }
         if repetition == 0 {
             resident = resident_bytes();
         }

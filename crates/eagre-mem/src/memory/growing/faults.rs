@@ -162,7 +162,7 @@ impl Ground {
             Err(errno) => {
                 self.pool.give(taken.id);
                 self.pool.uncommit(1);
-                Err((if errno.0 == 16 { Shortage::Pinned } else { Shortage::System }, errno))
+                Err((if matches!(errno.0, 16 | 22) { Shortage::Pinned } else { Shortage::System }, errno))
             }
         }
     }
@@ -263,13 +263,9 @@ impl Ground {
             let Some(id) = entry.swap(0, SeqCst).checked_sub(1) else { continue };
             let (from, id): (usize, BlockId) = (self.address(place), id);
             // SAFETY: the block is ours, and its place in the pool is empty while it is away.
-            match unsafe { self.engine().into_pool(from, self.pool.place(id), len) } {
-                Ok(()) => self.pool.give(id),
-                Err(_) => {
-                    // SAFETY: as above. Pinned: the memory stays with the pins, the pool gets new one.
-                    let _ = unsafe { crate::sys::map::discard(from, len) };
-                    self.pool.give_empty(id);
-                }
+            match unsafe { self.engine().take_back(from, self.pool.place(id), len) } {
+                true => self.pool.give(id),
+                false => self.pool.give_empty(id),
             }
             self.pool.uncommit(1);
             self.held.fetch_sub(1, SeqCst);

@@ -58,6 +58,22 @@ impl Entry {
     }
 }
 
+/// What blocks at their places cost in mappings.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mapped {
+    /// Nothing: the whole range is open.
+    Not,
+    /// `mremap`: each block is one, and leaves a hole at home.
+    Each,
+    /// Opened one by one: neighbours are one mapping, and a run of blocks makes two of the closed one it begins in. How the run is
+    /// shortened or moves on later changes nothing of that.
+    Runs,
+}
+
+impl Mapped {
+    const COST: u64 = 2;
+}
+
 /// One array: its course, and its blocks.
 pub(super) struct Array {
     pub(super) course: Course,
@@ -65,6 +81,8 @@ pub(super) struct Array {
     /// and costs nothing until it is used.
     table: Box<[u32]>,
     held: u32,
+    /// Mappings set aside for runs of blocks, until the round ends.
+    runs: u64,
 }
 
 impl Array {
@@ -100,8 +118,7 @@ pub(super) struct Ground {
     /// `None`: nothing notices a touch.
     pub(super) context: Option<Context>,
     prepare: Prepare,
-    /// What one block may cost in mappings.
-    mappings: u64,
+    mappings: Mapped,
     budget: u64,
     /// Whether a misuse has been reported.
     pub(super) reported: AtomicBool,
@@ -127,11 +144,16 @@ impl Ground {
             unsafe { range.unmap() };
         }
         let prepare = prepared?;
-        let alone = matches!(context, Some(Context::Signal(None))) || prepare == Prepare::Open;
+        let mappings = match context {
+            Some(Context::Signal(None)) => Mapped::Each,
+            _ if prepare == Prepare::Open => Mapped::Runs,
+            _ => Mapped::Not,
+        };
         let array = || Array {
             course: Course::new(windows, limit),
             table: vec![0; limit as usize].into_boxed_slice(),
             held: 0,
+            runs: 0,
         };
         let arrays = (0..count).map(|_| Claimable { claim: Claim::default(), array: UnsafeCell::new(array()) });
         Ok(Ground {
@@ -141,7 +163,7 @@ impl Ground {
             pool,
             context,
             prepare,
-            mappings: if alone { 2 } else { 0 },
+            mappings,
             budget: Mappings::now().budget,
             reported: AtomicBool::new(false),
         })
@@ -242,10 +264,20 @@ impl Ground {
 
     /// Brings a new block to a place.
     fn bring_new(&self, array: usize, state: &mut Array, place: u32) -> Result<(), Refusal> {
-        if !mapping_budget::try_claim(self.mappings, self.budget) {
+        let follows = place.checked_sub(1).is_some_and(|before| state.at(before).is_in_place());
+        let cost = match self.mappings {
+            Mapped::Not => 0,
+            Mapped::Each => Mapped::COST,
+            Mapped::Runs => u64::from(!follows) * Mapped::COST,
+        };
+        if !mapping_budget::try_claim(cost, self.budget) {
             return Err(Refusal::Shortage(RewireErrorKind::OutOfMappings, Errno(0)));
         }
-        self.take(array, state, place).inspect_err(|_| mapping_budget::release(self.mappings))
+        self.take(array, state, place).inspect_err(|_| mapping_budget::release(cost))?;
+        if self.mappings == Mapped::Runs {
+            state.runs += cost;
+        }
+        Ok(())
     }
 
     fn take(&self, array: usize, state: &mut Array, place: u32) -> Result<(), Refusal> {
@@ -346,7 +378,9 @@ impl Ground {
                 self.pool.give_empty(id);
             }
             self.pool.uncommit(1);
-            mapping_budget::release(self.mappings);
+            if self.mappings == Mapped::Each {
+                mapping_budget::release(Mapped::COST);
+            }
         }
     }
 
@@ -361,6 +395,10 @@ impl Ground {
             self.give_back(array, state, start.max(u32::from(keeps))..end);
             self.shut(array, state, 0..end);
             state.course.reset(keeps);
+            // The first block is the beginning of a run.
+            let kept = if keeps { state.runs.min(Mapped::COST) } else { 0 };
+            mapping_budget::release(state.runs - kept);
+            state.runs = kept;
         });
     }
 

@@ -189,7 +189,7 @@ impl<T: Plain> VanishingArray<T> {
         let place = match count {
             0 => 0,
             _ if self.finished && count >= self.len => self.end_of(self.len),
-            _ => self.place_of(count),
+            _ => self.place_of(count.min(self.limit)),
         };
         let ground = self.ground();
         ground.with(self.index, |array| {

@@ -103,6 +103,15 @@ pub(crate) unsafe fn discard(start: usize, len: usize) -> Result<(), Errno> {
     unsafe { mm::madvise(at(start), len, Advice::LinuxDontNeed) }.map_err(Errno::from)
 }
 
+/// Takes the locks off a range (`mlock`): locked pages can neither move nor be dropped. Not an error where there are none.
+///
+/// # Safety
+/// The range belongs to the caller.
+pub(crate) unsafe fn unlock(start: usize, len: usize) {
+    // SAFETY: the caller owns the range; contents do not change.
+    let _ = unsafe { mm::munlock(at(start), len) };
+}
+
 /// Replaces a range by a fresh closed reservation: contents, page tables and registrations are gone.
 ///
 /// # Safety
@@ -119,14 +128,16 @@ pub(crate) unsafe fn close(start: usize, len: usize) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Replaces a range by open memory that the kernel zeroes on first touch.
+/// Replaces a range by open memory that the kernel zeroes on first touch. Where a limit allows no more private memory
+/// (`ulimit -d`), it is shared memory, which no limit counts.
 ///
 /// # Safety
 /// The range belongs to the caller, who gives up its contents.
 pub(crate) unsafe fn open_fresh(start: usize, len: usize) -> Result<(), Errno> {
     // SAFETY: the caller owns the range and its contents.
     unsafe {
-        mm::mmap_anonymous(at(start), len, READ_WRITE, PLAIN.union(MapFlags::FIXED))?;
+        let map = |flags: MapFlags| mm::mmap_anonymous(at(start), len, READ_WRITE, flags.union(MapFlags::FIXED));
+        map(PLAIN).or_else(|_| map(MapFlags::SHARED.union(MapFlags::NORESERVE)))?;
         let _ = mm::munlock(at(start), len);
         mm::madvise(at(start), len, Advice::LinuxDontFork)?;
         mm::madvise(at(start), len, Advice::LinuxDontDump)?;

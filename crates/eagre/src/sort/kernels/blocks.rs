@@ -389,7 +389,7 @@ fn classify<W: Word, C: Classifier<W>>(
             break;
         }
     }
-    for (rank, left) in left[..classifier.fan()].iter_mut().enumerate() {
+    for (rank, left) in left.iter_mut().enumerate().take(classifier.fan()) {
         let bucket = classifier.bucket(rank);
         *left = next[bucket] - (bucket * block) as u32;
     }
@@ -412,6 +412,7 @@ fn prefetch_block<W>(at: *const W) {
 #[cfg(test)]
 mod tests {
     use super::super::classifier::Radix;
+    use super::super::first::by_first;
     use super::*;
     use crate::sort::bounds::Bounds;
     use crate::sort::progress::Monitor;
@@ -441,6 +442,29 @@ mod tests {
                         expected.sort_unstable();
                         assert!(words == expected, "{n} words, {bits} bits, {threads} threads");
                     }
+                }
+            }
+        }
+    }
+
+    /// Words with equal keys stay in their order, with as many stripes as leave more words in their buffers than there
+    /// is room for before a bucket's first block, and with a block that the end of the range cuts.
+    #[test]
+    fn keeps_the_order() {
+        let block = BLOCK_BYTES / 16;
+        for threads in [1, 2, 7] {
+            for n in [block - 1, 3 * block, 20 * block + 5, 60 * block - 1] {
+                for bits in [1, 3] {
+                    let number = |i: usize| (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                    let mut pairs: Vec<(u64, usize)> = (0..n).map(|i| (number(i), i)).collect();
+                    let mut expected = pairs.clone();
+                    expected.sort_by_key(|pair| pair.0 >> (64 - bits));
+                    let words = by_first(&mut pairs).unwrap();
+                    let monitor = Monitor::new(None, n, 16, 1);
+                    let radix = Radix::new(Bounds::of_bits(64), bits);
+                    let mut blocks = Blocks::new(n, threads).unwrap();
+                    assert!(blocks.split(Level::best(), words, &radix, &mut [0; FAN + 1], monitor.pulse(0)));
+                    assert!(pairs == expected, "{n} words, {bits} bits, {threads} threads");
                 }
             }
         }

@@ -29,6 +29,7 @@ pub(in super::super) const fn quick_most<V: Vector>() -> usize {
 /// # Safety
 /// The processor has such registers.
 pub(in super::super) unsafe fn by_comparison<T: Lane, V: Vector<Key = T::Key>>(words: &mut [T], table: &mut Table) {
+    const { assert!(quick_most::<V>() <= SMALL) };
     let (n, home) = (words.len(), words.as_mut_ptr());
     let mut small = const { MaybeUninit::<[T::Key; SMALL]>::uninit() };
     let other = if n <= SMALL { small.as_mut_ptr().cast() } else { table.as_mut_ptr().cast::<T::Key>() };

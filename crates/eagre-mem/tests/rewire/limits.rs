@@ -1,0 +1,197 @@
+//! Limits of the process, reached in the midst of it: errors, with all elements and blocks where they were; and work goes
+//! on when the limit is raised. Each case in a process of its own.
+
+use crate::common::child::{self, Case, report};
+use crate::common::*;
+use crate::pins::order;
+use crate::region::pool;
+use eagre_mem::probe::Pair;
+use eagre_mem::{BlockSize, GrowingBuffer, Mover, Pool, Region, RewireError, RewireErrorKind, RewiredVec, Trap};
+
+pub(crate) const CASES: &[Case] = &[
+    ("addresses_end", |pair| ends(pair, libc::RLIMIT_AS)),
+    ("data_ends", |pair| ends(pair, libc::RLIMIT_DATA)),
+    ("mappings_end", mappings_end),
+];
+
+fn run(case: &str, pair: Pair) {
+    let outcome = child::run(case, pair);
+    assert!(outcome.success, "{case}: {outcome:?}");
+    assert!(outcome.reports.contains(&"done".to_owned()), "{case}: {outcome:?}");
+}
+
+each_pair! {
+    fn no_addresses_any_more(pair) {
+        run("addresses_end", pair);
+    }
+    fn no_data_any_more(pair) {
+        run("data_ends", pair);
+    }
+    fn hardly_any_mappings_left(pair) {
+        run("mappings_end", pair);
+    }
+}
+
+/// Sets the soft limit, and returns what it was.
+fn limit(resource: libc::__rlimit_resource_t, to: u64) -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: plain values.
+    unsafe {
+        assert_eq!(libc::getrlimit(resource, &mut limit), 0);
+        let before = std::mem::replace(&mut limit.rlim_cur, to.min(limit.rlim_max));
+        assert_eq!(libc::setrlimit(resource, &limit), 0);
+        before
+    }
+}
+
+/// The bytes of this process that a limit counts: all addresses, or private memory open for writing.
+fn counted(resource: libc::__rlimit_resource_t) -> u64 {
+    let field = if resource == libc::RLIMIT_AS { "VmSize:" } else { "VmData:" };
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+    line.split_whitespace().next().unwrap().parse::<u64>().unwrap() << 10
+}
+
+/// A vector, a region and a buffer on a pool of which nothing is backed yet grow until the limit; then it is raised.
+fn ends(pair: Pair, resource: libc::__rlimit_resource_t) {
+    const BLOCKS: usize = 256;
+    let pool = pool(pair, BlockSize::MIN, 3 * BLOCKS as u32);
+    let mut texts: RewiredVec<String> = RewiredVec::with_limit(&pool, BLOCKS * SMALL / size_of::<String>()).unwrap();
+    let mut region = Region::new(&pool, BLOCKS).unwrap();
+    let mut buffer = (pair.trap != Trap::Off).then(|| GrowingBuffer::new(&pool, (BLOCKS * SMALL) as u64).unwrap());
+    // What the test itself needs is there before: its elements, and the oracle.
+    pattern(0, 1);
+    let spare: Vec<String> = (0..texts.limit()).map(|n| n.to_string()).collect();
+    let mut clones = spare.clone().into_iter();
+    let before = limit(resource, counted(resource) + (2 << 20));
+    let mut ended = false;
+    for text in clones.by_ref() {
+        match texts.try_push(text) {
+            Ok(()) => {}
+            Err(back) => {
+                assert_eq!(back.error.kind(), RewireErrorKind::OutOfMemory, "{}", back.error);
+                assert_eq!(back.value, spare[texts.len()]);
+                ended = true;
+                break;
+            }
+        }
+    }
+    let had = texts.len();
+    let mut mapped = 0;
+    while mapped < BLOCKS {
+        let Ok(mut block) = pool.take() else { break };
+        put(mapped as u64, &mut block);
+        match region.map(mapped, block) {
+            Ok(()) => mapped += 1,
+            Err(back) => {
+                check(mapped as u64, &back.block);
+                break;
+            }
+        }
+    }
+    if let Some(buffer) = &mut buffer {
+        // SAFETY: within the limit.
+        let wrote = buffer.scope(|to| unsafe { put_through(to, 0, (BLOCKS * SMALL) as u64, SMALL) });
+        assert!(wrote.is_err() || buffer.held() == (BLOCKS * SMALL) as u64);
+        ended |= wrote.is_err();
+    }
+    limit(resource, before);
+    say(&format!("{pair}: {had} elements and {mapped} blocks before the limit; it was reached: {ended}"));
+    assert!(ended || mapped == BLOCKS);
+    assert!(texts[..] == spare[..had]);
+    for text in &spare[had..] {
+        texts.push(text.clone());
+    }
+    assert!(texts == *spare);
+    (0..mapped).for_each(|place| check(place as u64, region.get(place..place + 1).unwrap()));
+    if let Some(buffer) = &mut buffer {
+        buffer.clear();
+        // SAFETY: within the limit.
+        buffer.scope(|to| unsafe { put_through(to, 0, (BLOCKS * SMALL) as u64, SMALL) }).unwrap();
+        check(0, buffer.bytes(BLOCKS * SMALL).unwrap());
+    }
+    drop((texts, region, buffer));
+    assert_eq!((pool.stats().taken, pool.stats().committed), (0, 0));
+    report("done");
+}
+
+fn is_about_mappings(error: &RewireError) {
+    assert!(matches!(error.kind(), RewireErrorKind::OutOfMappings | RewireErrorKind::OutOfMemory), "{error}");
+    assert!(error.to_string().contains("vm.max_map_count"), "{error}");
+}
+
+/// Takes mappings, which nothing in Eagre counts, until the kernel gives no more than about `leave`.
+fn use_up_mappings(leave: usize) -> bool {
+    const PAGE: usize = 4096;
+    let most = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap().trim().parse::<usize>().unwrap();
+    if most > 1 << 18 {
+        say("skipped: vm.max_map_count is too high to use up");
+        return false;
+    }
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new range; changing the protection of every other page of it makes mappings of its pages.
+    unsafe {
+        let start = libc::mmap(std::ptr::null_mut(), 2 * most * PAGE, libc::PROT_NONE, flags, -1, 0).cast::<u8>();
+        let page = |at: usize| start.add(2 * at * PAGE).cast::<libc::c_void>();
+        let used = (1..most).find(|&at| libc::mprotect(page(at), PAGE, libc::PROT_READ) != 0).unwrap();
+        (used - leave / 2..used).for_each(|at| assert_eq!(libc::mprotect(page(at), PAGE, libc::PROT_NONE), 0));
+    }
+    true
+}
+
+/// A region of thousands of small blocks is mapped and shuffled while others have left the process hardly a mapping.
+/// With `move` and `copy` that takes none; with `remap` it ends in an error, at whatever step, and no block is lost.
+fn mappings_end(pair: Pair) {
+    const BLOCKS: usize = 3000;
+    let pool: Pool = pool(pair, BlockSize::MIN, BLOCKS as u32);
+    assert_eq!(pool.populate(BLOCKS as u32).unwrap(), BLOCKS as u32);
+    let mut rng = Rng(5);
+    for leave in [3 * BLOCKS, 20] {
+        let mut region = Region::new(&pool, BLOCKS).unwrap();
+        // The blocks are made ready before; the memory of the process, too, while there are mappings.
+        let mut blocks: Vec<_> = (0..BLOCKS).map(|_| pool.take().unwrap()).collect();
+        for (tag, block) in blocks.iter_mut().enumerate() {
+            put(77_777 * tag as u64, block);
+        }
+        let mut orders = vec![(0..BLOCKS).collect::<Vec<_>>(); 4];
+        for order in &mut orders {
+            (1..BLOCKS).for_each(|at| order.swap(at, rng.below(at as u64 + 1) as usize));
+        }
+        if !use_up_mappings(leave) {
+            return report("done");
+        }
+        let mut back = Vec::with_capacity(BLOCKS);
+        for (place, block) in blocks.into_iter().enumerate() {
+            match region.map(place, block) {
+                Ok(()) => check(77_777 * place as u64, region.get(place..place + 1).unwrap()),
+                Err(not) => {
+                    assert_eq!(pair.mover, Mover::Remap, "{}", not.error);
+                    is_about_mappings(&not.error);
+                    check(77_777 * place as u64, &not.block);
+                    back.push((place, not.block));
+                }
+            }
+        }
+        if back.is_empty() {
+            for wanted in &orders {
+                match region.shuffle(wanted) {
+                    Ok(()) => {}
+                    Err(error) => is_about_mappings(&error),
+                }
+                order(&region);
+            }
+        }
+        assert!(pair.mover == Mover::Remap || back.is_empty());
+        for (place, block) in &back {
+            check(77_777 * *place as u64, block);
+        }
+        for place in 0..BLOCKS {
+            if let Some(bytes) = region.get(place..place + 1).filter(|_| !back.is_empty()) {
+                check(77_777 * place as u64, bytes);
+            }
+        }
+        drop((region, back));
+        assert_eq!((pool.stats().taken, pool.stats().committed), (0, 0));
+    }
+    report("done");
+}
