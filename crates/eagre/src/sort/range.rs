@@ -39,7 +39,7 @@ const BUCKET: usize = 1 << 18;
 /// The spare memory, in bytes: a range of this size is split outside of the first-level cache, but inside the others.
 const SPARE_BYTES: usize = 8 << 20;
 /// A thread costs some ten microseconds: it is worth it for so many bytes.
-const THREAD_BYTES: usize = 1 << 20;
+pub(super) const THREAD_BYTES: usize = 1 << 20;
 /// A thread that only reads is worth it for so many.
 const READER_BYTES: usize = 4 << 20;
 /// How often one range, and a part of it, and so on, may be treated as a sample says.

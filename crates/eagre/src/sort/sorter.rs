@@ -109,7 +109,8 @@ impl<'a> Sorter<'a> {
         if range::small(self.level, words) {
             return Ok(());
         }
-        let threads = self.team_size(words.len());
+        // To ask how many threads there may be is not worth it if there will be one.
+        let threads = if size_of_val(words) < 2 * range::THREAD_BYTES { 1 } else { self.team_size(words.len()) };
         if range::in_order(self.level, words, threads) {
             return monitor.check();
         }

@@ -389,7 +389,7 @@ fn classify<W: Word, C: Classifier<W>>(
             break;
         }
     }
-    for (rank, left) in left[..classifier.fan()].iter_mut().enumerate() {
+    for (rank, left) in left.iter_mut().enumerate().take(classifier.fan()) {
         let bucket = classifier.bucket(rank);
         *left = next[bucket] - (bucket * block) as u32;
     }
