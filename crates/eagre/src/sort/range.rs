@@ -42,6 +42,8 @@ const SPARE_BYTES: usize = 8 << 20;
 pub(super) const THREAD_BYTES: usize = 1 << 20;
 /// A thread that only reads is worth it for so many.
 const READER_BYTES: usize = 4 << 20;
+/// Fewer bits are not worth a pass, and so many steps might be needed that the stack ends first.
+const LEAST: u32 = 4;
 /// How often one range, and a part of it, and so on, may be treated as a sample says.
 pub(super) const GUESSES: u32 = 8;
 
@@ -131,16 +133,15 @@ impl<W: Word> Sorting<W> {
             }
             return job.ready.push(range);
         }
-        // Several buckets for each thread, so that none has nothing to do in the end; and so many in any case that
-        // even keys of 128 bits of the worst kind take few steps, one inside another.
-        let least = (8 * threads).next_power_of_two().ilog2().max(5);
+        // Several buckets for each thread, so that none has nothing to do in the end.
+        let least = if threads > 1 { (8 * threads).next_power_of_two().ilog2().max(5) } else { LEAST };
         let bits = ways(n, BUCKET).max(least).min(blocks::FAN.ilog2());
         let Range { words, known, guesses } = range;
         let room = self.workers[0].spare.len();
         let mut wanted = Wanted { bits, ways: (1 << bits).clamp(64, 128), room, threads, guesses };
         let mut next = plan(level, words, known, wanted);
         if let Plan::Tally(common) = next {
-            if self.tally(words, common, known, guesses) {
+            if self.tally(words, common, known) {
                 return;
             }
             wanted.room = 0;
@@ -180,7 +181,7 @@ impl<W: Word> Sorting<W> {
 
     /// Sorts by counting. False, with the words unchanged, if too many are rare.
     #[inline(never)]
-    fn tally(&mut self, words: &mut [W], common: W, known: Bounds, guesses: u32) -> bool {
+    fn tally(&mut self, words: &mut [W], common: W, known: Bounds) -> bool {
         let (level, threads, n) = (self.level, self.workers.len(), words.len());
         let sum = Mutex::new(Tally::new(common));
         let (total, room) = (&sum, self.workers[0].spare.len() / threads);
@@ -201,7 +202,7 @@ impl<W: Word> Sorting<W> {
             words[count..count + aside.len()].copy_from_slice(aside);
             count += aside.len();
         }
-        self.workers[0].sort(level, Range { words: &mut words[..count], known, guesses: guesses - 1 });
+        self.workers[0].sort(level, Range { words: &mut words[..count], known, guesses: 0 });
         sum.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).write(level, words, count, threads);
         true
     }
@@ -253,7 +254,7 @@ fn ways(n: usize, most: usize) -> u32 {
 /// How many bits to spread `n` words by. At least some buckets are needed: neighbouring words of the same bucket wait
 /// for each other.
 fn spread_bits(n: usize) -> u32 {
-    ways(n, LEAF).clamp(4, spread::FAN.ilog2())
+    ways(n, LEAF).clamp(LEAST, spread::FAN.ilog2())
 }
 
 /// Sorts words by way of `other`, which has room for them; they end there if `stay`, else back where they are.
@@ -352,12 +353,13 @@ fn tally<W: Word>(
     other: &mut [MaybeUninit<W>],
     table: &mut Table,
 ) -> bool {
-    let Range { words, known, guesses } = range;
+    let Range { words, known, .. } = range;
     let total = Mutex::new(Tally::new(common));
     let Some(aside) = Tally::count(&total, level, words, common, other) else { return false };
     let count = aside.len();
     words[..count].copy_from_slice(aside);
-    through(level, Range { words: &mut words[..count], known, guesses: guesses - 1 }, other, false, table);
+    // No guesses more: counts within counts would be too much for a small stack.
+    through(level, Range { words: &mut words[..count], known, guesses: 0 }, other, false, table);
     total.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).write(level, words, count, 1);
     true
 }

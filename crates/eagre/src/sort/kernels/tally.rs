@@ -41,6 +41,7 @@ impl<W: Word> Tally<W> {
 
     /// Adds words to what several threads have counted; those that find no room are copied to `aside`, and returned.
     /// None, with the counts of no use, if they are too many. `common` may be frequent.
+    #[inline(never)]
     pub(crate) fn count<'a>(
         total: &Mutex<Tally<W>>,
         level: Level,
@@ -115,6 +116,7 @@ impl<W: Word> Tally<W> {
     }
 
     /// Makes `words` of what was counted and the `aside` sorted words at their front.
+    #[inline(never)]
     pub(crate) fn write(&self, level: Level, words: &mut [W], aside: usize, threads: usize) {
         let mut runs = Runs { runs: [const { None }; MOST + 1], len: 0 };
         for (word, count) in self.seen() {
