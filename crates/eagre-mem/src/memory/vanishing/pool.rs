@@ -38,8 +38,8 @@ impl StreamPool {
     /// An empty array for at most `limit` values. It takes addresses only.
     ///
     /// # Errors
-    /// [`OutOfAddresses`](RewireErrorKind::OutOfAddresses), [`OutOfMappings`](RewireErrorKind::OutOfMappings),
-    /// [`Forked`](RewireErrorKind::Forked), [`System`](RewireErrorKind::System).
+    /// [`OutOfAddresses`](crate::RewireErrorKind::OutOfAddresses), [`OutOfMappings`](crate::RewireErrorKind::OutOfMappings),
+    /// [`Forked`](crate::RewireErrorKind::Forked), [`System`](crate::RewireErrorKind::System).
     pub fn array<T: Plain>(&self, limit: usize) -> Result<VanishingArray<T>, RewireError> {
         let home = Home::new(&self.pool, 1, bytes::<T>(limit), self.windows)?;
         Ok(VanishingArray::new(Arc::new(home), 0, limit))
@@ -58,7 +58,7 @@ impl StreamPool {
     /// Sees to it that blocks for at least `bytes` bytes are memory, so that taking them costs no first touch.
     ///
     /// # Errors
-    /// [`OutOfMemory`](RewireErrorKind::OutOfMemory), [`Forked`](RewireErrorKind::Forked).
+    /// [`OutOfMemory`](crate::RewireErrorKind::OutOfMemory), [`Forked`](crate::RewireErrorKind::Forked).
     pub fn populate(&self, bytes: u64) -> Result<(), RewireError> {
         let blocks = bytes.div_ceil(self.block_size().bytes() as u64);
         self.pool.populate(blocks.min(u64::from(u32::MAX)) as u32).map(|_| ())
