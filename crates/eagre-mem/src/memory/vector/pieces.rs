@@ -76,10 +76,8 @@ impl RewiredVec<MaybeUninit<u8>> {
             return Err(NotAppended { block, error });
         }
         let place = self.len / size;
-        if self.capacity > self.len {
-            // SAFETY: no element lies there; the vector is borrowed exclusively.
-            unsafe { self.places.give_back(place) };
-        }
+        // All of what lies behind the elements: should the block not go to its place, no other is behind the hole.
+        self.shrink(0);
         let id = block.into_id();
         // SAFETY: we owned the block, which is at home; the place is empty.
         let put = unsafe { self.places.put(place, id) };
