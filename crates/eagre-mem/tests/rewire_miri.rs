@@ -94,3 +94,30 @@ fn an_appender_comes_and_goes() {
     assert_eq!(texts[many..], ["pushed", "once more"]);
     assert!(texts[..many].iter().enumerate().all(|(n, text)| *text == n.to_string()));
 }
+
+/// A vector comes apart and is put together again where it was; what does not go there is the pool's.
+#[test]
+fn a_vector_comes_apart_and_together() {
+    let pool = pool(4);
+    let count = 2 * BLOCK / 8 + 10;
+    let mut numbers: RewiredVec<u64> = RewiredVec::with_limit(&pool, count).unwrap();
+    numbers.extend(0..count as u64);
+    let start = numbers.as_ptr();
+    let blocks = numbers.take_blocks().unwrap();
+    assert_eq!((numbers.len(), numbers.capacity(), blocks.len()), (0, 0, 3));
+    // SAFETY: all elements are in them, in order.
+    unsafe { numbers.put_blocks(blocks, count).unwrap() };
+    assert!(numbers.as_ptr() == start && numbers.iter().copied().eq(0..count as u64));
+    let mut blocks = numbers.take_blocks().unwrap();
+    blocks.push(pool.take_raw().unwrap());
+    // SAFETY: as above.
+    let full = unsafe { numbers.put_blocks(blocks, count) }.unwrap_err();
+    assert_eq!((full.kind(), pool.stats().taken), (RewireErrorKind::Full, 3));
+    let mut small: RewiredVec<u64> = RewiredVec::with_limit(&pool, 1).unwrap();
+    // SAFETY: as above.
+    let full = unsafe { small.put_blocks(numbers.take_blocks().unwrap(), count) }.unwrap_err();
+    assert_eq!(full.kind(), RewireErrorKind::Full);
+    assert!(small.iter().copied().eq(0..(BLOCK / 8) as u64));
+    drop(small);
+    assert_eq!((pool.stats().taken, pool.stats().committed), (0, 0));
+}

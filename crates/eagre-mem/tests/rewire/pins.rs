@@ -10,6 +10,7 @@ use crate::region::pool;
 use eagre_mem::{BlockSize, GrowingBuffer, Mover, Pool, Region, RewireErrorKind, RewiredVec, Trap};
 use io_uring::IoUring;
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
 
 /// Until the kernel has let go of what was registered, which it may do a little later.
 fn unpin<T>(ring: &IoUring, mut action: impl FnMut() -> Option<T>) -> T {
@@ -209,5 +210,22 @@ each_pointer_pair! {
         }
         drop(buffer);
         is_all_zeros(&pool, 4);
+    }
+}
+
+each_pair! {
+    fn a_pinned_block_at_the_end_of_a_vector(pair) {
+        let Some(ring) = ring() else { return };
+        let pool = pool(pair, BlockSize::MIN, 4);
+        let mut vector: RewiredVec<MaybeUninit<u8>> = RewiredVec::with_limit(&pool, 3 * SMALL).unwrap();
+        let block = pool.take_raw().unwrap();
+        pin(&ring, block.as_ptr().as_ptr().cast(), SMALL).unwrap();
+        vector.reserve(2 * SMALL);
+        let appended = vector.append_block(block);
+        assert_eq!(appended.is_err(), pair.mover == Mover::Move);
+        // Whether it went to its place or not: wherever there is capacity, there is memory.
+        vector.reserve(1);
+        vector.spare_capacity_mut().fill(MaybeUninit::new(MaybeUninit::new(7)));
+        unpin(&ring, || Some(()));
     }
 }

@@ -7,10 +7,11 @@
 use super::kernels::assemble::Assembler;
 use super::kernels::chains::{Chain, ChainWriter, Written};
 use super::kernels::classify::Classify;
+use super::kernels::remains::Remains;
 use super::kernels::view::{Filled, Piece};
 use super::{Item, Layout, PartitionError};
 use crate::sort::team;
-use eagre_mem::{Pool, RewiredVec};
+use eagre_mem::{Pool, RewireError, RewiredVec};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -38,11 +39,11 @@ impl<C: Classify> Chained<'_, C> {
                 }
             }
         }));
-        self.assemble(assembler, written.into_iter().collect::<Result<_, _>>()?)
+        Ok(self.assemble(assembler, written.into_iter().collect::<Result<_, _>>()?).map_err(|(error, _)| error)?)
     }
 
-    /// Partitions the items of a vector, which is empty afterwards. After an error or a panic it holds them all, in some
-    /// order.
+    /// Partitions the items of a vector, which is empty afterwards. After an error or a panic it holds them all at the
+    /// addresses it had, in some order.
     pub(super) fn vanish<T: Item>(&self, vector: &mut RewiredVec<T>) -> Result<Filled<T>, PartitionError> {
         let assembler = self.assembler(size_of_val(&**vector))?;
         // Whatever heap it takes is had before the vector is touched.
@@ -57,9 +58,12 @@ impl<C: Classify> Chained<'_, C> {
         }
         let done = team::run(stripes.into_iter().map(|stripe| || self.vanish_stripe(stripe)));
         if done.iter().any(|done| done.stop.is_some()) {
-            return self.restore(vector, assembler, done);
+            return self.restore(vector, done);
         }
-        self.assemble(assembler, done.into_iter().map(|done| done.written).collect())
+        self.assemble(assembler, done.into_iter().map(|done| done.written).collect()).or_else(|(error, remains)| {
+            remains.restore(vector)?;
+            Err(error.into())
+        })
     }
 
     fn assembler<T: Item>(&self, bytes: usize) -> Result<Assembler<T>, PartitionError> {
@@ -105,7 +109,14 @@ impl<C: Classify> Chained<'_, C> {
     }
 
     /// Makes the buckets of all threads' chains.
-    fn assemble<T: Item>(&self, mut to: Assembler<T>, written: Vec<Written>) -> Result<Filled<T>, PartitionError> {
+    ///
+    /// # Errors
+    /// As [`Assembler::finish`].
+    fn assemble<T: Item>(
+        &self,
+        mut to: Assembler<T>,
+        written: Vec<Written>,
+    ) -> Result<Filled<T>, (RewireError, Remains<T>)> {
         let whole_items = self.pool.block_size().bytes().is_multiple_of(size_of::<T>());
         let mut threads: Vec<Vec<Chain>> = Vec::new();
         for written in written {
@@ -114,28 +125,25 @@ impl<C: Classify> Chained<'_, C> {
         }
         for bucket in 0..self.classify.ways() {
             to.begin(self.layout == Layout::Apart);
-            let mut chains = threads.iter_mut().map(|chains| std::mem::take(&mut chains[bucket]));
+            let chains = threads.iter_mut().map(|chains| std::mem::take(&mut chains[bucket]));
             match self.layout {
-                Layout::DenseAnyOrder if whole_items => to.add_in_any_order(chains)?,
-                _ => chains.try_for_each(|chain| to.add_chain(chain))?,
+                Layout::DenseAnyOrder if whole_items => to.add_in_any_order(chains),
+                _ => chains.for_each(|chain| to.add_chain(chain)),
             }
         }
-        Ok(to.finish())
+        to.finish()
     }
 
     /// Puts everything back.
-    fn restore<T: Item>(
-        &self,
-        vector: &mut RewiredVec<T>,
-        mut to: Assembler<T>,
-        done: Vec<Done<T>>,
-    ) -> Result<Filled<T>, PartitionError> {
-        let (all, stops): (Vec<_>, Vec<_>) =
-            done.into_iter().map(|done| ((done.written, done.rest), done.stop)).unzip();
-        to.begin(false);
-        to.add_all(all)?;
-        *vector = to.finish().into_vec();
-        match stops.into_iter().flatten().next() {
+    fn restore<T: Item>(&self, vector: &mut RewiredVec<T>, done: Vec<Done<T>>) -> Result<Filled<T>, PartitionError> {
+        let (mut remains, mut stops) = (Remains::new(), Vec::new());
+        for Done { written, rest, stop } in done {
+            remains.add_written(written);
+            rest.into_iter().for_each(|piece| remains.add_piece(piece));
+            stops.extend(stop);
+        }
+        remains.restore(vector)?;
+        match stops.into_iter().next() {
             Some(Stop::Panic(payload)) => resume_unwind(payload),
             Some(Stop::Error(error)) => Err(error),
             None => unreachable!("a thread has stopped early"),

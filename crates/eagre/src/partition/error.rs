@@ -5,8 +5,9 @@ use super::kernels::scatter::NoMemory;
 use eagre_mem::RewireError;
 use std::fmt;
 
-/// Items could not be partitioned. They are all where they were; a vector that was to vanish may hold them in another
-/// order.
+/// Items could not be partitioned. They are where they were; a vector that was to vanish holds them at the addresses it
+/// had, perhaps in another order. For what may then be lost, see
+/// [`Partitioner::partition_vec`](super::Partitioner::partition_vec).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PartitionError {

@@ -147,8 +147,10 @@ impl Partitioner {
     /// its blocks.
     ///
     /// # Errors
-    /// [`PartitionError`]; the vector has all its items, in some order. Only when the system has let all blocks go from
-    /// their places and then refuses to put them to any (its mappings used up meanwhile, by others) are they lost.
+    /// [`PartitionError`]; the vector has all its items at the addresses it had, in some order, and its
+    /// [`limit`](RewiredVec::limit). Only when the system refuses to put blocks back to the places it has let them go from
+    /// (its mappings used up meanwhile by others; with the movers `move` and `copy` it takes none), are those lost for
+    /// which there was no place: then the vector has fewer.
     ///
     /// # Panics
     /// If [`Item::key`] does; the vector has all its items then, too.

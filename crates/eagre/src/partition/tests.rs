@@ -240,6 +240,22 @@ fn many_ways() {
     }
 }
 
+/// An empty bucket does not hide the room around it.
+#[test]
+fn room_beside_an_empty_bucket_is_seen() {
+    let pool = pool(20);
+    let items: Vec<u64> = (0..15).map(|i| if i < 10 { i } else { 100 + i }).collect();
+    let how = Partitioner::new().boundaries(&[20, 100]).threads(1).slack(usize::MAX).pool(&pool);
+    let parts = how.clone().layout(Layout::Apart).partition(&items).unwrap();
+    assert_eq!(parts.iter().map(<[u64]>::len).collect::<Vec<_>>(), [10, 0, 5]);
+    assert_eq!(parts.as_slice(), None);
+    let parts = how.layout(Layout::Dense).partition(&items).unwrap();
+    assert_eq!(parts.as_slice(), Some(&items[..]));
+    // Without a filled bucket before or after them, empty ones leave no room.
+    let parts = Partitioner::new().boundaries(&[5, 120]).slack(usize::MAX).pool(&pool).partition(&items[10..]).unwrap();
+    assert_eq!(parts.as_slice(), Some(&items[10..]));
+}
+
 /// A record whose key cannot be computed for some.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 struct Fragile(u64);

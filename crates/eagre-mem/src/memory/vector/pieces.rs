@@ -18,27 +18,62 @@ impl<T: Copy> RewiredVec<T> {
     /// # Panics
     /// If the system does not let blocks back to where they have been a moment ago.
     pub fn take_blocks(&mut self) -> Result<Vec<RawBlock>, RewireError> {
-        let used = self.places.used();
-        let mut ids = Vec::with_capacity(used);
-        for place in 0..used {
+        let mut blocks = Vec::with_capacity(self.places.used());
+        for place in 0..self.places.used() {
             // SAFETY: the vector is borrowed exclusively, so none of its elements is.
             match unsafe { self.places.send_home(place) } {
-                Ok(id) => ids.extend(id),
+                // SAFETY: at home since a moment ago, and nobody else's.
+                Ok(id) => blocks.extend(id.map(|id| unsafe { RawBlock::own(self.places.pool().clone(), id) })),
                 Err(error) => {
-                    for (place, id) in ids.into_iter().enumerate() {
-                        // SAFETY: the block is the vector's and at home; its place is empty.
-                        let back = unsafe { self.places.put(place, id) };
-                        assert!(back.is_ok(), "a block that does not go back to where it was: {back:?}");
-                    }
+                    let back = self.put_first(blocks);
+                    assert!(back.is_ok(), "a block that does not go back to where it was: {back:?}");
                     return Err(error);
                 }
             }
         }
         self.len = 0;
         self.capacity = Self::elements(0);
-        let pool = self.places.pool();
-        // SAFETY: at home since a moment ago, and nobody else's.
-        Ok(ids.into_iter().map(|id| unsafe { RawBlock::own(pool.clone(), id) }).collect())
+        Ok(blocks)
+    }
+
+    /// Puts the vector together: [`take_blocks`](RewiredVec::take_blocks) the other way round, with `len` elements. Its
+    /// addresses are what they were.
+    ///
+    /// # Errors
+    /// [`Full`](RewireErrorKind::Full), [`OutOfMappings`](RewireErrorKind::OutOfMappings),
+    /// [`Forked`](RewireErrorKind::Forked): of the elements those are left that lie in blocks before the one that did not
+    /// go, and the other blocks are the pool's again.
+    ///
+    /// # Panics
+    /// If the vector has memory already, a block is another pool's, or there are too few for the elements.
+    ///
+    /// # Safety
+    /// The blocks laid end to end begin with `len` initialised elements.
+    pub unsafe fn put_blocks(&mut self, blocks: Vec<RawBlock>, len: usize) -> Result<(), RewireError> {
+        assert!(self.places.used() == 0, "the vector has memory already");
+        assert!(blocks.iter().all(|block| Arc::ptr_eq(block.pool(), self.places.pool())), "a block of another pool");
+        let capacity = Self::elements(blocks.len() * self.places.block());
+        assert!(len <= capacity, "{len} elements, and blocks for {capacity}");
+        (self.len, self.capacity) = (len, capacity);
+        self.put_first(blocks)
+    }
+
+    /// Moves blocks of our pool to the first places, which are empty. If one does not go, the vector ends before its
+    /// place, and all others are the pool's again.
+    fn put_first(&mut self, blocks: Vec<RawBlock>) -> Result<(), RewireError> {
+        for (place, block) in blocks.into_iter().enumerate() {
+            let id = block.into_id();
+            // SAFETY: we owned the block, which is at home; the place is empty.
+            if let Err(error) = unsafe { self.places.put(place, id) } {
+                // SAFETY: it is still at home, and ours.
+                drop(unsafe { RawBlock::own(self.places.pool().clone(), id) });
+                self.capacity = Self::elements(place * self.places.block());
+                self.len = self.len.min(self.capacity);
+                self.shrink(0);
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -76,10 +111,8 @@ impl RewiredVec<MaybeUninit<u8>> {
             return Err(NotAppended { block, error });
         }
         let place = self.len / size;
-        if self.capacity > self.len {
-            // SAFETY: no element lies there; the vector is borrowed exclusively.
-            unsafe { self.places.give_back(place) };
-        }
+        // All of what lies behind the elements: should the block not go to its place, no other is behind the hole.
+        self.shrink(0);
         let id = block.into_id();
         // SAFETY: we owned the block, which is at home; the place is empty.
         let put = unsafe { self.places.put(place, id) };

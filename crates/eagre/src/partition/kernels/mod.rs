@@ -14,6 +14,7 @@ pub(crate) mod assemble;
 pub(crate) mod chains;
 pub(crate) mod classify;
 pub(crate) mod placed;
+pub(crate) mod remains;
 pub(crate) mod scatter;
 mod stream;
 pub(crate) mod view;

@@ -136,13 +136,11 @@ impl<T: Item> Filled<T> {
         self.buckets.iter().map(slice).collect()
     }
 
-    /// Whether each bucket begins where the one before ends, and the first with the memory.
+    /// Whether each bucket begins where the one before ends, and the first with the memory. Empty ones lie nowhere.
     pub(crate) fn is_contiguous(&self) -> bool {
         let mut end = 0;
-        self.buckets.iter().all(|&(start, len)| {
-            let begins = std::mem::replace(&mut end, start + len * size_of::<T>()) == start;
-            begins || len == 0
-        })
+        let mut filled = self.buckets.iter().filter(|bucket| bucket.1 > 0);
+        filled.all(|&(start, len)| std::mem::replace(&mut end, start + len * size_of::<T>()) == start)
     }
 
     pub(crate) fn len(&self) -> usize {
