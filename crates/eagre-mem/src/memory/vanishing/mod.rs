@@ -366,7 +366,8 @@ struct Home {
 }
 
 impl Home {
-    fn new(pool: &Pool, count: usize, bytes: u64, windows: Windows) -> Result<Home, RewireError> {
+    /// For `count` arrays of at most `limit` values.
+    fn new<T: Plain>(pool: &Pool, count: usize, limit: usize, windows: Windows) -> Result<Home, RewireError> {
         process::remember();
         pool.0.check_here()?;
         let system = |errno| RewireError::new(RewireErrorKind::System, errno);
@@ -377,17 +378,20 @@ impl Home {
             _ => Some(trap::context_of(engine.uffd()).map_err(system)?),
         };
         let block = pool.block_size();
+        let value = VanishingArray::<T>::SIZE;
+        let bytes = (limit as u64).saturating_mul(value as u64);
         let skew = if count == 1 { 0 } else { Ground::most_skew(block) as u64 };
         let all = bytes.saturating_add(skew + block.bytes() as u64).saturating_mul(count as u64);
         if all > MOST_BYTES {
             return Err(no_addresses(format!("{count} times {bytes} bytes are more than {}", Bytes(MOST_BYTES))));
         }
-        let limit = (bytes + skew).div_ceil(block.bytes() as u64).max(1) as u32;
+        let blocks = (bytes + skew).div_ceil(block.bytes() as u64).max(1) as u32;
         mapping_budget::claim(1)?;
-        let ground = Ground::new(pool.0.clone(), context, count, limit, windows).map(Box::new).map_err(|errno| {
-            mapping_budget::release(1);
-            no_addresses(format!("{} are not to be had: {errno}", Bytes(all)))
-        })?;
+        let ground =
+            Ground::new(pool.0.clone(), context, count, value, blocks, windows).map(Box::new).map_err(|errno| {
+                mapping_budget::release(1);
+                no_addresses(format!("{} are not to be had: {errno}", Bytes(all)))
+            })?;
         let mut home = Home { ground, registered: None };
         if context.is_some() {
             let resolver = ptr::from_ref::<Ground>(&home.ground) as *const dyn Resolve;
