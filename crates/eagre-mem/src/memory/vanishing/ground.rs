@@ -364,7 +364,7 @@ impl Ground {
         }
     }
 
-    /// Gives blocks back to the pool, wherever they are.
+    /// Gives blocks back to the pool, wherever they are, locked or not. A pinned one leaves its memory to the pins.
     pub(super) fn give_back(&self, array: usize, state: &mut Array, places: Range<u32>) {
         let len = self.block().bytes();
         // Last in, first out: the first block is the first to be taken again.
@@ -374,15 +374,11 @@ impl Ground {
             state.set(place, Entry::NONE);
             state.held -= 1;
             let from = self.address(array, place);
-            // SAFETY: the block is ours, and its place in the pool is empty while it is away.
-            let home = entry.is_aside() || unsafe { self.engine().into_pool(from, self.pool.place(id), len) }.is_ok();
-            if home {
-                self.pool.give(id);
-            } else {
-                // Pinned: the memory stays with the pins, the pool gets new one.
-                // SAFETY: a block of ours, whose contents are no one's.
-                let _ = unsafe { map::discard(from, len) };
-                self.pool.give_empty(id);
+            // SAFETY: the block is ours, its contents are no one's, and its place in the pool is empty while it is away.
+            let home = entry.is_aside() || unsafe { self.engine().take_back(from, self.pool.place(id), len) };
+            match home {
+                true => self.pool.give(id),
+                false => self.pool.give_empty(id),
             }
             self.pool.uncommit(1);
             if self.mappings == Mapped::Each {
