@@ -1,7 +1,7 @@
 //! The explicit interface: slices, no pointers, errors that are returned.
 
 use crate::common::*;
-use crate::{assert_empty, pool};
+use crate::{append, assert_empty, pool};
 use eagre_mem::{Plain, RewireErrorKind, StreamPool, Trap, VanishingArray};
 
 /// Writes three blocks' worth of values to each of some buckets, and reads them in slices.
@@ -152,6 +152,23 @@ each_pair! {
             through_buckets(&pool, through_pointers, |at| [at as u8; 4096]);
             assert_empty(&pool);
         }
+    }
+
+    /// A writer who may go back over everything, and a reader too, until the writer is done.
+    fn windows_without_end(pair) {
+        let pool = pool(pair, 4).windows(u32::MAX, u32::MAX);
+        let mut array = pool.array::<u8>(4 * SMALL).unwrap();
+        (0..4).for_each(|_| _ = append(&mut array));
+        if pair.trap != Trap::Off {
+            let from = array.reader().unwrap();
+            // SAFETY: nothing of it is gone.
+            (0..2).for_each(|_| unsafe { check_through(from, 0, 4 * SMALL as u64, SMALL) });
+        }
+        array.discard(4 * SMALL);
+        assert_eq!(array.held(), 4 * SMALL as u64);
+        array.finish(4 * SMALL);
+        array.discard(4 * SMALL);
+        assert_empty(&pool);
     }
 
     /// What was left out reads as zeros, whatever was in the blocks.
