@@ -42,4 +42,17 @@ each_pair! {
         let taken: Vec<_> = (0..4).map(|_| blocks.take().unwrap()).collect();
         assert!(taken.iter().all(|block| block.iter().all(|&byte| byte == 0)));
     }
+
+    /// Who has locked a block at home leaves a good one behind.
+    fn a_raw_block_given_back_locked(pair) {
+        let blocks = small_pool(pair, 1);
+        let raw = blocks.take_raw().unwrap();
+        if !lock(raw.as_ptr().as_ptr()) {
+            return;
+        }
+        drop(raw);
+        let pool = StreamPool::on(&blocks);
+        append(&mut pool.array::<u8>(SMALL).unwrap());
+        assert_empty(&pool);
+    }
 }
