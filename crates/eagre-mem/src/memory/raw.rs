@@ -7,6 +7,7 @@
 use super::block::Contents;
 use super::error::RewireError;
 use super::pool::{BlockId, Blocks, Pool};
+use crate::sys::map;
 use std::fmt;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::{self, NonNull};
@@ -54,6 +55,9 @@ impl RawBlock {
 impl Drop for RawBlock {
     fn drop(&mut self) {
         if self.pool.is_here() {
+            // Its owner may have locked it; the next one wants to move it.
+            // SAFETY: ours, and at home.
+            unsafe { map::unlock(self.pool.place(self.id), self.pool.block.bytes()) };
             self.pool.give(self.id);
             self.pool.uncommit(1);
         }

@@ -3,12 +3,18 @@
 use crate::common::child::{self, Case, report};
 use crate::common::process::Footprint;
 use crate::common::*;
-use crate::{assert_empty, full, pool, sized_pool};
+use crate::{append, assert_empty, consume, full, pool, sized_pool};
 use eagre_mem::probe::Pair;
 use eagre_mem::{BlockSize, Mappings, Mover, RewireErrorKind, StreamPool, Trap};
 
-pub(crate) const CASES: &[Case] =
-    &[("flow", flow), ("rounds", rounds), ("fork", fork), ("defaults", defaults), ("mappings", mappings)];
+pub(crate) const CASES: &[Case] = &[
+    ("flow", flow),
+    ("rounds", rounds),
+    ("fork", fork),
+    ("calls", calls),
+    ("defaults", defaults),
+    ("mappings", mappings),
+];
 
 fn run(case: &str, pair: Pair) {
     let outcome = child::run(case, pair);
@@ -35,6 +41,9 @@ each_pair! {
     /// A pool that asks for nothing in particular does what the environment says.
     fn a_pool_without_wishes(pair) {
         run("defaults", pair);
+    }
+    fn calls_in_a_forked_child(pair) {
+        run("calls", pair);
     }
 }
 
@@ -198,6 +207,46 @@ fn fork(pair: Pair) {
     // SAFETY: in order.
     unsafe { check_through(from, 3 * SMALL as u64, 8 * SMALL as u64, SMALL) };
     assert_eq!(array.held(), 4 * SMALL as u64);
+    drop(array);
+    assert_empty(&pool);
+    report("done");
+}
+
+/// The calls that return no error do nothing in the child: neither to its own memory at the addresses of the array, nor to
+/// the parent's blocks.
+fn calls(pair: Pair) {
+    const LEN: usize = 8 * SMALL;
+    let pool = pool(pair, 8);
+    let mut array = pool.array::<u8>(LEN).unwrap();
+    (0..8).for_each(|_| _ = append(&mut array));
+    let start = array.fill().unwrap().as_ptr().cast_mut();
+    // SAFETY: the child ends with `_exit`.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+        // SAFETY: addresses that the child has nothing at.
+        let own = unsafe { libc::mmap(start.cast(), LEN, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+        let mut good = own == start.cast();
+        // SAFETY: mapped a moment ago.
+        unsafe { start.write_bytes(7, LEN) };
+        array.consume(SMALL);
+        array.discard(3 * SMALL);
+        array.finish(LEN);
+        array.discard(LEN);
+        good &= array.held() == 0;
+        // SAFETY: as above.
+        good &= unsafe { std::slice::from_raw_parts(start, LEN) }.iter().all(|&byte| byte == 7);
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(i32::from(!good)) };
+    }
+    let mut status = 0;
+    // SAFETY: our own child.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "{status:#x}");
+    for block in 0..8 {
+        assert_eq!(array.held(), ((8 - block) * SMALL) as u64);
+        consume(&mut array, block * SMALL);
+    }
     drop(array);
     assert_empty(&pool);
     report("done");

@@ -8,6 +8,7 @@ mod array;
 mod buckets;
 mod machine;
 mod misuse;
+mod pins;
 mod rules;
 mod slices;
 
@@ -43,6 +44,25 @@ fn full(pool: &StreamPool, len: usize) -> VanishingArray<u8> {
     unsafe { put_through(array.writer().unwrap(), 0, len as u64, 10_000) };
     array.finish(len);
     array
+}
+
+/// Appends the rest of a block through a slice, and returns where that lies.
+fn append(array: &mut VanishingArray<u8>) -> *const u8 {
+    let at = array.len() as u64;
+    let room = array.reserve().unwrap();
+    put(at, room);
+    let (start, len) = (room.as_ptr(), room.len());
+    array.commit(len);
+    start
+}
+
+/// Reads the rest of a block, which begins at offset `at` of the array, through a slice.
+#[track_caller]
+fn consume(array: &mut VanishingArray<u8>, at: usize) {
+    let bytes = array.fill().unwrap();
+    check(at as u64, bytes);
+    let len = bytes.len();
+    array.consume(len);
 }
 
 /// Nothing is left in a pool.

@@ -1,8 +1,40 @@
 //! The explicit interface: slices, no pointers, errors that are returned.
 
 use crate::common::*;
-use crate::{assert_empty, pool};
-use eagre_mem::{RewireErrorKind, VanishingArray};
+use crate::{append, assert_empty, pool};
+use eagre_mem::{Plain, RewireErrorKind, StreamPool, Trap, VanishingArray};
+
+/// Writes three blocks' worth of values to each of some buckets, and reads them in slices.
+fn through_buckets<T: Plain + PartialEq>(pool: &StreamPool, through_pointers: bool, value: fn(usize) -> T) {
+    let limit = 3 * SMALL / size_of::<T>();
+    for (number, bucket) in pool.buckets::<T>(4, limit).unwrap().iter_mut().enumerate() {
+        if through_pointers {
+            let to = bucket.writer().unwrap();
+            assert_eq!(to.addr() % size_of::<T>(), 0, "bucket {number}");
+            // SAFETY: within the limit.
+            (0..limit).for_each(|at| unsafe { to.add(at).write(value(number + at)) });
+            bucket.finish(limit);
+        } else {
+            while bucket.len() < limit {
+                let at = number + bucket.len();
+                let room = bucket.reserve().unwrap();
+                assert!(!room.is_empty(), "bucket {number} at {}", at - number);
+                room.iter_mut().enumerate().for_each(|(more, slot)| *slot = value(at + more));
+                let len = room.len();
+                bucket.commit(len);
+            }
+        }
+        let mut at = number;
+        while let values @ [_, ..] = bucket.fill().unwrap() {
+            assert!(values.iter().enumerate().all(|(more, read)| *read == value(at + more)), "bucket {number}");
+            let len = values.len();
+            bucket.consume(len);
+            at += len;
+        }
+        assert_eq!(at - number, limit, "bucket {number}");
+        bucket.clear();
+    }
+}
 
 each_pair! {
     fn in_slices(pair) {
@@ -105,6 +137,37 @@ each_pair! {
         let error = fill(1).unwrap_err();
         assert!(error.to_string().contains("4 of 4 blocks of 64 KiB"), "{error}");
         drop(arrays);
+        assert_empty(&pool);
+    }
+
+    /// No value straddles two blocks, however large it is.
+    fn large_values_in_buckets(pair) {
+        let pool = pool(pair, 5);
+        for through_pointers in [false, true] {
+            if through_pointers && pair.trap == Trap::Off {
+                continue;
+            }
+            through_buckets(&pool, through_pointers, |at| at as u8);
+            through_buckets(&pool, through_pointers, |at| [at as u64; 16]);
+            through_buckets(&pool, through_pointers, |at| [at as u8; 4096]);
+            assert_empty(&pool);
+        }
+    }
+
+    /// A writer who may go back over everything, and a reader too, until the writer is done.
+    fn windows_without_end(pair) {
+        let pool = pool(pair, 4).windows(u32::MAX, u32::MAX);
+        let mut array = pool.array::<u8>(4 * SMALL).unwrap();
+        (0..4).for_each(|_| _ = append(&mut array));
+        if pair.trap != Trap::Off {
+            let from = array.reader().unwrap();
+            // SAFETY: nothing of it is gone.
+            (0..2).for_each(|_| unsafe { check_through(from, 0, 4 * SMALL as u64, SMALL) });
+        }
+        array.discard(4 * SMALL);
+        assert_eq!(array.held(), 4 * SMALL as u64);
+        array.finish(4 * SMALL);
+        array.discard(4 * SMALL);
         assert_empty(&pool);
     }
 

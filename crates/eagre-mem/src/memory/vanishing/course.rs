@@ -131,7 +131,7 @@ impl Course {
 
     /// The same of a reader on a pointer, beside a writer who may go back in its window.
     pub(super) fn passed(&mut self, block: u32) -> Range<u32> {
-        let window = if self.end.is_some() { 0 } else { self.windows.rewrite + 1 };
+        let window = if self.end.is_some() { 0 } else { self.windows.rewrite.saturating_add(1) };
         self.give_back(block.min(self.written.saturating_sub(window)))
     }
 
@@ -157,7 +157,7 @@ impl Course {
             return 0..0;
         }
         let from = self.aside.max(self.gone);
-        let until = self.written.saturating_sub(self.windows.rewrite + 1).max(from);
+        let until = self.written.saturating_sub(self.windows.rewrite.saturating_add(1)).max(from);
         self.aside = until;
         from..until
     }

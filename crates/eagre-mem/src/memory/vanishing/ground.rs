@@ -113,6 +113,8 @@ pub(super) struct Ground {
     range: Reservation,
     /// Places of one array, the empty one at its end included.
     stride: u32,
+    /// The bytes of a value: a power of two that divides every block.
+    value: usize,
     arrays: Box<[Claimable]>,
     pub(super) pool: Arc<Blocks>,
     /// `None`: nothing notices a touch.
@@ -125,11 +127,12 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    /// Room for `count` arrays of at most `limit` blocks each.
+    /// Room for `count` arrays of values of `value` bytes, at most `limit` blocks each.
     pub(super) fn new(
         pool: Arc<Blocks>,
         context: Option<Context>,
         count: usize,
+        value: usize,
         limit: u32,
         windows: Windows,
     ) -> Result<Ground, Errno> {
@@ -159,6 +162,7 @@ impl Ground {
         Ok(Ground {
             range,
             stride,
+            value,
             arrays: arrays.collect(),
             pool,
             context,
@@ -197,10 +201,13 @@ impl Ground {
     ///
     /// Buckets grow at about the same speed. Were they to begin at the same offset of a block, their ends would compete for the
     /// same few sets of each cache. 129 lines further each time is one set further in a cache of 64 sets, and visits all sets of one
-    /// of 1024 before it comes back.
+    /// of 1024 before it comes back. Rounded down to whole values, so that none lies in two blocks.
     pub(super) fn skew(&self, array: usize) -> usize {
         const STEP: usize = 129 * 64;
-        if self.count() == 1 { 0 } else { array * STEP % Self::most_skew(self.block()) }
+        if self.count() == 1 {
+            return 0;
+        }
+        (array * STEP % Self::most_skew(self.block())) & !(self.value - 1)
     }
 
     /// More than any array's skew.
@@ -357,7 +364,7 @@ impl Ground {
         }
     }
 
-    /// Gives blocks back to the pool, wherever they are.
+    /// Gives blocks back to the pool, wherever they are, locked or not. A pinned one leaves its memory to the pins.
     pub(super) fn give_back(&self, array: usize, state: &mut Array, places: Range<u32>) {
         let len = self.block().bytes();
         // Last in, first out: the first block is the first to be taken again.
@@ -367,15 +374,11 @@ impl Ground {
             state.set(place, Entry::NONE);
             state.held -= 1;
             let from = self.address(array, place);
-            // SAFETY: the block is ours, and its place in the pool is empty while it is away.
-            let home = entry.is_aside() || unsafe { self.engine().into_pool(from, self.pool.place(id), len) }.is_ok();
-            if home {
-                self.pool.give(id);
-            } else {
-                // Pinned: the memory stays with the pins, the pool gets new one.
-                // SAFETY: a block of ours, whose contents are no one's.
-                let _ = unsafe { map::discard(from, len) };
-                self.pool.give_empty(id);
+            // SAFETY: the block is ours, its contents are no one's, and its place in the pool is empty while it is away.
+            let home = entry.is_aside() || unsafe { self.engine().take_back(from, self.pool.place(id), len) };
+            match home {
+                true => self.pool.give(id),
+                false => self.pool.give_empty(id),
             }
             self.pool.uncommit(1);
             if self.mappings == Mapped::Each {

@@ -49,7 +49,7 @@ use crate::trap::registry::{self, Place, Target};
 use crate::trap::{self, Context, End, Resolve};
 use crate::units::Bytes;
 use course::Windows;
-use ground::Ground;
+use ground::{Array, Ground};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr;
@@ -156,6 +156,16 @@ impl<T: Plain> VanishingArray<T> {
         &self.home.ground
     }
 
+    /// Does something with what the array is, in the process whose array it is. A forked child may have memory of its own at these
+    /// addresses, and a claim that some thread held at the fork is never given up there: nothing happens.
+    fn here<R: Default>(&self, action: impl FnOnce(&Ground, &mut Array) -> R) -> R {
+        let ground = self.ground();
+        match ground.pool.is_here() {
+            true => ground.with(self.index, |array| action(ground, array)),
+            false => R::default(),
+        }
+    }
+
     /// A pointer to value 0, to write through: see the type.
     ///
     /// # Errors
@@ -191,8 +201,7 @@ impl<T: Plain> VanishingArray<T> {
             _ if self.finished && count >= self.len => self.end_of(self.len),
             _ => self.place_of(count.min(self.limit)),
         };
-        let ground = self.ground();
-        ground.with(self.index, |array| {
+        self.here(|ground, array| {
             let passed = array.course.passed(place);
             ground.give_back(self.index, array, passed);
         });
@@ -207,7 +216,7 @@ impl<T: Plain> VanishingArray<T> {
         assert!(len <= self.limit, "{len} values, where {} are the limit", self.limit);
         (self.len, self.finished) = (len, true);
         let blocks = self.end_of(len);
-        self.ground().with(self.index, |array| array.course.finish(blocks));
+        self.here(|_, array| array.course.finish(blocks));
     }
 
     /// Begins a new round: an empty array at the same address. What was not read is lost. The first block stays with
@@ -284,8 +293,7 @@ impl<T: Plain> VanishingArray<T> {
         self.filled -= count;
         let all = self.finished && self.consumed == self.len;
         let place = if all { self.end_of(self.len) } else { self.place_of(self.consumed) };
-        let ground = self.ground();
-        ground.with(self.index, |array| {
+        self.here(|ground, array| {
             let passed = array.course.consumed(place);
             ground.give_back(self.index, array, passed);
         });
@@ -306,9 +314,9 @@ impl<T: Plain> VanishingArray<T> {
         self.limit
     }
 
-    /// The bytes of memory it holds now: whole blocks, in place or set aside.
+    /// The bytes of memory it holds now: whole blocks, in place or set aside. None in a forked child.
     pub fn held(&self) -> u64 {
-        let blocks = self.ground().with(self.index, |array| array.held());
+        let blocks = self.here(|_, array| array.held());
         u64::from(blocks) * self.ground().block().bytes() as u64
     }
 
@@ -366,7 +374,8 @@ struct Home {
 }
 
 impl Home {
-    fn new(pool: &Pool, count: usize, bytes: u64, windows: Windows) -> Result<Home, RewireError> {
+    /// For `count` arrays of at most `limit` values.
+    fn new<T: Plain>(pool: &Pool, count: usize, limit: usize, windows: Windows) -> Result<Home, RewireError> {
         process::remember();
         pool.0.check_here()?;
         let system = |errno| RewireError::new(RewireErrorKind::System, errno);
@@ -377,17 +386,20 @@ impl Home {
             _ => Some(trap::context_of(engine.uffd()).map_err(system)?),
         };
         let block = pool.block_size();
+        let value = VanishingArray::<T>::SIZE;
+        let bytes = (limit as u64).saturating_mul(value as u64);
         let skew = if count == 1 { 0 } else { Ground::most_skew(block) as u64 };
         let all = bytes.saturating_add(skew + block.bytes() as u64).saturating_mul(count as u64);
         if all > MOST_BYTES {
             return Err(no_addresses(format!("{count} times {bytes} bytes are more than {}", Bytes(MOST_BYTES))));
         }
-        let limit = (bytes + skew).div_ceil(block.bytes() as u64).max(1) as u32;
+        let blocks = (bytes + skew).div_ceil(block.bytes() as u64).max(1) as u32;
         mapping_budget::claim(1)?;
-        let ground = Ground::new(pool.0.clone(), context, count, limit, windows).map(Box::new).map_err(|errno| {
-            mapping_budget::release(1);
-            no_addresses(format!("{} are not to be had: {errno}", Bytes(all)))
-        })?;
+        let ground =
+            Ground::new(pool.0.clone(), context, count, value, blocks, windows).map(Box::new).map_err(|errno| {
+                mapping_budget::release(1);
+                no_addresses(format!("{} are not to be had: {errno}", Bytes(all)))
+            })?;
         let mut home = Home { ground, registered: None };
         if context.is_some() {
             let resolver = ptr::from_ref::<Ground>(&home.ground) as *const dyn Resolve;

@@ -41,7 +41,7 @@ impl StreamPool {
     /// [`OutOfAddresses`](crate::RewireErrorKind::OutOfAddresses), [`OutOfMappings`](crate::RewireErrorKind::OutOfMappings),
     /// [`Forked`](crate::RewireErrorKind::Forked), [`System`](crate::RewireErrorKind::System).
     pub fn array<T: Plain>(&self, limit: usize) -> Result<VanishingArray<T>, RewireError> {
-        let home = Home::new(&self.pool, 1, bytes::<T>(limit), self.windows)?;
+        let home = Home::new::<T>(&self.pool, 1, limit, self.windows)?;
         Ok(VanishingArray::new(Arc::new(home), 0, limit))
     }
 
@@ -51,7 +51,7 @@ impl StreamPool {
     /// # Errors
     /// As [`StreamPool::array`].
     pub fn buckets<T: Plain>(&self, count: usize, limit: usize) -> Result<Vec<VanishingArray<T>>, RewireError> {
-        let home = Arc::new(Home::new(&self.pool, count.max(1), bytes::<T>(limit), self.windows)?);
+        let home = Arc::new(Home::new::<T>(&self.pool, count.max(1), limit, self.windows)?);
         Ok((0..count).map(|index| VanishingArray::new(home.clone(), index, limit)).collect())
     }
 
@@ -78,8 +78,4 @@ impl StreamPool {
     pub fn trim(&self) {
         self.pool.trim();
     }
-}
-
-fn bytes<T>(limit: usize) -> u64 {
-    (limit as u64).saturating_mul(size_of::<T>() as u64)
 }
