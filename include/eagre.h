@@ -357,7 +357,7 @@ typedef struct EagrePartitionOptions {
     uint32_t threads;
     // EAGRE_DENSE or 0, the default: each bucket begins where it suits.
     uint32_t flags;
-    // How many boundaries there are: 1 to 1023.
+    // How many boundaries there are: 1 to 1023, or 0, the default, if boundaries is null.
     uint32_t boundary_count;
     // Boundaries in ascending order, or null, the default: keys, or of pairs first parts. Bucket i begins with boundary
     // i - 1 and ends before boundary i.
@@ -542,8 +542,9 @@ enum EagreStatus eagre_partition(const void *keys, size_t count, int32_t key, co
 // How many buckets there are; 0 for a null pointer.
 size_t eagre_partition_ways(const struct EagrePartition *partition);
 
-// The keys of a bucket, to read and change, and in count how many they are. Null only on failure: EAGRE_INVALID.
-void *eagre_partition_bucket(struct EagrePartition *partition, size_t bucket, size_t *count);
+// The keys of a bucket, to read and change, and in count how many they are. Several threads may ask at a time, and
+// have a bucket each. Null only on failure: EAGRE_INVALID.
+void *eagre_partition_bucket(const struct EagrePartition *partition, size_t bucket, size_t *count);
 
 // Gives up buckets and their memory. Null is nothing.
 void eagre_partition_close(struct EagrePartition *partition);
@@ -650,9 +651,10 @@ enum EagreStatus eagre_sort_smallest(void *keys, size_t count, int32_t key, size
 enum EagreStatus eagre_sort_largest(void *keys, size_t count, int32_t key, size_t few, const struct EagreSortOptions *options);
 
 // Puts into places, which has room for count numbers, where the keys are in ascending order: first the index of the
-// smallest. Equal keys come in the order they are in, EAGRE_STABLE or not. The keys stay where they are.
+// smallest. Equal keys come in the order they are in, EAGRE_STABLE or not. The keys stay where they are: places must not
+// lie over them, not even in part.
 //
-// Fails as eagre_sort; places is as it was then.
+// Fails as eagre_sort, and with EAGRE_INVALID if places and keys overlap; places is as it was then.
 enum EagreStatus eagre_argsort(const void *keys, size_t count, int32_t key, const struct EagreSortOptions *options, uint64_t *places);
 
 // A status in a few words. Never null; the text is constant and belongs to the library.

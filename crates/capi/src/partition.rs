@@ -8,6 +8,7 @@ use crate::status::{EagreStatus, Fault, status, value};
 use crate::versioned::{self, Versioned};
 use eagre::keys::FileKey;
 use eagre::partition::{Item, Layout, Partitioner, Partitions};
+use std::any::Any;
 use std::ffi::c_void;
 use std::mem::{offset_of, size_of};
 use std::ptr;
@@ -39,7 +40,7 @@ pub struct EagrePartitionOptions {
     pub threads: u32,
     /// EAGRE_DENSE or 0, the default: each bucket begins where it suits.
     pub flags: u32,
-    /// How many boundaries there are: 1 to 1023.
+    /// How many boundaries there are: 1 to 1023, or 0, the default, if boundaries is null.
     pub boundary_count: u32,
     /// Boundaries in ascending order, or null, the default: keys, or of pairs first parts. Bucket i begins with boundary
     /// i - 1 and ends before boundary i.
@@ -81,6 +82,10 @@ impl EagrePartitionOptions {
         if self.flags & !EAGRE_DENSE != 0 {
             return Err(Fault::invalid(format!("flags is {:#x}: only EAGRE_DENSE is known", self.flags)));
         }
+        if self.boundaries.is_null() && self.boundary_count > 0 {
+            let why = format!("boundaries is a null pointer, and boundary_count is {}", self.boundary_count);
+            return Err(Fault::invalid(why));
+        }
         let mut partitioner = Partitioner::new();
         partitioner = match (self.boundaries.is_null(), self.bits) {
             (false, _) => {
@@ -108,25 +113,20 @@ impl EagrePartitionOptions {
     }
 }
 
-/// Buckets of whatever type of keys.
-trait Buckets {
-    fn ways(&self) -> usize;
-    fn bucket(&mut self, bucket: usize) -> (*mut c_void, usize);
-}
-
-impl<T: Item> Buckets for Partitions<T> {
-    fn ways(&self) -> usize {
-        Partitions::ways(self)
-    }
-
-    fn bucket(&mut self, bucket: usize) -> (*mut c_void, usize) {
-        let keys = self.bucket_mut(bucket);
-        (keys.as_mut_ptr().cast(), keys.len())
-    }
-}
-
 /// Keys in buckets, which it owns.
-pub struct EagrePartition(Box<dyn Buckets>);
+pub struct EagrePartition {
+    /// Where each bucket's keys begin, and how many they are.
+    buckets: Vec<(*mut c_void, usize)>,
+    /// The memory they are in.
+    _memory: Box<dyn Any>,
+}
+
+impl EagrePartition {
+    fn new<T: Item>(mut keys: Partitions<T>) -> EagrePartition {
+        let buckets = keys.iter_mut().map(|bucket| (bucket.as_mut_ptr().cast(), bucket.len())).collect();
+        EagrePartition { buckets, _memory: Box::new(keys) }
+    }
+}
 
 /// Fills options with the defaults. Call it as eagre_partition_options_default(&options, sizeof options).
 ///
@@ -158,10 +158,10 @@ pub unsafe extern "C" fn eagre_partition(
         keys: *const c_void,
         count: usize,
         options: &EagrePartitionOptions,
-    ) -> Result<Box<dyn Buckets>, Fault> {
+    ) -> Result<EagrePartition, Fault> {
         // SAFETY: the caller's promise.
         let (keys, partitioner) = unsafe { (self::keys::<K>(keys, count)?, options.partitioner::<B>()?) };
-        Ok(Box::new(partitioner.partition(keys)?))
+        Ok(EagrePartition::new(partitioner.partition(keys)?))
     }
     status(|| {
         // SAFETY: the caller's promise.
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn eagre_partition(
             }
         };
         // SAFETY: the caller's promise.
-        place.put(EagrePartition(unsafe { part(keys, count, &options)? }));
+        place.put(unsafe { part(keys, count, &options)? });
         Ok(())
     })
 }
@@ -189,24 +189,23 @@ pub unsafe extern "C" fn eagre_partition(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_partition_ways(partition: *const EagrePartition) -> usize {
     // SAFETY: the caller's promise.
-    value(0, || unsafe { shared(partition, "partition") }.map(|partition| partition.0.ways()))
+    value(0, || unsafe { shared(partition, "partition") }.map(|partition| partition.buckets.len()))
 }
 
-/// The keys of a bucket, to read and change, and in count how many they are. Null only on failure: EAGRE_INVALID.
+/// The keys of a bucket, to read and change, and in count how many they are. Several threads may ask at a time, and
+/// have a bucket each. Null only on failure: EAGRE_INVALID.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_partition_bucket(
-    partition: *mut EagrePartition,
+    partition: *const EagrePartition,
     bucket: usize,
     count: *mut usize,
 ) -> *mut c_void {
     value(ptr::null_mut(), || {
         // SAFETY: the caller's promise.
-        let (partition, count) = unsafe { (exclusive(partition, "partition")?, exclusive(count, "count")?) };
-        let ways = partition.0.ways();
-        if bucket >= ways {
-            return Err(Fault::invalid(format!("bucket is {bucket}: there are {ways}")));
-        }
-        let (keys, len) = partition.0.bucket(bucket);
+        let (partition, count) = unsafe { (shared(partition, "partition")?, exclusive(count, "count")?) };
+        let Some(&(keys, len)) = partition.buckets.get(bucket) else {
+            return Err(Fault::invalid(format!("bucket is {bucket}: there are {}", partition.buckets.len())));
+        };
         *count = len;
         Ok(keys)
     })

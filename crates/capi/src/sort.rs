@@ -190,6 +190,17 @@ fn check_keys<K>(keys: *const c_void, count: usize) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Fails if `count` keys and as many places have bytes in common.
+fn check_apart<K>(keys: *const c_void, places: *const u64, count: usize) -> Result<(), Fault> {
+    let (keys, places) = (keys.addr(), places.addr());
+    let keys_end = keys.saturating_add(count.saturating_mul(size_of::<K>()));
+    let places_end = places.saturating_add(count.saturating_mul(size_of::<u64>()));
+    if count > 0 && keys < places_end && places < keys_end {
+        return Err(Fault::invalid("places and keys overlap"));
+    }
+    Ok(())
+}
+
 /// Fills options with the defaults. Call it as eagre_sort_options_default(&options, sizeof options).
 ///
 /// Fails with EAGRE_INVALID if options is null, EAGRE_WRONG_VERSION if size is not that of an EagreSortOptions.
@@ -273,9 +284,10 @@ unsafe fn some<K>(
 }
 
 /// Puts into places, which has room for count numbers, where the keys are in ascending order: first the index of the
-/// smallest. Equal keys come in the order they are in, EAGRE_STABLE or not. The keys stay where they are.
+/// smallest. Equal keys come in the order they are in, EAGRE_STABLE or not. The keys stay where they are: places must not
+/// lie over them, not even in part.
 ///
-/// Fails as eagre_sort; places is as it was then.
+/// Fails as eagre_sort, and with EAGRE_INVALID if places and keys overlap; places is as it was then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_argsort(
     keys: *const c_void,
@@ -285,10 +297,10 @@ pub unsafe extern "C" fn eagre_argsort(
     places: *mut u64,
 ) -> EagreStatus {
     status(|| {
-        // SAFETY: the caller's promise.
-        let places = unsafe { keys_mut::<u64>(places.cast(), count)? };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise, and that they are apart is checked before there are slices of both.
         with_key!(key, K => unsafe {
+            check_apart::<K>(keys, places, count)?;
+            let places = keys_mut::<u64>(places.cast(), count)?;
             let keys = self::keys::<K>(keys, count)?;
             let order = with_sorter(options, |sorter, _| sorter.argsort(keys))?;
             places.iter_mut().zip(order).for_each(|(place, index)| *place = index as u64);

@@ -99,6 +99,12 @@ static void misuse(void) {
     IS(eagre_partition(keys, COUNT, EAGRE_KEY_U64, &options, &partition), EAGRE_INVALID);
     CHECK(partition == NULL && strstr(eagre_last_error(), "sort the boundaries") != NULL);
 
+    options.boundaries = NULL;
+    options.bits = 0;
+    options.ways = 256;
+    IS(eagre_partition(keys, COUNT, EAGRE_KEY_U64, &options, &partition), EAGRE_INVALID);
+    CHECK(partition == NULL && strstr(eagre_last_error(), "boundary_count is 2") != NULL);
+
     IS(eagre_partition(NULL, 0, EAGRE_KEY_U64, NULL, &partition), EAGRE_OK);
     CHECK(eagre_partition_bucket(partition, 255, &count) != NULL && count == 0);
     CHECK(eagre_partition_bucket(partition, 256, &count) == NULL && eagre_last_status() == EAGRE_INVALID);

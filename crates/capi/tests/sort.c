@@ -119,6 +119,9 @@ static void with_options(void) {
     IS(eagre_sort_smallest(pairs, COUNT, EAGRE_KEY_U64U64, 1, &options), EAGRE_INVALID);
     free(pairs);
 
+    uint64_t side_by_side[] = {5, 3, 0, 0};
+    IS(eagre_argsort(side_by_side, 2, EAGRE_KEY_U64, NULL, side_by_side + 2), EAGRE_OK);
+    CHECK(side_by_side[2] == 1 && side_by_side[3] == 0);
     uint64_t few[] = {5, 3, 9, 1, 7}, places[5];
     IS(eagre_argsort(few, 5, EAGRE_KEY_U64, NULL, places), EAGRE_OK);
     CHECK(memcmp(places, (uint64_t[]){3, 1, 0, 4, 2}, sizeof places) == 0 && few[0] == 5);
@@ -180,6 +183,10 @@ static void misuse(void) {
     IS(eagre_sort(keys, SIZE_MAX / 4, EAGRE_KEY_U64, NULL), EAGRE_INVALID);
     IS(eagre_argsort(keys, 4, EAGRE_KEY_U64, NULL, NULL), EAGRE_INVALID);
     IS(eagre_argsort(NULL, 4, EAGRE_KEY_U64, NULL, places), EAGRE_INVALID);
+    IS(eagre_argsort(keys, 4, EAGRE_KEY_U64, NULL, keys), EAGRE_INVALID);
+    CHECK(strstr(eagre_last_error(), "overlap") != NULL);
+    IS(eagre_argsort(keys, 2, EAGRE_KEY_U64, NULL, keys + 1), EAGRE_INVALID);
+    IS(eagre_argsort(keys, 2, EAGRE_KEY_U64U64, NULL, keys + 3), EAGRE_INVALID);
     EagreSortOptions options;
     IS(eagre_sort_options_default(NULL, sizeof options), EAGRE_INVALID);
     IS(eagre_sort_options_default(&options, 3), EAGRE_WRONG_VERSION);

@@ -1,6 +1,8 @@
 //! What `eagre sort` and `eagre partition` share: which keys a file holds, and whether there is memory for them.
 
+use std::fs::Metadata;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 
 use clap::ValueEnum;
 use eagre::doctor::{self, Available, Bound};
@@ -114,6 +116,14 @@ impl KeyFiles {
     /// Whether a person types the keys in.
     pub(crate) fn is_typed(&self) -> bool {
         self.files.iter().any(|(input, _)| input.is_typed())
+    }
+
+    /// The one that is the very same file, under whatever name.
+    pub(crate) fn find(&self, there: &Metadata) -> Option<&Input> {
+        let is_it = |input: &Input| {
+            input.metadata().is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == (there.dev(), there.ino()))
+        };
+        self.files.iter().map(|(input, _)| input).find(|input| is_it(input))
     }
 
     /// What they are called together, in messages.

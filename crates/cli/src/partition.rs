@@ -33,9 +33,10 @@ ranges of equal width (--ways), by some of their bits (--bits), or by boundaries
 bucket they keep the order they came in. Numbers with a sign, floating-point ones in their total \
 order, are seen as the unsigned ones that have the same order: the smallest is 0. With no FILE, or when FILE is -, standard input is read.
 
-Each bucket becomes a file of its own in the directory OUT: part-000, part-001 and so on. No file \
-appears before all of them are on the disk. With --contiguous OUT is one file, bucket after bucket, \
-and where each begins is printed as JSON.
+Each bucket becomes a file of its own in the directory OUT: part-0, part-1 and so on, every number \
+with as many digits as the last needs. No file appears before all of them are on the disk; then they \
+appear one after another, so none of them may be a FILE. Files of an earlier run with more buckets \
+stay. With --contiguous OUT is one file, bucket after bucket, and where each begins is printed as JSON.
 
 All keys must fit into memory, and about a quarter more.";
 
@@ -90,7 +91,7 @@ impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
         let files = KeyFiles::look("partition", Input::all(&self.files), self.keys)?;
         with_item!(self.keys, K, Part => {
-            let (partitioner, ways) = self.split.partitioner::<Part>(<K as Item>::KEY_BITS, Item::key)?;
+            let (partitioner, ways) = self.split.partitioner::<Part>(&files, <K as Item>::KEY_BITS, Item::key)?;
             self.partition::<K>(&files, partitioner, ways, console)
         }, other => {
             let message = Message::new("partition", "--keys", format!("{} cannot be parted, only sorted", other.name()));
@@ -106,9 +107,13 @@ impl Args {
         console: &mut Console,
     ) -> Run {
         let target = Target::named(&self.output);
+        let paths = self.paths(ways);
         match self.contiguous {
             true => target.check_json("partition", "keys", true, "name a file with -o")?,
-            false => check_directory(&target)?,
+            false => {
+                check_directory(&target)?;
+                check_apart(files, &paths)?;
+            }
         }
         let beside = beside(files.bytes.unwrap_or(0), ways);
         files.check_memory(beside)?;
@@ -118,6 +123,11 @@ impl Args {
         let mut keys = files.read::<K>(beside + room_for_each(ways), console)?;
         let (count, bytes) = (keys.len() as u64, size_of_val(&keys[..]) as u64);
         let read = Phase::of_bytes(bytes, started.elapsed());
+
+        // As for a sort: it may be one of the files, which are in memory now; and before the work, in case it cannot be
+        // written.
+        let output = self.contiguous.then(|| target.open().map_err(|error| target.failure("partition", &error)));
+        let output = output.transpose()?;
 
         let started = Instant::now();
         let partitioner = match self.threads {
@@ -130,21 +140,20 @@ impl Args {
 
         let started = Instant::now();
         self.watch("write", files, Some(bytes), console);
-        let (file, names) = match self.contiguous {
-            true => {
-                self.write_contiguous(&target, &parts, console)?;
-                (Some(name::Json::new(Some(target.name()))), None)
-            }
-            false => (None, Some(self.write_apart(&parts, console)?)),
-        };
+        match output {
+            Some(output) => write_contiguous(output, &target, &parts, console)?,
+            None => write_apart(&paths, &parts, console)?,
+        }
         let write = Phase::of_bytes(bytes, started.elapsed());
 
         if self.json || self.contiguous {
-            let bucket = |(bucket, keys): (usize, &[K])| {
-                let path = names.as_ref().map(|names| names[bucket].as_os_str().as_encoded_bytes());
-                Bucket { file: path.map(|path| name::Json::new(Some(path))), keys: keys.len() as u64 }
+            let file = self.contiguous.then(|| name::Json::new(Some(target.name())));
+            let bucket = |(path, keys): (&PathBuf, &[K])| {
+                let path = path.as_os_str().as_encoded_bytes();
+                let file = (!self.contiguous).then(|| name::Json::new(Some(path)));
+                Bucket { file, keys: keys.len() as u64 }
             };
-            let buckets = parts.iter().enumerate().map(bucket).collect();
+            let buckets = paths.iter().zip(parts.iter()).map(bucket).collect();
             let offsets = self.contiguous.then(|| parts.offsets());
             let key = self.keys.name();
             console.print_json(&Report { file, key, keys: count, offsets, buckets, read, partition, write })?;
@@ -152,57 +161,11 @@ impl Args {
         Ok(Exit::Yes)
     }
 
-    /// One file, bucket after bucket.
-    fn write_contiguous<K: FileKey + Item>(
-        &self,
-        target: &Target,
-        parts: &Partitions<K>,
-        console: &mut Console,
-    ) -> Result<(), Failure> {
-        let output = target.open().map_err(|error| target.failure("partition", &error))?;
-        let mut before = 0;
-        let written = WriteOptions::new()
-            .length((parts.len() * K::WIDTH) as u64)
-            .write(output, target.place())
-            .and_then(|mut writer| {
-                for bucket in parts.iter() {
-                    keys::write(bucket, &mut writer, |done| console.advance(before + done))?;
-                    before += size_of_val(bucket) as u64;
-                }
-                writer.finish()
-            });
-        written.map_err(|error| Failure::Trouble(message::of_file(&error)))
-    }
-
-    /// A file for each bucket. None appears before all are on the disk.
-    fn write_apart<K: FileKey + Item>(
-        &self,
-        parts: &Partitions<K>,
-        console: &mut Console,
-    ) -> Result<Vec<PathBuf>, Failure> {
-        allow_open_files(parts.ways());
-        let digits = (parts.ways() - 1).to_string().len();
-        let path = |bucket: usize| PathBuf::from(&self.output).join(format!("part-{bucket:0digits$}"));
-        let paths: Vec<PathBuf> = (0..parts.ways()).map(path).collect();
-        let mut outputs: Vec<Output> = Vec::with_capacity(parts.ways());
-        let mut before = 0;
-        for (bucket, path) in parts.iter().zip(&paths) {
-            let options = WriteOptions::new().length(size_of_val(bucket) as u64);
-            let output = options.create(path).and_then(|mut writer| {
-                keys::write(bucket, &mut writer, |done| console.advance(before + done))?;
-                before += size_of_val(bucket) as u64;
-                writer.finish_unseen()
-            });
-            outputs.push(output.map_err(|error| Failure::Trouble(message::of_file(&error)))?);
-        }
-        // First what takes long, and may fail.
-        for (output, path) in outputs.iter().zip(&paths) {
-            output.file().sync_all().map_err(|error| Target::File(path.clone()).failure("partition", &error))?;
-        }
-        for (output, path) in outputs.into_iter().zip(&paths) {
-            output.commit().map_err(|error| Target::File(path.clone()).failure("partition", &error))?;
-        }
-        Ok(paths)
+    /// The file of each bucket.
+    fn paths(&self, ways: usize) -> Vec<PathBuf> {
+        let digits = (ways - 1).to_string().len();
+        let path = |bucket| PathBuf::from(&self.output).join(format!("part-{bucket:0digits$}"));
+        (0..ways).map(path).collect()
     }
 
     fn watch(&self, what: &'static str, files: &KeyFiles, total: Option<u64>, console: &mut Console) {
@@ -210,6 +173,54 @@ impl Args {
             console.watch(Progress::new(what, total));
         }
     }
+}
+
+/// One file, bucket after bucket.
+fn write_contiguous<K: FileKey + Item>(
+    output: Output,
+    target: &Target,
+    parts: &Partitions<K>,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let mut before = 0;
+    let written = WriteOptions::new().length((parts.len() * K::WIDTH) as u64).write(output, target.place()).and_then(
+        |mut writer| {
+            for bucket in parts.iter() {
+                keys::write(bucket, &mut writer, |done| console.advance(before + done))?;
+                before += size_of_val(bucket) as u64;
+            }
+            writer.finish()
+        },
+    );
+    written.map_err(|error| Failure::Trouble(message::of_file(&error)))
+}
+
+/// A file for each bucket. None appears before all are on the disk.
+fn write_apart<K: FileKey + Item>(
+    paths: &[PathBuf],
+    parts: &Partitions<K>,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    allow_open_files(parts.ways());
+    let mut outputs: Vec<Output> = Vec::with_capacity(parts.ways());
+    let mut before = 0;
+    for (bucket, path) in parts.iter().zip(paths) {
+        let options = WriteOptions::new().length(size_of_val(bucket) as u64);
+        let output = options.create(path).and_then(|mut writer| {
+            keys::write(bucket, &mut writer, |done| console.advance(before + done))?;
+            before += size_of_val(bucket) as u64;
+            writer.finish_unseen()
+        });
+        outputs.push(output.map_err(|error| Failure::Trouble(message::of_file(&error)))?);
+    }
+    // First what takes long, and may fail.
+    for (output, path) in outputs.iter().zip(paths) {
+        output.file().sync_all().map_err(|error| Target::File(path.clone()).failure("partition", &error))?;
+    }
+    for (output, path) in outputs.into_iter().zip(paths) {
+        output.commit().map_err(|error| Target::File(path.clone()).failure("partition", &error))?;
+    }
+    Ok(())
 }
 
 /// A block of memory for each bucket.
@@ -234,6 +245,18 @@ fn check_directory(target: &Target) -> Result<(), Failure> {
     };
     let cure = "make a directory (mkdir) for the buckets, or take --contiguous";
     Err(Failure::Trouble(Message::new("partition", target.place(), why).cure(Some(cure)).to_string()))
+}
+
+/// Buckets appear one after another. If one took the place of a file that is read, and the others did not come, the rest
+/// of that file's keys would be nowhere.
+fn check_apart(files: &KeyFiles, paths: &[PathBuf]) -> Result<(), Failure> {
+    for path in paths {
+        let Some(input) = std::fs::metadata(path).ok().and_then(|there| files.find(&there)) else { continue };
+        let why = "is read, and a bucket would take its place";
+        let cure = "name another directory with -o";
+        return Err(Failure::Trouble(Message::new("partition", input.place(), why).cure(Some(cure)).to_string()));
+    }
+    Ok(())
 }
 
 /// Each bucket's file is open, and its directory, until all of them appear. Most systems let a process have that many if

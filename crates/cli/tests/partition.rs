@@ -210,6 +210,71 @@ fn what_cannot_be_parted() {
     }
 }
 
+/// A bucket must not take the place of a file that is read, under whatever name it is: stopped before the next bucket
+/// appears, keys would be lost.
+#[test]
+fn a_bucket_is_no_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let old = bytes(&numbers(100));
+    fs::write(path("part-1"), &old).unwrap();
+    fs::write(path("other"), &old).unwrap();
+    std::os::unix::fs::symlink("part-1", path("link")).unwrap();
+    fs::hard_link(path("part-1"), path("twin")).unwrap();
+    let why = "is read, and a bucket would take its place; name another directory with -o";
+    for name in ["part-1", "./part-1", "link", "twin", "standard input"] {
+        let mut command = eagre();
+        command.current_dir(folder.path()).args(["partition", "--keys=u64", "--ways=4", "-o", "."]);
+        match name {
+            "standard input" => command.stdin(File::open(path("part-1")).unwrap()),
+            name => command.args(["other", name]),
+        };
+        let (code, out, err) = parts(&command.output().unwrap());
+        assert_eq!((code, out, err), (2, String::new(), format!("eagre: partition: {name}: {why}\n")));
+        assert_eq!(names(folder.path()), ["link", "other", "part-1", "twin"]);
+        assert!(fs::read(path("part-1")).unwrap() == old);
+    }
+    // With so many buckets none has that name.
+    assert_eq!(partition(folder.path(), &["--keys=u64", "--ways=16", "part-1", "-o", "."]).0, 0);
+    // One file appears at once, so it may be one that is read.
+    assert_eq!(partition(folder.path(), &["--keys=u64", "--ways=4", "part-1", "--contiguous", "-o", "part-1"]).0, 0);
+}
+
+/// Standard input cannot give the boundaries and then the keys: none would be left.
+#[test]
+fn boundaries_are_no_keys() {
+    let folder = room(&[]);
+    let old = folder.path().join("out/part-0");
+    fs::write(&old, "old").unwrap();
+    let why = "cannot be both the keys and their boundaries; name the FILEs of the keys";
+    for (from, files, place) in [
+        ("-", &[][..], "standard input"),
+        ("-", &["a", "-"], "standard input"),
+        ("/dev/stdin", &[], "/dev/stdin"),
+        ("a", &["a"], "a"),
+    ] {
+        let mut command = eagre();
+        command.current_dir(folder.path()).args(["partition", "--keys=u64", "-o=out", "--boundaries-from", from]);
+        let mut child =
+            command.args(files).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // It may be gone already, with nothing read.
+        let _ = child.stdin.take().unwrap().write_all(b"10\n");
+        let (code, out, err) = parts(&child.wait_with_output().unwrap());
+        assert_eq!((code, out, err), (2, String::new(), format!("eagre: partition: {place}: {why}\n")));
+        assert_eq!(names(&folder.path().join("out")), ["part-0"]);
+        assert_eq!(fs::read(&old).unwrap(), b"old");
+    }
+}
+
+/// What cannot be written is known before the work, and nothing is printed.
+#[test]
+fn a_target_that_cannot_be() {
+    let folder = room(&bytes(&[3, 1]));
+    let (code, out, err) = partition(folder.path(), &["--keys=u64", "--ways=2", "a", "--contiguous", "-o", "none/b"]);
+    let why = "eagre: partition: none/b: No such file or directory; check the name\n";
+    assert_eq!((code, out.as_str(), err.as_str()), (2, "", why));
+}
+
 /// With few open files allowed, more are asked for; where that is forbidden, it is an error and nothing appears.
 #[test]
 fn many_buckets_and_few_open_files() {

@@ -7,6 +7,7 @@ use eagre::partition::Partitioner;
 
 use crate::cli::Failure;
 use crate::inputs::Input;
+use crate::keys::KeyFiles;
 use crate::message::Message;
 
 /// The most buckets there can be.
@@ -40,9 +41,10 @@ fn bits(text: &str) -> Result<(u32, u32), String> {
 
 impl Split {
     /// The partitioner that is asked for, for keys of `all` bits, and how many buckets it makes. `key` is the number that a
-    /// boundary stands for.
+    /// boundary stands for; `files` are where the keys come from.
     pub(super) fn partitioner<B: FromStr>(
         &self,
+        files: &KeyFiles,
         all: u32,
         key: impl Fn(&B) -> u64,
     ) -> Result<(Partitioner, usize), Failure> {
@@ -62,6 +64,11 @@ impl Split {
             (Some(text), _) => ("--boundaries".to_owned(), text.clone()),
             (None, Some(file)) => {
                 let input = Input::of(file);
+                // Read as boundaries, a pipe would have no keys left, and empty buckets take the places of full ones.
+                if input.metadata().is_ok_and(|there| files.find(&there).is_some()) {
+                    let why = "cannot be both the keys and their boundaries";
+                    return Err(trouble(input.place(), why, "name the FILEs of the keys"));
+                }
                 let text = input.open().and_then(std::io::read_to_string);
                 let text = text.map_err(|error| {
                     Failure::Trouble(Message::from_io("partition", input.place(), &error).to_string())

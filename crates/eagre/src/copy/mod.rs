@@ -160,7 +160,7 @@ impl Copier {
             copied.verified = true;
         }
         if metadata.is_file() {
-            self.dress(&metadata, &mut output).map_err(CopyError::Target)?;
+            self.dress(&source, &metadata, &mut output).map_err(CopyError::Target)?;
         }
         output.commit().map_err(CopyError::Target)?;
         Ok(copied)
@@ -191,12 +191,12 @@ impl Copier {
     }
 
     /// Gives a new file the mode of the source, as far as the umask lets it; any file everything, if that is wanted.
-    fn dress(&self, source: &Metadata, output: &mut Output) -> io::Result<()> {
+    fn dress(&self, file: &File, source: &Metadata, output: &mut Output) -> io::Result<()> {
         if output.is_direct() {
             return Ok(());
         }
         if self.preserve {
-            output.dress_as(source)?;
+            output.dress_as(file)?;
             let times = FileTimes::new().set_accessed(source.accessed()?).set_modified(source.modified()?);
             return output.file().set_times(times);
         }

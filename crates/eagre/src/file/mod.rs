@@ -18,6 +18,7 @@ pub mod output;
 mod plan;
 mod reading;
 pub mod residency;
+mod rights;
 mod writing;
 
 use std::io;

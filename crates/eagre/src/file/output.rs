@@ -9,16 +9,18 @@
 //! What cannot be replaced (a pipe, a device, a terminal) is written as it is.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use rustix::fs::{self, Access, AtFlags, CWD, Gid, Mode, OFlags, Uid};
+use rustix::fs::{self, Access, AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
+
+use super::rights::Rights;
 
 /// A file being written. Dropped without [`Output::commit`], nothing has happened to the target.
 #[derive(Debug)]
@@ -33,7 +35,7 @@ struct Target {
     directory: OwnedFd,
     name: OsString,
     /// What is there now, and will be replaced.
-    previous: Option<Metadata>,
+    previous: Option<Rights>,
     /// The mode asked for, in place of the usual one.
     mode: Option<u32>,
     /// The name of the file where it has to have one from the beginning.
@@ -42,7 +44,8 @@ struct Target {
 
 impl Output {
     /// Begins to write the file at `path`. Symbolic links are followed; a file that is there keeps its contents until
-    /// [`Output::commit`], which keeps its mode and, if permitted, its owner. A new file gets what the umask leaves.
+    /// [`Output::commit`], which keeps its mode and, if permitted, its owner and access control list. A new file gets what
+    /// the umask leaves.
     ///
     /// # Errors
     /// The system's: no such directory, no permission to write there or to write the file that is there, a directory
@@ -73,6 +76,7 @@ impl Output {
                 Err(error) => return Err(error.into()),
             }
         }
+        let previous = previous.map(|there| Rights::new(there, |name, value| fs::getxattr(&path, name, value)));
         let name = path.file_name().ok_or(Errno::NOENT)?.to_owned();
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let directory = open_directory(parent)?;
@@ -109,10 +113,11 @@ impl Output {
         }
     }
 
-    /// The file gets the mode of another and, if permitted, its owner.
-    pub(crate) fn dress_as(&mut self, other: &Metadata) -> io::Result<()> {
+    /// The file gets the mode of another and, if permitted, its owner and access control list.
+    pub(crate) fn dress_as(&mut self, other: &File) -> io::Result<()> {
         if let Some(target) = &mut self.target {
-            target.mode = Some(take_owner(&self.file, other)?);
+            let rights = Rights::new(other.metadata()?, |name, value| fs::fgetxattr(other, name, value));
+            target.mode = Some(rights.give_to(&self.file)?);
         }
         Ok(())
     }
@@ -196,7 +201,7 @@ impl Target {
     fn dress(&self, file: &File) -> io::Result<()> {
         let mode = match (self.mode, &self.previous, &self.temporary) {
             (Some(mode), ..) => mode,
-            (None, Some(previous), _) => take_owner(file, previous)?,
+            (None, Some(previous), _) => previous.give_to(file)?,
             (None, None, Some(_)) => 0o666 & !umask(),
             (None, None, None) => return Ok(()),
         };
@@ -219,17 +224,6 @@ impl Drop for Target {
             let _ = fs::unlinkat(&self.directory, temporary, AtFlags::empty());
         }
     }
-}
-
-/// Gives a file the owner of another, as far as that is permitted, and returns the mode it may have then.
-fn take_owner(file: &File, other: &Metadata) -> io::Result<u32> {
-    let now = file.metadata()?;
-    let (user, group) = (other.uid(), other.gid());
-    let group_kept = group == now.gid() || fs::fchown(file, None, Some(Gid::from_raw(group))).is_ok();
-    let user_kept = user == now.uid() || fs::fchown(file, Some(Uid::from_raw(user)), None).is_ok();
-    // With another owner, bits that lend the owner's rights would lend the wrong ones.
-    let lent = if user_kept && group_kept { 0o7777 } else { 0o777 };
-    Ok(other.mode() & lent)
 }
 
 /// Follows symbolic links to where a new file would be made. `None` if they lead through the `/proc` of a process: such

@@ -1,8 +1,9 @@
 //! Every test that makes a file makes it in both ways: without a name, and with a hidden one.
 
+use super::super::rights::ACL;
 use super::*;
 use std::io::{Read, Write};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 fn entries(directory: &Path) -> Vec<OsString> {
     let mut names: Vec<_> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -71,6 +72,77 @@ fn a_file_that_is_replaced_keeps_its_mode_and_owner() {
         assert_ne!(after.ino(), before.ino());
         assert_eq!(entries(room), ["file"]);
     });
+}
+
+/// An access control list as the kernel stores it: a user is named, and the group that owns the file may do nothing.
+fn list(named_user: u32) -> Vec<u8> {
+    const NOBODY: u32 = u32::MAX;
+    let entries = [(0x01, 6, NOBODY), (0x02, 6, named_user), (0x04, 0, NOBODY), (0x10, 6, NOBODY), (0x20, 0, NOBODY)];
+    let entry = |(tag, rights, id): (u16, u16, u32)| {
+        [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat()
+    };
+    [2u32.to_le_bytes().to_vec(), entries.map(entry).concat()].concat()
+}
+
+/// Gives a file or directory an access control list. `None`, with a word about it, where there are none.
+fn set_list(path: &Path, name: &str) -> Option<Vec<u8>> {
+    match fs::setxattr(path, name, &list(4321), fs::XattrFlags::empty()) {
+        Ok(()) => Some(list(4321)),
+        Err(error) => {
+            eprintln!("skipped: access control lists: {error}");
+            None
+        }
+    }
+}
+
+fn list_of(path: &Path) -> Option<Vec<u8>> {
+    let mut list = vec![0; 4096];
+    let length = fs::getxattr(path, ACL, &mut list[..]).ok()?;
+    list.truncate(length);
+    Some(list)
+}
+
+#[test]
+fn a_file_that_is_replaced_keeps_its_access_control_list() {
+    both(|room, create| {
+        let path = room.join("file");
+        std::fs::write(&path, "old").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let Some(list) = set_list(&path, ACL) else { return };
+        // As it seems from outside, the group may write; the list says that it may not.
+        assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o660);
+        put(create(&path), "new");
+        assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o660);
+        assert_eq!(list_of(&path), Some(list));
+    });
+}
+
+#[test]
+fn a_file_without_a_list_gets_none_from_its_directory() {
+    both(|room, create| {
+        let path = room.join("file");
+        std::fs::write(&path, "old").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o660)).unwrap();
+        if set_list(room, "system.posix_acl_default").is_none() {
+            return;
+        }
+        put(create(&path), "new");
+        assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o660);
+        assert_eq!(list_of(&path), None);
+    });
+}
+
+/// A list that no file can have stands for a file system that has no lists.
+#[test]
+fn without_its_list_a_file_gives_its_group_nothing() {
+    let room = tempfile::tempdir().unwrap();
+    let file = File::create(room.path().join("file")).unwrap();
+    file.set_permissions(std::fs::Permissions::from_mode(0o664)).unwrap();
+    let rights = Rights::new(file.metadata().unwrap(), |_, value| {
+        value[..3].copy_from_slice(b"odd");
+        Ok(3)
+    });
+    assert_eq!(rights.give_to(&file).unwrap() & 0o7777, 0o604);
 }
 
 #[test]
