@@ -54,7 +54,8 @@ pub(super) fn plan<W: Word>(level: Level, words: &[W], known: Bounds, wanted: Wa
         Order::Neither => {}
     }
     let sample = Sample::draw(level, words, known);
-    let rare = RARE.min(wanted.room as f64 / 2.0 / words.len() as f64);
+    // That more are rare than there is room for is found out in counting, most often early.
+    let rare = if wanted.room > 0 { RARE } else { 0.0 };
     if wanted.guesses > 0
         && let Some(common) = sample.few(rare)
         && !W::STABLE
