@@ -8,28 +8,11 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Random, eagre, on_a_small_disk, parts};
+use common::{bytes, eagre, names, numbers, on_a_small_disk, parts};
 
 /// Runs `eagre partition`, and returns code, output and complaints.
 fn partition(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     parts(&eagre().current_dir(folder).arg("partition").args(arguments).output().unwrap())
-}
-
-/// The names in a folder, hidden ones too.
-fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<_> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
-}
-
-fn numbers(count: usize) -> Vec<u64> {
-    let mut random = Random(count as u64 | 1);
-    (0..count).map(|_| random.below(u64::MAX)).collect()
-}
-
-fn bytes(numbers: &[u64]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
 /// A folder with the numbers in `a`, and an empty one in it.

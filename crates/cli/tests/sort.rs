@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Random, eagre, on_a_small_disk, parts};
+use common::{bytes, eagre, names, numbers, on_a_small_disk, parts};
 
 /// Runs `eagre sort`, and returns code, output and complaints.
 fn sort(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
@@ -19,23 +19,6 @@ fn sort(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
 #[track_caller]
 fn assert_sorts(folder: &Path, arguments: &[&str]) {
     assert_eq!(sort(folder, arguments), (0, String::new(), String::new()), "{arguments:?}");
-}
-
-/// The names in a folder, hidden ones too.
-fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<_> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
-}
-
-fn numbers(count: usize) -> Vec<u64> {
-    let mut random = Random(count as u64 | 1);
-    (0..count).map(|_| random.below(u64::MAX)).collect()
-}
-
-fn bytes(numbers: &[u64]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
 /// Every type, with what the standard library makes of the same bytes.

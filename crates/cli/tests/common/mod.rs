@@ -62,3 +62,25 @@ impl Random {
         &from[self.below(from.len() as u64) as usize]
     }
 }
+
+/// The names in a folder, hidden ones too.
+#[allow(dead_code, reason = "not every test file uses it")]
+pub(crate) fn names(folder: &std::path::Path) -> Vec<String> {
+    let mut names: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Numbers that look random.
+#[allow(dead_code, reason = "not every test file uses it")]
+pub(crate) fn numbers(count: usize) -> Vec<u64> {
+    let mut random = Random(count as u64 | 1);
+    (0..count).map(|_| random.below(u64::MAX)).collect()
+}
+
+/// As a file has them.
+#[allow(dead_code, reason = "not every test file uses it")]
+pub(crate) fn bytes(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}

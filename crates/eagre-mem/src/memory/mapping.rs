@@ -198,12 +198,4 @@ unsafe impl Resolve for Guard {
         // Never registered with the pager's userfaultfd.
         Answer::Resolved
     }
-
-    fn retry_from_pager(&self, _: End) -> Option<Answer> {
-        None
-    }
-
-    fn take_news(&self) -> bool {
-        false
-    }
 }

@@ -20,6 +20,7 @@ pub(crate) mod signal;
 
 use crate::sys::Errno;
 use crate::sys::uffd::Uffd;
+use crate::units::PAGE;
 use std::fmt;
 use std::str::FromStr;
 
@@ -115,10 +116,14 @@ pub(crate) unsafe trait Resolve: Sync {
     fn touch_from_pager(&self, end: End, address: usize) -> Answer;
 
     /// Pager: something changed; tries again for the threads parked at `end`. `None` if there are none.
-    fn retry_from_pager(&self, end: End) -> Option<Answer>;
+    fn retry_from_pager(&self, _end: End) -> Option<Answer> {
+        None
+    }
 
     /// Pager: whether its own tries have changed something for a parked thread since it asked last.
-    fn take_news(&self) -> bool;
+    fn take_news(&self) -> bool {
+        false
+    }
 }
 
 /// A trap in force, and the descriptor through which its pages move.
@@ -142,6 +147,20 @@ impl Context {
             Context::Signal(uffd) => uffd,
             Context::Off => None,
         }
+    }
+
+    /// Pager: lets threads that touched a page go on, into a signal if the answer is that it cannot be had.
+    ///
+    /// # Safety
+    /// The page belongs to the caller and is registered with [`Context::uffd`].
+    pub(crate) unsafe fn wake(self, address: usize, answer: Answer) {
+        let Some(uffd) = self.uffd() else { return };
+        let page = address & !(PAGE - 1);
+        if answer == Answer::Fatal {
+            // SAFETY: the caller's promise. What is there already cannot be poisoned, and need not be.
+            let _ = unsafe { uffd.poison(page, PAGE) };
+        }
+        uffd.wake(page, PAGE);
     }
 
     /// Makes the pager look at its parked threads again.

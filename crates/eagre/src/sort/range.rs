@@ -123,6 +123,9 @@ impl<W: Word> Sorting<W> {
     fn divide<'a>(&mut self, range: Range<'a, W>, whole: bool, job: &mut Job<'a, '_, W>) {
         let (level, threads, n) = (self.level, self.workers.len(), range.words.len());
         if n <= 1 || range.known.low == range.known.high {
+            return job.is_sorted(n);
+        }
+        if !job.monitor.goes_on() {
             return;
         }
         let together = whole && threads > 1;
@@ -142,14 +145,17 @@ impl<W: Word> Sorting<W> {
         let mut next = plan(level, words, known, wanted);
         if let Plan::Tally(common) = next {
             if self.tally(words, common, known) {
-                return;
+                return job.is_sorted(n);
             }
             wanted.room = 0;
             next = plan(level, words, known, wanted);
         }
         match next {
-            Plan::Nothing | Plan::Tally(_) => {}
-            Plan::Reverse => reverse(words, threads),
+            Plan::Nothing | Plan::Tally(_) => job.is_sorted(n),
+            Plan::Reverse => {
+                reverse(words, threads);
+                job.is_sorted(n);
+            }
             Plan::Radix(radix) => self.split(Range { words, known, guesses }, &radix, whole, job),
             Plan::Tree(tree) => self.split(Range { words, known, guesses: guesses - 1 }, &tree, whole, job),
         }
@@ -225,6 +231,13 @@ struct Job<'a, 'm, W> {
     rest: Pulse<'m>,
     /// Buckets for the next thread that has nothing to do.
     ready: Vec<Range<'a, W>>,
+}
+
+impl<W> Job<'_, '_, W> {
+    /// Counts words that need no more work.
+    fn is_sorted(&self, n: usize) {
+        let _ = self.rest.beat(n);
+    }
 }
 
 impl<W: Word> Worker<W> {

@@ -48,10 +48,9 @@ impl<'a> Sorter<'a> {
         self
     }
 
-    /// Takes at most so many bytes of memory beside the keys and their threads' stacks, of which a sort uses less than
-    /// 300 KiB each. By default an eighth of the keys'
-    /// own memory, or 64 MiB if that is more; ten MiB a thread and a hundredth of the keys' memory are not exceeded
-    /// whatever is allowed. With less than 1.2 MiB, and a hundredth of the keys' memory, they are sorted by comparing,
+    /// Takes at most so many bytes of memory beside the keys and the threads' stacks, for which 512 KiB each are enough.
+    /// By default an eighth of the keys' own memory, or 64 MiB if that is more; ten MiB a thread and a hundredth of the
+    /// keys' memory are not exceeded whatever is allowed. With less than 1.2 MiB, and a hundredth of the keys' memory, they are sorted by comparing,
     /// which is slower; with too little for all threads, by fewer.
     pub fn slack(mut self, bytes: usize) -> Self {
         self.slack = Some(bytes);
@@ -59,7 +58,8 @@ impl<'a> Sorter<'a> {
     }
 
     /// Calls `hook` every few MiB of work, with how far the sort is, and goes on if the answer is to continue;
-    /// and once more at the end, if all went well.
+    /// and once more at the end, if all went well. Passes that count keys, turn them around or find them in order are
+    /// not interrupted.
     ///
     /// Any thread of the sort may call, one at a time. If the hook panics the sort ends as if cancelled, and the panic
     /// goes on in the caller.

@@ -9,7 +9,7 @@ use crate::mover::{Engine, Prepare};
 use crate::sys::Errno;
 use crate::trap::claim::Claim;
 use crate::trap::{Answer, Context, End, Resolve};
-use crate::units::{BlockSize, Bytes, PAGE};
+use crate::units::{BlockSize, Bytes};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
@@ -297,22 +297,8 @@ unsafe impl Resolve for Ground {
 
     fn touch_from_pager(&self, _end: End, address: usize) -> Answer {
         let answer = self.resolve(address);
-        if let Some(uffd) = self.context.uffd() {
-            let page = address & !(PAGE - 1);
-            if answer == Answer::Fatal {
-                // SAFETY: a page of our own range with nothing behind it.
-                let _ = unsafe { uffd.poison(page, PAGE) };
-            }
-            uffd.wake(page, PAGE);
-        }
+        // SAFETY: a page of our own range, which is registered.
+        unsafe { self.context.wake(address, answer) };
         answer
-    }
-
-    fn retry_from_pager(&self, _end: End) -> Option<Answer> {
-        None
-    }
-
-    fn take_news(&self) -> bool {
-        false
     }
 }

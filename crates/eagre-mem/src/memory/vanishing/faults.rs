@@ -6,7 +6,6 @@ use super::ground::{Ground, Refusal};
 use crate::memory::error::RewireErrorKind;
 use crate::sys::report::Line;
 use crate::trap::{Answer, Context, End, Resolve};
-use crate::units::PAGE;
 use std::sync::atomic::Ordering::*;
 
 impl Ground {
@@ -81,22 +80,10 @@ unsafe impl Resolve for Ground {
 
     fn touch_from_pager(&self, _end: End, address: usize) -> Answer {
         let answer = self.resolve(address);
-        if let Some(uffd) = self.context.and_then(Context::uffd) {
-            let page = address & !(PAGE - 1);
-            if answer == Answer::Fatal {
-                // SAFETY: a page of our own range with nothing behind it.
-                let _ = unsafe { uffd.poison(page, PAGE) };
-            }
-            uffd.wake(page, PAGE);
+        if let Some(context) = self.context {
+            // SAFETY: a page of our own range, which is registered.
+            unsafe { context.wake(address, answer) };
         }
         answer
-    }
-
-    fn retry_from_pager(&self, _end: End) -> Option<Answer> {
-        None
-    }
-
-    fn take_news(&self) -> bool {
-        false
     }
 }
