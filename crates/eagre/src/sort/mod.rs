@@ -40,6 +40,7 @@ mod stop_tests;
 pub(crate) mod team;
 #[cfg(test)]
 mod ways_tests;
+mod worker;
 
 pub use error::SortError;
 pub use progress::Progress;

@@ -18,6 +18,8 @@ pub(super) enum Plan<W> {
     Nothing,
     /// It is sorted backwards.
     Reverse,
+    /// Nearly all words are this one, probably.
+    Common(W),
     /// To count. The word may be frequent.
     Tally(W),
     Radix(Radix),
@@ -57,13 +59,12 @@ pub(super) fn plan<W: Word>(level: Level, words: &[W], known: Bounds, wanted: Wa
     // That more are rare than there is room for is found out in counting, most often early.
     let rare = if wanted.room > 0 { RARE } else { 0.0 };
     if wanted.guesses > 0
-        && let Some(common) = sample.few(rare)
+        && let Some((common, alone)) = sample.few(rare)
         && !W::STABLE
     {
         let lens = sample.lens();
-        return Plan::Tally(
-            words.iter().copied().take(1 << 12).find(|&word| lens.of(word) == common).unwrap_or(words[0]),
-        );
+        let word = words.iter().copied().take(1 << 12).find(|&word| lens.of(word) == common).unwrap_or(words[0]);
+        return if alone { Plan::Common(word) } else { Plan::Tally(word) };
     }
     let even = |radix: &Radix| sample.ways(radix) >= (3 << wanted.bits >> 3).min(MANY);
     let radix = Radix::new(known, wanted.bits);
@@ -173,6 +174,7 @@ mod tests {
             match plan(Level::best(), &words, Bounds::of_bits(64), wanted) {
                 Plan::Nothing => "nothing",
                 Plan::Reverse => "reverse",
+                Plan::Common(_) => "common",
                 Plan::Tally(_) => "tally",
                 Plan::Radix(_) => "radix",
                 Plan::Tree(_) => "tree",
@@ -184,8 +186,11 @@ mod tests {
         assert_eq!(kind(|i, n| n - i), "reverse");
         let of = |name: &str| kind(SKEWED.iter().find(|(what, _)| *what == name).unwrap().1);
         assert_eq!(of("forty bits shared"), "radix");
-        for name in ["few", "one of a thousand is not zero"] {
+        for name in ["few", "few, and others"] {
             assert_eq!(of(name), "tally", "{name}");
+        }
+        for name in ["one of a thousand is not zero", "one of thirty is not the largest"] {
+            assert_eq!(of(name), "common", "{name}");
         }
         for name in ["any width", "zipf", "half of them one key", "two clusters far apart"] {
             assert_eq!(of(name), "tree", "{name}");

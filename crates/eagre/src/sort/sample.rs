@@ -4,7 +4,7 @@ use super::bounds::Bounds;
 use super::kernels::classifier::Radix;
 use super::kernels::tree::{self, Lens};
 use super::kernels::{Level, Word};
-use super::range;
+use super::worker;
 
 /// The largest sample.
 const MOST: usize = 1024;
@@ -32,7 +32,7 @@ impl Sample {
             let offset = ((random >> 32) * part as u64) >> 32;
             *key = lens.of(words[i * part + offset as usize]);
         }
-        range::small(level, &mut keys[..len]);
+        worker::small(level, &mut keys[..len]);
         Sample { lens, keys, len }
     }
 
@@ -53,9 +53,9 @@ impl Sample {
         self.len * (self.len - 1) / pairs.max(1)
     }
 
-    /// The commonest key, if nearly all of the range is probably a few keys; `rare` is the largest part of the range that
-    /// may be others.
-    pub(super) fn few(&self, rare: f64) -> Option<u64> {
+    /// The commonest key, if nearly all of the range is probably a few keys, and whether it is nearly all of the range by
+    /// itself; `rare` is the largest part of the range that may be others.
+    pub(super) fn few(&self, rare: f64) -> Option<(u64, bool)> {
         let (mut single, mut most) = (0, 0);
         let mut common = 0;
         for run in self.keys().chunk_by(|one, two| one == two) {
@@ -64,8 +64,9 @@ impl Sample {
                 (most, common) = (run.len(), run[0]);
             }
         }
+        let alone = (self.len - most) as f64 <= rare * self.len as f64;
         // What was seen once is about as frequent as what was not seen.
-        (self.lens.is_exact() && self.len >= 64 && (single as f64) < rare * self.len as f64).then_some(common)
+        (self.lens.is_exact() && self.len >= 64 && (single as f64) < rare * self.len as f64).then_some((common, alone))
     }
 
     /// Borders for about so many buckets of equal size; buckets are more, up to twice as many, where keys are so

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use super::kernels::{Level, Word};
 use super::progress::{Hook, Monitor, Progress, STEP, WHOLE};
 use super::range::{self, Lack, Sorting};
+use super::worker;
 use super::{Key, SortError, compare};
 use crate::scan::kernels::Simd;
 
@@ -106,7 +107,7 @@ impl<'a> Sorter<'a> {
 
     /// The same as a part of more.
     pub(super) fn sort_monitored<W: Word>(&self, words: &mut [W], monitor: &Monitor<'_>) -> Result<(), SortError> {
-        if range::small(self.level, words) {
+        if worker::small(self.level, words) {
             return Ok(());
         }
         // To ask how many threads there may be is not worth it if there will be one.
@@ -144,7 +145,7 @@ impl<'a> Sorter<'a> {
     pub(super) fn team_size(&self, len: usize) -> usize {
         // To ask the system takes longer than to sort a few.
         match self.threads {
-            _ if len <= range::ALONE => 1,
+            _ if len <= worker::ALONE => 1,
             Some(threads) => threads,
             None => std::thread::available_parallelism().map_or(1, usize::from),
         }

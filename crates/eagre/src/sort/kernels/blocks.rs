@@ -22,23 +22,28 @@
 use super::scratch::Scratch;
 use crate::sort::progress::Pulse;
 use crate::sort::team;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::buffers::deal;
 use super::classifier::Classifier;
-use super::{Level, Word};
+use super::{Level, Word, words_in};
 
-/// The most ways to split.
-pub(crate) const FAN: usize = 256;
-/// The size of a block: larger ones permute faster, smaller ones keep the buffers in the second-level cache.
-const BLOCK_BYTES: usize = 4096;
-
-/// Words of a block.
-const fn block<W>() -> usize {
-    BLOCK_BYTES / size_of::<W>()
-}
+/// The most ways to split, if the range is that large.
+pub(crate) const FAN: usize = 1024;
+/// The ways to split that any range may get.
+const LEAST: usize = 256;
+/// More ways are there for ranges that would come in pieces larger than this.
+const PIECE_BYTES: usize = 8 << 20;
+/// The buffers of all buckets, which stay in the second-level cache.
+const BUFFER_BYTES: usize = 1 << 20;
 
 /// The buffers, and what is known of each block: kept from one split to the next.
 pub(crate) struct Blocks<W> {
+    /// The most ways to split.
+    fan: usize,
+    /// Words of a block: larger ones permute faster, smaller ones allow for more of them in the buffers.
+    block: usize,
     /// One thread's each.
     buffers: Vec<Scratch<W>>,
     /// The bucket of each block at the front of a stripe.
@@ -50,9 +55,6 @@ pub(crate) struct Blocks<W> {
 /// After so many words a thread reports its progress.
 const PIECE: usize = 1 << 17;
 
-/// After the buffers: the block that does not fit the end of the range, and the one that a cycle begins with.
-const CUT: usize = FAN;
-const ASIDE: usize = FAN + 1;
 const NONE: u32 = u32::MAX;
 
 /// One thread's part of the range, classified.
@@ -67,6 +69,8 @@ struct Stripe {
     /// The number of the bucket of rank 0, and how many buckets there are.
     first: usize,
     fan: usize,
+    /// Words of a block.
+    block: usize,
     /// All words have been read.
     complete: bool,
 }
@@ -76,27 +80,44 @@ impl Stripe {
     fn rest<'a, W>(&self, buffers: &'a Scratch<W>, rank: usize) -> &'a [W] {
         let bucket = (self.first + rank) & (self.fan - 1);
         // SAFETY: so many are in the buffer.
-        unsafe { buffers[bucket * block::<W>()..][..self.left[rank] as usize].assume_init_ref() }
+        unsafe { buffers[bucket * self.block..][..self.left[rank] as usize].assume_init_ref() }
     }
 }
 
 impl<W: Word> Blocks<W> {
     /// For ranges of up to `len` words, and so many threads. None if there is no memory.
     pub(crate) fn new(len: usize, threads: usize) -> Option<Blocks<W>> {
-        let most = len.div_ceil(block::<W>());
+        let (fan, block) = shape::<W>(len);
+        let most = len.div_ceil(block);
         let (mut tags, mut sources) = (Vec::new(), Vec::new());
         tags.try_reserve_exact(most).ok()?;
         sources.try_reserve_exact(most).ok()?;
         tags.resize(most, 0);
         sources.resize(most, NONE);
-        let buffers = (0..threads).map(|_| Scratch::new((FAN + 2) * block::<W>())).collect::<Option<_>>()?;
-        Some(Blocks { buffers, tags, sources })
+        let buffers = (0..threads).map(|_| Scratch::new((fan + 2) * block)).collect::<Option<_>>()?;
+        Some(Blocks { fan, block, buffers, tags, sources })
     }
 
     /// How many bytes [`Blocks::new`] takes.
     pub(crate) fn bytes(len: usize, threads: usize) -> usize {
-        let of_blocks = len.div_ceil(block::<W>()) * (size_of::<u16>() + size_of::<u32>());
-        threads.saturating_mul((FAN + 2) * BLOCK_BYTES).saturating_add(of_blocks)
+        let (fan, block) = shape::<W>(len);
+        let of_blocks = len.div_ceil(block) * (size_of::<u16>() + size_of::<u32>());
+        threads.saturating_mul((fan + 2) * block * size_of::<W>()).saturating_add(of_blocks)
+    }
+
+    /// The most ways to split.
+    pub(crate) fn fan(&self) -> usize {
+        self.fan
+    }
+
+    /// The place after the buffers for the block that does not fit the end of the range.
+    fn cut(&self) -> Range<usize> {
+        self.fan * self.block..(self.fan + 1) * self.block
+    }
+
+    /// The place for the block that a cycle begins with.
+    fn aside(&self) -> Range<usize> {
+        (self.fan + 1) * self.block..(self.fan + 2) * self.block
     }
 
     /// Splits `words`, at least one. The bucket of rank `r` becomes `words[starts[r]..starts[r + 1]]`. False if it was told
@@ -110,8 +131,8 @@ impl<W: Word> Blocks<W> {
         pulse: Pulse<'_>,
     ) -> bool {
         let fan = classifier.fan();
-        let places = words.len().div_ceil(block::<W>());
-        assert!(fan <= FAN && places <= self.tags.len() && places < NONE as usize);
+        let places = words.len().div_ceil(self.block);
+        assert!(fan <= self.fan && places <= self.tags.len() && places < NONE as usize);
         let stripes = self.classify_all(level, words, classifier, pulse);
         if stripes.iter().any(|stripe| !stripe.complete) {
             self.give_back(words, &stripes);
@@ -127,7 +148,7 @@ impl<W: Word> Blocks<W> {
         for rank in 0..fan {
             starts[rank] = start;
             let left: usize = stripes.iter().map(|stripe| stripe.left[rank] as usize).sum();
-            start += counts[rank] as usize * block::<W>() + left;
+            start += counts[rank] as usize * self.block + left;
         }
         starts[fan] = start;
         debug_assert_eq!(start, words.len());
@@ -149,20 +170,28 @@ impl<W: Word> Blocks<W> {
         classifier: &C,
         pulse: Pulse<'_>,
     ) -> Vec<Stripe> {
-        let places = words.len().div_ceil(block::<W>()).div_ceil(self.buffers.len());
-        let stripes = words.chunks_mut(places * block::<W>()).zip(self.tags.chunks_mut(places)).zip(&mut self.buffers);
+        let block = self.block;
+        let places = words.len().div_ceil(block).div_ceil(self.buffers.len());
+        let stripes = words.chunks_mut(places * block).zip(self.tags.chunks_mut(places)).zip(&mut self.buffers);
         let jobs = stripes.enumerate().map(|(i, ((words, tags), buffers))| {
             move || {
                 let mut left = [0; FAN];
-                let (front, complete) = level.run(|| classify(words, buffers, tags, classifier, &mut left, pulse));
+                let (n, range, buffers) = (words.len(), words.as_mut_ptr(), buffers.as_mut_ptr().cast::<W>());
+                // SAFETY: the words are read before blocks are written where they were; there is a buffer for each bucket,
+                // and so many words are whole blocks at most.
+                let dealt = level.run(
+                    #[inline(always)]
+                    || unsafe { deal(range, n, range, buffers, block, tags, &mut left, classifier, |n| pulse.beat(n)) },
+                );
                 Stripe {
                     start: i * places,
-                    front,
-                    places: words.len().div_ceil(block::<W>()),
+                    front: dealt.blocks,
+                    places: n.div_ceil(block),
                     left,
                     first: classifier.first(),
                     fan: classifier.fan(),
-                    complete,
+                    block,
+                    complete: dealt.complete,
                 }
             }
         });
@@ -172,7 +201,7 @@ impl<W: Word> Blocks<W> {
     /// Back from the buffers to the range, which has room for them between what was put there and what was not read.
     fn give_back(&self, words: &mut [W], stripes: &[Stripe]) {
         for (stripe, buffers) in stripes.iter().zip(&self.buffers) {
-            let mut at = (stripe.start + stripe.front) * block::<W>();
+            let mut at = (stripe.start + stripe.front) * self.block;
             for rank in 0..stripe.fan {
                 let rest = stripe.rest(buffers, rank);
                 words[at..at + rest.len()].copy_from_slice(rest);
@@ -186,7 +215,7 @@ impl<W: Word> Blocks<W> {
         // The next free place of each bucket.
         let mut place = [0usize; FAN];
         for rank in 0..counts.len() {
-            place[rank] = starts[rank].div_ceil(block::<W>());
+            place[rank] = starts[rank].div_ceil(self.block);
         }
         let sources = &mut self.sources[..places];
         sources.fill(NONE);
@@ -203,9 +232,9 @@ impl<W: Word> Blocks<W> {
     /// one that no block goes to; there is one for almost every buffer, and they are shared among the threads. Then
     /// along the cycles that remain. It cannot stop halfway.
     fn permute(&mut self, words: &mut [W], stripes: &[Stripe], pulse: Pulse<'_>) {
-        let block = const { block::<W>() };
+        let block = self.block;
         let len = words.len();
-        let (cut, aside) = (CUT * block..(CUT + 1) * block, ASIDE * block..(ASIDE + 1) * block);
+        let (cut, aside) = (self.cut(), self.aside());
         let holes: Vec<usize> = stripes.iter().flat_map(|s| s.start + s.front..s.start + s.places).collect();
         let next = AtomicUsize::new(0);
         let sources = Shared(self.sources.as_mut_ptr());
@@ -227,7 +256,7 @@ impl<W: Word> Blocks<W> {
                         }
                         let source = source as usize;
                         if *sources.0.add(source) != NONE {
-                            prefetch_block(range.0.wrapping_add(*sources.0.add(source) as usize * block));
+                            prefetch_words(range.0.wrapping_add(*sources.0.add(source) as usize * block), block);
                         }
                         let to = if (hole + 1) * block > len { kept.0 } else { range.0.add(hole * block) };
                         std::ptr::copy_nonoverlapping(range.0.add(source * block), to, block);
@@ -265,7 +294,7 @@ impl<W: Word> Blocks<W> {
 
     /// Fills what is left of each bucket's range before and after its blocks.
     fn close(&mut self, words: &mut [W], starts: &[usize; FAN + 1], counts: &[u32], stripes: &[Stripe]) {
-        let block = const { block::<W>() };
+        let block = self.block;
         for (rank, &count) in counts.iter().enumerate() {
             let (start, end) = (starts[rank], starts[rank + 1]);
             let first = if count == 0 { end } else { start.next_multiple_of(block) };
@@ -276,7 +305,7 @@ impl<W: Word> Blocks<W> {
                 let within = last.min(words.len());
                 if last > within {
                     // SAFETY: only the block that the end of the range cuts reaches beyond it, and it was kept.
-                    let cut = unsafe { self.buffers[0][CUT * block..(CUT + 1) * block].assume_init_ref() };
+                    let cut = unsafe { self.buffers[0][self.cut()].assume_init_ref() };
                     let (inside, beyond) = cut.split_at(block - (last - within));
                     words[within - inside.len()..within].copy_from_slice(inside);
                     words[at..at + beyond.len()].copy_from_slice(beyond);
@@ -305,7 +334,7 @@ impl<W: Word> Blocks<W> {
 impl<W: Word> Blocks<W> {
     /// [`Blocks::close`] for words that keep their order.
     fn close_in_order(&mut self, words: &mut [W], starts: &[usize], stripes: &[Stripe]) {
-        let block = const { block::<W>() };
+        let block = self.block;
         let tally = |stripe: &Stripe| {
             let mut full = [0u32; FAN];
             self.tags[stripe.start..][..stripe.front].iter().for_each(|&tag| full[tag as usize] += 1);
@@ -335,7 +364,7 @@ impl<W: Word> Blocks<W> {
                 }
                 if whole < len {
                     // SAFETY: see above.
-                    let cut = unsafe { self.buffers[0][CUT * block..(CUT + 1) * block].assume_init_ref() };
+                    let cut = unsafe { self.buffers[0][self.cut()].assume_init_ref() };
                     words[to + whole..to + len].copy_from_slice(cut);
                 }
                 let rest = stripes[i].rest(&self.buffers[i], rank);
@@ -345,55 +374,11 @@ impl<W: Word> Blocks<W> {
     }
 }
 
-/// Sorts a stripe's words into buffers, and full buffers to its front, with their ranks as tags. Returns how many blocks
-/// are there, and whether all words have been read, or it was told to stop; `left` become the words of each rank that are
-/// in the buffers.
-#[inline(always)]
-fn classify<W: Word, C: Classifier<W>>(
-    words: &mut [W],
-    buffers: &mut Scratch<W>,
-    tags: &mut [u16],
-    classifier: &C,
-    left: &mut [u32; FAN],
-    pulse: Pulse<'_>,
-) -> (usize, bool) {
-    let block = const { block::<W>() };
-    let mut next: [u32; FAN] = std::array::from_fn(|bucket| (bucket * block) as u32);
-    let mut front = 0;
-    let (n, range) = (words.len(), words.as_mut_ptr());
-    let buffers = buffers.as_mut_ptr().cast::<W>();
-    let mut put = |word, bucket: usize| {
-        // SAFETY: a bucket is below the fan-out. `next[bucket]` stays within the bucket's buffer: it starts over when the
-        // buffer is full. A full buffer's words have all been read from the range, so that `front` blocks end before
-        // those that are still to be read. Each block at the front has its tag.
-        unsafe {
-            let next = next.get_unchecked_mut(bucket);
-            let at = *next as usize;
-            *buffers.add(at) = word;
-            *next += 1;
-            if (at + 1).is_multiple_of(block) {
-                *next -= block as u32;
-                std::ptr::copy_nonoverlapping(buffers.add(*next as usize), range.add(front * block), block);
-                *tags.get_unchecked_mut(front) = classifier.rank(bucket) as u16;
-                front += 1;
-            }
-        }
-    };
-    let mut read = 0;
-    while read < n {
-        let piece = PIECE.min(n - read);
-        // SAFETY: so many words are there, and only those that `put` has seen are overwritten.
-        unsafe { classifier.each(range.add(read), piece, &mut put) };
-        read += piece;
-        if !pulse.beat(piece) {
-            break;
-        }
-    }
-    for (rank, left) in left.iter_mut().enumerate().take(classifier.fan()) {
-        let bucket = classifier.bucket(rank);
-        *left = next[bucket] - (bucket * block) as u32;
-    }
-    (front, read == n)
+/// The most ways to split ranges of up to `len` words, and the words of a block.
+fn shape<W>(len: usize) -> (usize, usize) {
+    let pieces = len.saturating_mul(size_of::<W>()).div_ceil(PIECE_BYTES);
+    let fan = pieces.checked_next_power_of_two().unwrap_or(FAN).clamp(LEAST, FAN);
+    (fan, words_in::<W>(BUFFER_BYTES / fan))
 }
 
 /// A pointer that several threads use, each for places of its own.
@@ -401,10 +386,10 @@ struct Shared<T>(*mut T);
 // SAFETY: who dereferences it keeps to that.
 unsafe impl<T: Send> Sync for Shared<T> {}
 
-/// Asks for the block that moves next.
+/// Asks for the words that move next.
 #[inline(always)]
-fn prefetch_block<W>(at: *const W) {
-    for line in (0..BLOCK_BYTES).step_by(64) {
+fn prefetch_words<W>(at: *const W, n: usize) {
+    for line in (0..n * size_of::<W>()).step_by(64) {
         super::prefetch(at.cast::<u8>().wrapping_add(line));
     }
 }
@@ -420,7 +405,7 @@ mod tests {
     /// Every word is in its bucket, and no word is lost, wherever the range ends and however many threads there are.
     #[test]
     fn splits_into_buckets() {
-        let block = block::<u64>();
+        let block = shape::<u64>(1).1;
         for threads in [1, 2, 3] {
             for n in [1, block - 1, block, block + 1, 3 * block, 5 * block - 7, 9 * block + 1] {
                 for bits in [1, 3, 8] {
@@ -451,12 +436,18 @@ mod tests {
     /// is room for before a bucket's first block, and with a block that the end of the range cuts.
     #[test]
     fn keeps_the_order() {
-        let block = BLOCK_BYTES / 16;
+        keeps_the_order_with(|i| i);
+        keeps_the_order_with(|i| [i; 2]);
+        keeps_the_order_with(|i| [i; 4]);
+    }
+
+    fn keeps_the_order_with<V: Copy + PartialEq + Send + Sync + 'static>(payload: fn(usize) -> V) {
+        let block = shape::<(u64, V)>(1).1;
         for threads in [1, 2, 7] {
             for n in [block - 1, 3 * block, 20 * block + 5, 60 * block - 1] {
                 for bits in [1, 3] {
                     let number = |i: usize| (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                    let mut pairs: Vec<(u64, usize)> = (0..n).map(|i| (number(i), i)).collect();
+                    let mut pairs: Vec<(u64, V)> = (0..n).map(|i| (number(i), payload(i))).collect();
                     let mut expected = pairs.clone();
                     expected.sort_by_key(|pair| pair.0 >> (64 - bits));
                     let words = by_first(&mut pairs).unwrap();

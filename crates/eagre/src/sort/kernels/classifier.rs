@@ -100,12 +100,6 @@ unsafe impl<W: Word> Classifier<W> for Radix {
     }
 }
 
-/// Words as a place for others. Who gets it writes words, or nothing: it does not leave the crate.
-pub(super) fn as_room<W: Word>(words: &mut [W]) -> &mut [MaybeUninit<W>] {
-    // SAFETY: the same layout, and nobody here un-initialises memory.
-    unsafe { std::mem::transmute(words) }
-}
-
 /// Room for words as a table, but for what is not aligned for one at its ends.
 pub(crate) fn as_table<W: Word>(room: &mut [MaybeUninit<W>]) -> &mut Table {
     // SAFETY: both may hold anything.

@@ -25,10 +25,22 @@ pub(crate) enum Side {
 /// Brings those words to the front that lie on that side of `threshold`; returns how many they are.
 pub(crate) fn filter<W: Word>(level: Level, words: &mut [W], threshold: W, side: Side) -> usize {
     match side {
-        Side::Below => level.run(|| move_some(words, |word| word.key() < threshold.key())),
-        Side::UpTo => level.run(|| move_some(words, |word| word.key() <= threshold.key())),
-        Side::Above => level.run(|| move_some(words, |word| word.key() > threshold.key())),
-        Side::From => level.run(|| move_some(words, |word| word.key() >= threshold.key())),
+        Side::Below => level.run(
+            #[inline(always)]
+            || move_some(words, |word| word.key() < threshold.key()),
+        ),
+        Side::UpTo => level.run(
+            #[inline(always)]
+            || move_some(words, |word| word.key() <= threshold.key()),
+        ),
+        Side::Above => level.run(
+            #[inline(always)]
+            || move_some(words, |word| word.key() > threshold.key()),
+        ),
+        Side::From => level.run(
+            #[inline(always)]
+            || move_some(words, |word| word.key() >= threshold.key()),
+        ),
     }
 }
 

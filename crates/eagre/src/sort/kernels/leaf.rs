@@ -64,15 +64,8 @@ pub(super) fn scalar_most<W>(table: usize) -> usize {
     (FAN * MEAN).min(table * size_of::<u64>() / size_of::<W>())
 }
 
-/// Sorts words that agree on all key bits from `high` up into another place. False, with `from` unchanged and `to` of no
-/// use, if the keys are too unevenly spread.
-pub(crate) fn leaf<W: Word>(level: Level, from: &[W], to: &mut [MaybeUninit<W>], high: u32, table: &mut Table) -> bool {
-    assert!(from.len() == to.len() && from.len() <= most::<W>(level, table.len()) && high > 0);
-    // SAFETY: two places of the same length; a level is only there if the processor has it.
-    unsafe { W::leaf(level, from.as_ptr(), to.as_mut_ptr().cast(), from.len(), high, table) }
-}
-
-/// The same in place. False, with the words unchanged, if the keys are too unevenly spread.
+/// Sorts words that agree on all key bits from `high` up. False, with the words unchanged, if the keys are too unevenly
+/// spread.
 pub(crate) fn leaf_in_place<W: Word>(level: Level, words: &mut [W], high: u32, table: &mut Table) -> bool {
     assert!(words.len() <= most::<W>(level, table.len()) && high > 0);
     let at = words.as_mut_ptr();

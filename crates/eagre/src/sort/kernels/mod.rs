@@ -3,9 +3,10 @@
 //! | kernel | memory | what it does |
 //! |---|---|---|
 //! | [`survey`] | one read | is it sorted already; the least and the largest key |
+//! | [`common`] | one read | sorts words that are nearly all the same |
 //! | [`tally`] | one read, one write | sorts few distinct words by counting them |
 //! | [`blocks`] | two passes, in place | splits a range of any size |
-//! | [`spread`] | two reads, one write | splits a range into another that fits the cache |
+//! | [`distribute`] | two passes, in the cache | splits a range by way of another place |
 //! | [`leaf`] | in the first-level cache | sorts up to some 2800 words |
 //!
 //! How to split is a [`classifier`]'s business: by digits, or by borders in a search [`tree`].
@@ -13,12 +14,14 @@
 //! Each is written once for all words; [`Level`] picks the processor's vector instructions where they help.
 
 pub(super) mod blocks;
+mod buffers;
 pub(super) mod classifier;
+pub(super) mod common;
+pub(super) mod distribute;
 pub(super) mod filter;
 pub(super) mod first;
 pub(super) mod leaf;
 pub(super) mod scratch;
-pub(super) mod spread;
 pub(super) mod survey;
 mod tags;
 pub(super) mod tally;
@@ -95,4 +98,28 @@ fn prefetch(at: *const u8) {
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = at;
+}
+
+/// Copies a block. A call of the C library's function for each would cost as much again as the copy.
+///
+/// # Safety
+/// `n` words can be read at one place and written at the other, and these do not overlap.
+#[inline(always)]
+unsafe fn copy_block<W>(from: *const W, to: *mut W, n: usize) {
+    let bytes = n * size_of::<W>();
+    if bytes.is_multiple_of(64) {
+        let (from, to) = (from.cast::<u8>(), to.cast::<u8>());
+        for at in (0..bytes).step_by(64) {
+            // SAFETY: the caller's promise; aligned or not.
+            unsafe { to.add(at).cast::<[u64; 8]>().write_unaligned(from.add(at).cast::<[u64; 8]>().read_unaligned()) };
+        }
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, n) };
+    }
+}
+
+/// The words of a block of at most so many bytes: a power of two.
+const fn words_in<W>(bytes: usize) -> usize {
+    1 << (bytes / size_of::<W>()).ilog2()
 }

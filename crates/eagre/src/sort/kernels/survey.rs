@@ -24,12 +24,30 @@ const STEP: usize = 1 << 11;
 /// Looks at `words`, with so many threads, until it is clear that they are in no order.
 pub(crate) fn order<W: Word>(level: Level, words: &[W], threads: usize) -> Order {
     let start = &words[..words.len().min(FIRST)];
-    if level.run(|| ascends(start)) {
-        match throughout(level, words, threads, |words| ascends(words)) {
+    if level.run(
+        #[inline(always)]
+        || ascends(start),
+    ) {
+        match throughout(
+            level,
+            words,
+            threads,
+            #[inline(always)]
+            |words| ascends(words),
+        ) {
             true => Order::Ascending,
             false => Order::Neither,
         }
-    } else if level.run(|| descends(start)) && throughout(level, words, threads, |words| descends(words)) {
+    } else if level.run(
+        #[inline(always)]
+        || descends(start),
+    ) && throughout(
+        level,
+        words,
+        threads,
+        #[inline(always)]
+        |words| descends(words),
+    ) {
         Order::Descending
     } else {
         Order::Neither
@@ -43,7 +61,12 @@ fn throughout<W: Word>(level: Level, words: &[W], threads: usize, is_so: impl Fn
     let look = |first: usize, last: usize| {
         for step in first..last {
             let end = ((step + 1) * STEP + 1).min(words.len());
-            if clear.load(Relaxed) || !level.run(|| is_so(&words[step * STEP..end])) {
+            if clear.load(Relaxed)
+                || !level.run(
+                    #[inline(always)]
+                    || is_so(&words[step * STEP..end]),
+                )
+            {
                 return clear.store(true, Relaxed);
             }
         }
@@ -87,7 +110,12 @@ fn narrow<W: Word>(one: W, two: W) -> Option<(u64, u64)> {
 
 /// The least and the largest key of at least one word, found by so many threads.
 pub(crate) fn extremes<W: Word>(level: Level, words: &[W], threads: usize) -> Bounds {
-    let look = move |words: &[W]| level.run(|| least_and_largest(words));
+    let look = move |words: &[W]| {
+        level.run(
+            #[inline(always)]
+            || least_and_largest(words),
+        )
+    };
     if threads == 1 {
         return look(words);
     }

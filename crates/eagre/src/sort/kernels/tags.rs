@@ -98,7 +98,10 @@ unsafe fn sort<W: Word>(level: Level, from: *const W, to: *mut W, n: usize, high
     let place_bits = usize::BITS - (n - 1).leading_zeros();
     // SAFETY: the caller's promise; nobody writes to `from` before it has been copied or is no longer needed.
     let words = unsafe { std::slice::from_raw_parts(from, n) };
-    level.run(|| write_tags(words, high, place_bits, &mut tags[..n]));
+    level.run(
+        #[inline(always)]
+        || write_tags(words, high, place_bits, &mut tags[..n]),
+    );
     // SAFETY: written just now.
     let sorted = unsafe { tags[..n].assume_init_mut() };
     if n <= few(level) || !leaf::leaf_in_place(level, sorted, u64::BITS, table) {
@@ -106,7 +109,10 @@ unsafe fn sort<W: Word>(level: Level, from: *const W, to: *mut W, n: usize, high
     }
     let places = (1 << place_bits) - 1;
     let agree = high > u64::BITS - place_bits
-        && level.run(|| sorted.windows(2).fold(false, |agree, two| agree | (two[0] ^ two[1] <= places)));
+        && level.run(
+            #[inline(always)]
+            || sorted.windows(2).fold(false, |agree, two| agree | (two[0] ^ two[1] <= places)),
+        );
     // SAFETY: places below n, each once; where the words are overwritten they are copied first.
     unsafe {
         let source = if std::ptr::eq(from, to) {

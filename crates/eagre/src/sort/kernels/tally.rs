@@ -50,7 +50,10 @@ impl<W: Word> Tally<W> {
         aside: &'a mut [MaybeUninit<W>],
     ) -> Option<&'a [W]> {
         let mut own = Tally::new(common);
-        let mut used = level.run(|| own.count_all(words, common, aside))?;
+        let mut used = level.run(
+            #[inline(always)]
+            || own.count_all(words, common, aside),
+        )?;
         let mut total = total.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         for (word, count) in own.seen() {
             // What is rare here only has no room where others have counted their rare ones.
@@ -125,7 +128,12 @@ impl<W: Word> Tally<W> {
         }
         runs.place(words, aside);
         let share = words.len().div_ceil(threads);
-        let fill = |(i, part): (usize, &mut [W])| level.run(|| runs.fill(part, i * share));
+        let fill = |(i, part): (usize, &mut [W])| {
+            level.run(
+                #[inline(always)]
+                || runs.fill(part, i * share),
+            )
+        };
         match threads {
             1 => fill((0, words)),
             _ => {
@@ -177,12 +185,12 @@ impl<W: Word> Runs<W> {
 }
 
 #[inline(always)]
-fn same<W: Word>(one: W, two: W) -> bool {
+pub(super) fn same<W: Word>(one: W, two: W) -> bool {
     if W::KEY_BITS <= 64 { one.key() as u64 == two.key() as u64 } else { one.key() == two.key() }
 }
 
 #[inline(always)]
-fn all<W: Word>(words: &[W], word: W) -> bool {
+pub(super) fn all<W: Word>(words: &[W], word: W) -> bool {
     words.iter().fold(true, |so, &other| so & same(other, word))
 }
 
