@@ -277,7 +277,10 @@ impl Blocks {
                     map::want_huge(beside, len);
                 }
                 map::populate(beside, len)?;
-                uffd.move_pages(beside, place, len)
+                // Should it come in part, so that it cannot go back: the place is to be empty after an error.
+                uffd.move_pages(beside, place, len, uffd).inspect_err(|_| {
+                    let _ = map::discard(place, len);
+                })
             });
             let _ = map::unmap(beside, len, len);
             filled

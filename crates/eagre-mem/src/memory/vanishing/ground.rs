@@ -324,7 +324,7 @@ impl Ground {
     fn put(&self, array: usize, state: &mut Array, place: u32, id: BlockId) -> Result<(), Refusal> {
         let (from, to) = (self.pool.place(id), self.address(array, place));
         // SAFETY: the block is this array's; the place is ours and empty, and the claim keeps others out.
-        unsafe { self.engine().into_range(from, to, self.block().bytes(), Prepare::Nothing) }
+        unsafe { self.engine().into_range(self.engine(), from, to, self.block().bytes(), Prepare::Nothing) }
             .map_err(|errno| Refusal::Shortage(RewireErrorKind::of_move(errno), errno))?;
         state.set(place, Entry::in_place(id));
         Ok(())
@@ -339,7 +339,7 @@ impl Ground {
             let Some(id) = entry.id().filter(|_| entry.is_in_place()) else { continue };
             let from = self.address(array, place);
             // SAFETY: the block is ours, and its place in the pool is empty while it is away.
-            if unsafe { engine.into_pool(from, self.pool.place(id), len) }.is_ok() {
+            if unsafe { engine.into_pool(engine, from, self.pool.place(id), len) }.is_ok() {
                 state.set(place, Entry::set_aside(id));
             }
         }
@@ -375,7 +375,8 @@ impl Ground {
             state.held -= 1;
             let from = self.address(array, place);
             // SAFETY: the block is ours, its contents are no one's, and its place in the pool is empty while it is away.
-            let home = entry.is_aside() || unsafe { self.engine().take_back(from, self.pool.place(id), len) };
+            let home =
+                entry.is_aside() || unsafe { self.engine().take_back(self.engine(), from, self.pool.place(id), len) };
             match home {
                 true => self.pool.give(id),
                 false => self.pool.give_empty(id),
