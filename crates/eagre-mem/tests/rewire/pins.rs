@@ -228,6 +228,21 @@ each_pair! {
         words.resize(6 * SMALL / 8, 7u64);
         assert_eq!(pool.stats().taken, 6);
     }
+
+    /// Locked while nobody has it, as by `mlockall`: the system gets its memory all the same, or the pool keeps it.
+    fn a_waiting_block_that_is_locked(pair) {
+        let pool = pool(pair, BlockSize::MIN, 2);
+        let mut block = pool.take().unwrap();
+        block.fill(1);
+        let start = block.as_ptr();
+        drop(block);
+        // SAFETY: changes no contents; the pool's memory is there as long as the pool.
+        if unsafe { libc::mlock(start.cast::<c_void>(), SMALL) } != 0 {
+            return say(&format!("skipped: mlock: {}", std::io::Error::last_os_error()));
+        }
+        pool.trim();
+        is_all_zeros(&pool, 2);
+    }
 }
 
 each_pointer_pair! {
