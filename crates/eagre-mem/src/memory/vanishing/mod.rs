@@ -200,14 +200,16 @@ impl<T: Plain> VanishingArray<T> {
         });
     }
 
-    /// Says that `len` values were written, and that there will be no more. What was never touched of them reads as zeros where
-    /// a whole block was left out, else as what the block held before.
+    /// Says that `len` values were written, and that there will be no more: nothing of what [`reserve`](Self::reserve) gave is
+    /// left to commit. What was never touched of them reads as zeros where a whole block was left out, else as what the block
+    /// held before.
     ///
     /// # Panics
     /// If that is more than the limit.
     pub fn finish(&mut self, len: usize) {
         assert!(len <= self.limit, "{len} values, where {} are the limit", self.limit);
-        (self.len, self.finished) = (len, true);
+        (self.len, self.reserved, self.finished) = (len, 0, true);
+        self.filled = self.filled.min(len.saturating_sub(self.consumed));
         let blocks = self.end_of(len);
         self.here(|_, array| array.course.finish(blocks));
     }
@@ -238,6 +240,7 @@ impl<T: Plain> VanishingArray<T> {
     /// [`Forked`](RewireErrorKind::Forked).
     pub fn reserve(&mut self) -> Result<&mut [T], RewireError> {
         self.ground().pool.check_here()?;
+        self.reserved = 0;
         if self.finished || self.len == self.limit {
             let what = if self.finished { "it was finished with" } else { "its limit is" };
             return Err(RewireError::new(RewireErrorKind::Full, format_args!("{what} {} values", self.len)));
