@@ -165,7 +165,7 @@ impl Places {
         let remapped = self.remapped();
         mapping_budget::claim(remapped)?;
         // SAFETY: the caller's contract; the place is empty.
-        let moved = unsafe { self.bring(self.pool.place(id), place) };
+        let moved = unsafe { self.bring(self.pool.engine(), self.pool.place(id), place) };
         match moved {
             Ok(()) => {
                 if self.table.len() <= place {
@@ -189,7 +189,7 @@ impl Places {
         let Some(id) = self.at(place) else { return Ok(None) };
         self.check(place)?;
         // SAFETY: the block is ours; its place in the pool is empty while it is away.
-        unsafe { self.pool.engine().into_pool(self.address(place), self.pool.place(id), self.block()) }
+        unsafe { self.pool.engine().into_pool(self.engine, self.address(place), self.pool.place(id), self.block()) }
             .map_err(|errno| self.refused(errno))?;
         self.clear(place);
         mapping_budget::release(self.remapped());
@@ -204,7 +204,9 @@ impl Places {
     pub(crate) unsafe fn give_back(&mut self, place: usize) {
         let Some(id) = self.at(place) else { return };
         // SAFETY: the block is ours; its place in the pool is empty while it is away.
-        match unsafe { self.pool.engine().take_back(self.address(place), self.pool.place(id), self.block()) } {
+        match unsafe {
+            self.pool.engine().take_back(self.engine, self.address(place), self.pool.place(id), self.block())
+        } {
             true => self.pool.give(id),
             false => self.pool.give_empty(id),
         }
@@ -228,7 +230,7 @@ impl Places {
     unsafe fn carry(&mut self, from: usize, to: usize) -> Result<(), RewireError> {
         let Some(id) = self.at(from) else { return Ok(()) };
         // SAFETY: the block is ours, the other place is empty.
-        unsafe { self.bring(self.address(from), to)? };
+        unsafe { self.bring(self.engine, self.address(from), to)? };
         self.table[from] = None;
         self.table[to] = Some(id);
         Ok(())
@@ -253,8 +255,10 @@ impl Places {
         let waiting = self.at(first);
         if let Some(id) = waiting {
             // SAFETY: the block is ours; its place in the pool is empty while it is away.
-            unsafe { self.pool.engine().into_pool(self.address(first), self.pool.place(id), self.block()) }
-                .map_err(|errno| self.refused(errno))?;
+            unsafe {
+                self.pool.engine().into_pool(self.engine, self.address(first), self.pool.place(id), self.block())
+            }
+            .map_err(|errno| self.refused(errno))?;
             self.table[first] = None;
         }
         // From here on one place is empty, and its block is on its way or waits at home.
@@ -270,7 +274,7 @@ impl Places {
         debug_assert!(moved.is_err() || empty == last);
         if let Some(id) = waiting {
             // SAFETY: as above. It came home a moment ago, so nothing pins it.
-            match unsafe { self.bring(self.pool.place(id), empty) } {
+            match unsafe { self.bring(self.pool.engine(), self.pool.place(id), empty) } {
                 Ok(()) => self.table[empty] = Some(id),
                 Err(error) => {
                     mapping_budget::release(self.remapped());
@@ -283,16 +287,18 @@ impl Places {
         moved
     }
 
+    /// Moves a block to an empty place, from where `source` moves blocks to.
+    ///
     /// # Safety
     /// The block at `from` is ours, nothing is at `place`, no borrow of either is alive.
-    unsafe fn bring(&self, from: usize, place: usize) -> Result<(), RewireError> {
+    unsafe fn bring(&self, source: Engine, from: usize, place: usize) -> Result<(), RewireError> {
         let (to, len) = (self.address(place), self.block());
         if !self.open {
             // SAFETY: our own range.
             unsafe { map::open(to, len) }.map_err(|errno| self.refused(errno))?;
         }
         // SAFETY: the caller's contract. Nobody has touched the empty place, so there is no page table in the way.
-        unsafe { self.engine.into_range(from, to, len, Prepare::Nothing) }.map_err(|errno| self.refused(errno))
+        unsafe { self.engine.into_range(source, from, to, len, Prepare::Nothing) }.map_err(|errno| self.refused(errno))
     }
 
     fn check(&self, place: usize) -> Result<(), RewireError> {

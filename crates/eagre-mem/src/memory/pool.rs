@@ -65,11 +65,18 @@ impl Pool {
 
     /// Gives the memory of all waiting blocks back to the system. They are backed again when next needed.
     pub fn trim(&self) {
+        let len = self.0.block.bytes();
         while let Some(id) = self.0.waiting.pop(&self.0.links) {
             // SAFETY: popped, so nobody else has it; its contents are no one's.
-            if unsafe { map::discard(self.0.place(id), self.0.block.bytes()) }.is_ok() {
-                self.0.resident.fetch_sub(1, Relaxed);
+            let discarded = unsafe {
+                map::unlock(self.0.place(id), len);
+                map::discard(self.0.place(id), len)
+            };
+            if discarded.is_err() {
+                // It still has its memory, and in it the bytes of its last owner.
+                return self.0.waiting.push(&self.0.links, id);
             }
+            self.0.resident.fetch_sub(1, Relaxed);
             self.0.empty.push(&self.0.links, id);
         }
     }
@@ -277,7 +284,10 @@ impl Blocks {
                     map::want_huge(beside, len);
                 }
                 map::populate(beside, len)?;
-                uffd.move_pages(beside, place, len)
+                // Should it come in part, so that it cannot go back: the place is to be empty after an error.
+                uffd.move_pages(beside, place, len, uffd).inspect_err(|_| {
+                    let _ = map::discard(place, len);
+                })
             });
             let _ = map::unmap(beside, len, len);
             filled

@@ -87,7 +87,8 @@ impl Engine {
         }
     }
 
-    /// Moves a block into a stream's reservation.
+    /// Moves a block into a stream's reservation, from where `source` moves blocks to: should a page in the midst of it
+    /// refuse, the others go back there.
     ///
     /// # Errors
     /// `EBUSY` if a page of it is pinned for I/O or was shared by a fork: the block stays where it is.
@@ -95,7 +96,14 @@ impl Engine {
     /// # Safety
     /// See the module; `to` lies in a reservation registered with this engine's descriptor.
     #[inline]
-    pub(crate) unsafe fn into_range(self, from: usize, to: usize, len: usize, prepare: Prepare) -> Result<(), Errno> {
+    pub(crate) unsafe fn into_range(
+        self,
+        source: Engine,
+        from: usize,
+        to: usize,
+        len: usize,
+        prepare: Prepare,
+    ) -> Result<(), Errno> {
         // SAFETY: the caller owns both ranges, and nothing is behind `to`.
         unsafe {
             match self {
@@ -105,7 +113,7 @@ impl Engine {
                         Prepare::Open => map::open(to, len)?,
                         Prepare::DropTables => map::discard(to, len)?,
                     }
-                    uffd.move_pages(from, to, len)
+                    uffd.move_pages(from, to, len, source.uffd().unwrap_or(uffd))
                 }
                 Engine::Remap => map::remap(from, to, len),
                 Engine::Copy => copy(from, to, len),
@@ -113,18 +121,18 @@ impl Engine {
         }
     }
 
-    /// Moves a block back to its place in the pool.
+    /// Moves a block back to its place in the pool, from where `source` moves blocks to.
     ///
     /// # Errors
     /// As for [`Engine::into_range`].
     ///
     /// # Safety
     /// See the module; `to` is a place of a pool made for this engine.
-    pub(crate) unsafe fn into_pool(self, from: usize, to: usize, len: usize) -> Result<(), Errno> {
+    pub(crate) unsafe fn into_pool(self, source: Engine, from: usize, to: usize, len: usize) -> Result<(), Errno> {
         // SAFETY: the caller owns both ranges; a pool is open, and an empty place in it has no page tables.
         unsafe {
             match self {
-                Engine::Move(uffd) => uffd.move_pages(from, to, len),
+                Engine::Move(uffd) => uffd.move_pages(from, to, len, source.uffd().unwrap_or(uffd)),
                 Engine::Remap => map::remap(from, to, len),
                 Engine::Copy => copy(from, to, len),
             }
@@ -138,14 +146,14 @@ impl Engine {
     ///
     /// # Safety
     /// As for [`Engine::into_pool`], and the contents are no one's.
-    pub(crate) unsafe fn take_back(self, from: usize, to: usize, len: usize) -> bool {
+    pub(crate) unsafe fn take_back(self, source: Engine, from: usize, to: usize, len: usize) -> bool {
         // SAFETY: the caller's contract.
         unsafe {
-            if self.into_pool(from, to, len).is_ok() {
+            if self.into_pool(source, from, to, len).is_ok() {
                 return true;
             }
             map::unlock(from, len);
-            if self.into_pool(from, to, len).is_ok() {
+            if self.into_pool(source, from, to, len).is_ok() {
                 return true;
             }
             let _ = map::discard(from, len);

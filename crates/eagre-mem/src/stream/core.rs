@@ -330,7 +330,7 @@ impl Core {
         }
         // SAFETY: the end holds the block (the protocol says so), so nobody uses it; `to` is its own address for it,
         // where nothing is yet.
-        unsafe { self.engine.into_range(from, to, self.config.block.bytes(), prepare)? };
+        unsafe { self.engine.into_range(self.engine, from, to, self.config.block.bytes(), prepare)? };
         slot.store(to, Relaxed);
         self.side(touching.end).counters.moved();
         Ok(())
@@ -399,7 +399,7 @@ impl Core {
         let (from, place) = (self.slots[slot].load(Relaxed), self.pool.place(id));
         if from != place {
             // SAFETY: the writer holds the block, and its place in the pool is empty while it is out.
-            unsafe { self.engine.into_pool(from, place, self.config.block.bytes())? };
+            unsafe { self.engine.into_pool(self.engine, from, place, self.config.block.bytes())? };
             self.slots[slot].store(place, Relaxed);
         }
         Ok(self.pool.refresh(id)?)
@@ -414,8 +414,8 @@ impl Core {
         let id = self.ids[slot].load(Relaxed);
         let place = self.pool.place(id);
         // SAFETY: the block is the caller's, and its place in the pool is empty while it is out.
-        let home =
-            address == place || unsafe { self.engine.into_pool(address, place, self.config.block.bytes()) }.is_ok();
+        let home = address == place
+            || unsafe { self.engine.into_pool(self.engine, address, place, self.config.block.bytes()) }.is_ok();
         if home { self.pool.give(id) } else { self.pool.give_empty(id) }
     }
 

@@ -88,6 +88,50 @@ each_pair! {
         }
     }
 
+    /// Only a page in its middle is pinned: what has moved when the kernel comes to it goes back to where it was.
+    fn a_block_pinned_in_its_middle(pair) {
+        let Some(ring) = ring() else { return };
+        let pool = pool(pair, BlockSize::MIN, 4);
+        let mut region = tagged(&pool, 3);
+        pin(&ring, place(&region, 2).wrapping_add(SMALL / 2), 4096).unwrap();
+        if pair.mover == Mover::Move {
+            assert_eq!(region.swap(2, 0).unwrap_err().kind(), RewireErrorKind::Pinned);
+            order(&region);
+            let stuck = order(&region)[2];
+            assert_eq!(region.unmap(2).unwrap_err().kind(), RewireErrorKind::Pinned);
+            assert_eq!(order(&region)[2], stuck);
+        } else {
+            region.swap(2, 0).unwrap();
+            assert_eq!(order(&region), [2, 1, 0]);
+        }
+        drop(region);
+        is_all_zeros(&pool, 4);
+        unpin(&ring, || Some(()));
+    }
+
+    /// The same of a block at home, which does not go to its place, and of the place, which another may have.
+    fn a_block_at_home_pinned_in_its_middle(pair) {
+        let Some(ring) = ring() else { return };
+        let pool = pool(pair, BlockSize::MIN, 2);
+        let mut region = Region::new(&pool, 1).unwrap();
+        let mut block = pool.take().unwrap();
+        put(0, &mut block);
+        pin(&ring, block.as_mut_ptr().wrapping_add(SMALL / 2), 4096).unwrap();
+        match region.map(0, block) {
+            Ok(()) => {
+                assert_ne!(pair.mover, Mover::Move);
+                check(0, region.get(0..1).unwrap());
+            }
+            Err(back) => {
+                assert_eq!((back.error.kind(), pair.mover), (RewireErrorKind::Pinned, Mover::Move));
+                check(0, &back.block);
+                region.map(0, pool.take().unwrap()).unwrap();
+                assert!(region.get(0..1).unwrap().iter().all(|&byte| byte == 0));
+            }
+        }
+        unpin(&ring, || Some(()));
+    }
+
     /// The region goes first; its pool has all its memory for the next owner.
     fn a_region_gone_with_a_block_pinned(pair) {
         let (Some(mut ring), Some(file)) = (ring(), direct(SMALL)) else { return };
@@ -183,6 +227,21 @@ each_pair! {
         let mut words = RewiredVec::in_pool(&pool).unwrap();
         words.resize(6 * SMALL / 8, 7u64);
         assert_eq!(pool.stats().taken, 6);
+    }
+
+    /// Locked while nobody has it, as by `mlockall`: the system gets its memory all the same, or the pool keeps it.
+    fn a_waiting_block_that_is_locked(pair) {
+        let pool = pool(pair, BlockSize::MIN, 2);
+        let mut block = pool.take().unwrap();
+        block.fill(1);
+        let start = block.as_ptr();
+        drop(block);
+        // SAFETY: changes no contents; the pool's memory is there as long as the pool.
+        if unsafe { libc::mlock(start.cast::<c_void>(), SMALL) } != 0 {
+            return say(&format!("skipped: mlock: {}", std::io::Error::last_os_error()));
+        }
+        pool.trim();
+        is_all_zeros(&pool, 2);
     }
 }
 

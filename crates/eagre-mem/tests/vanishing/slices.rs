@@ -209,3 +209,23 @@ fn what_is_too_much() {
         assert!(panicked.is_err());
     }
 }
+
+/// Whatever slices were given before, an array that was finished has as many values as it was finished with.
+#[test]
+fn finished_between_a_slice_and_its_end() {
+    let pool = pool(eagre_mem::probe::PAIRS[3], 1);
+    let mut array = pool.array::<u8>(10).unwrap();
+    let refuses = |array: &mut VanishingArray<u8>, step: fn(&mut VanishingArray<u8>)| {
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| step(array))).is_err());
+    };
+    assert_eq!(array.reserve().unwrap().len(), 10);
+    array.commit(8);
+    array.finish(10);
+    refuses(&mut array, |array| array.commit(1));
+    assert_eq!(array.fill().unwrap().len(), 10);
+    array.finish(4);
+    refuses(&mut array, |array| array.consume(5));
+    array.consume(4);
+    assert!(array.fill().unwrap().is_empty());
+    assert_eq!((array.len(), array.held()), (4, 0));
+}

@@ -67,8 +67,18 @@ impl Sample for (u64, u64) {
 }
 impl<const N: usize> Sample for [u8; N] {
     fn sample(key: u64, number: usize) -> [u8; N] {
-        let bytes = [key.to_be_bytes(), (number as u64).to_be_bytes()].concat();
-        std::array::from_fn(|i| bytes.get(i).copied().unwrap_or(i as u8))
+        let numbered = const {
+            let (mut bytes, mut i) = ([0; N], 0);
+            while i < N {
+                bytes[i] = i as u8;
+                i += 1;
+            }
+            bytes
+        };
+        let (bytes, begin) = ([key.to_be_bytes(), (number as u64).to_be_bytes()].concat(), N.min(16));
+        let mut item = numbered;
+        item[..begin].copy_from_slice(&bytes[..begin]);
+        item
     }
     fn number(&self) -> u64 {
         self.iter().skip(8).take(8).fold(0, |number, &byte| number << 8 | u64::from(byte))
@@ -126,7 +136,8 @@ fn same<T: Sample>(what: &str, parts: &Partitions<T>, expected: &[Vec<T>], any_o
 fn check<T: Sample>(what: &str, how: &Partitioner, items: &[T], expected: &[Vec<T>]) {
     let blocks = (size_of_val(items).div_ceil(BLOCK) + 3 * expected.len() + 3) as u32;
     let pool = pool(2 * blocks);
-    for threads in [1, 3] {
+    let threads: &[usize] = if cfg!(miri) { &[2] } else { &[1, 3] };
+    for &threads in threads {
         for layout in [Layout::Apart, Layout::Dense, Layout::DenseAnyOrder] {
             let any = layout == Layout::DenseAnyOrder;
             let what = format!("{what}, {} items, {threads} threads, {layout:?}", items.len());
@@ -174,6 +185,10 @@ fn check_splits<T: Sample>(what: &str, items: &[T], ways: &[usize]) {
     for &ways in ways {
         let expected = naive(items, ways, |key| ((u128::from(key) * ways as u128) >> bits) as usize);
         check(&format!("{what}, {ways} ways"), &Partitioner::new().ways(ways), items, &expected);
+        // Miri has seen the other classifiers with numbers.
+        if cfg!(miri) && size_of::<T>() != 8 {
+            return;
+        }
         // Boundaries that are keys, some of them twice.
         let step = (items.len() / ways).max(1);
         let mut boundaries: Vec<u64> =
@@ -191,6 +206,9 @@ fn check_type<T: Sample>(name: &str, counts: &[usize], ways: &[usize]) {
         let uniform: Vec<T> = (0..count).map(|i| T::sample(random(i, 7), i)).collect();
         check_splits(name, &uniform, ways);
     }
+    if cfg!(miri) {
+        return;
+    }
     let count = counts.iter().copied().max().unwrap_or(0);
     let one: Vec<T> = (0..count).map(|i| T::sample(u64::MAX, i)).collect();
     check_splits(&format!("{name}, all in one"), &one, &ways[..1]);
@@ -201,7 +219,8 @@ fn check_type<T: Sample>(name: &str, counts: &[usize], ways: &[usize]) {
 /// Around the borders of steps, buffers (512 bytes) and blocks, for so many bytes an item.
 fn borders(size: usize) -> Vec<usize> {
     if cfg!(miri) {
-        return vec![0, 1, 17, 300];
+        // Buffers are filled and begun. Large items lie in two blocks, and there is work for two threads.
+        return vec![if size > 1000 { 20 } else { 250 }];
     }
     let around = |n: usize| [n.saturating_sub(1), n, n + 1];
     let mut counts = vec![0, 1, 2, 15, 16, 17];
@@ -213,10 +232,13 @@ fn borders(size: usize) -> Vec<usize> {
 fn numbers() {
     let ways: &[usize] = if cfg!(miri) { &[3] } else { &[2, 3] };
     check_type::<u64>("u64", &borders(8), ways);
-    check_type::<u32>("u32", &borders(4), &ways[..1]);
-    check_type::<f64>("f64", &[20_000], &ways[..1]);
+    if !cfg!(miri) {
+        check_type::<u32>("u32", &borders(4), &ways[..1]);
+        check_type::<f64>("f64", &[20_000], &ways[..1]);
+    }
 }
 
+#[cfg(not(miri))]
 #[test]
 fn pairs() {
     check_type::<(u32, u32)>("(u32, u32)", &borders(8), &[3]);
@@ -225,9 +247,11 @@ fn pairs() {
 
 #[test]
 fn records() {
-    check_type::<[u8; 3]>("[u8; 3]", &borders(3), &[3]);
-    check_type::<[u8; 12]>("[u8; 12]", &borders(12), &[5]);
-    check_type::<[u8; 100]>("[u8; 100]", &borders(100), &[5]);
+    if !cfg!(miri) {
+        check_type::<[u8; 3]>("[u8; 3]", &borders(3), &[3]);
+        check_type::<[u8; 12]>("[u8; 12]", &borders(12), &[5]);
+        check_type::<[u8; 100]>("[u8; 100]", &borders(100), &[5]);
+    }
     check_type::<[u8; 4001]>("[u8; 4001]", &borders(4001), &[5]);
     check_type::<Padded>("padded", &borders(size_of::<Padded>()), &[5]);
 }
@@ -271,7 +295,8 @@ impl Item for Fragile {
 #[test]
 fn a_panic_in_a_key_loses_nothing() {
     let pool = pool(200);
-    let items: Vec<Fragile> = (0..if cfg!(miri) { 6000 } else { 50_000 }).map(Fragile).collect();
+    let numbers = if cfg!(miri) { 4000..5100 } else { 0..50_000 };
+    let items: Vec<Fragile> = numbers.map(Fragile).collect();
     for threads in [1, 3] {
         let how = Partitioner::new().ways(16).threads(threads).slack(usize::MAX).pool(&pool);
         assert!(catch_unwind(AssertUnwindSafe(|| how.partition(&items))).is_err());
@@ -285,9 +310,11 @@ fn a_panic_in_a_key_loses_nothing() {
 
 #[test]
 fn without_memory_nothing_is_lost() {
-    let items: Vec<[u8; 12]> = (0..3 * BLOCK / 12 + 5).map(|i| Sample::sample(random(i, 1), i)).collect();
+    const SIZE: usize = if cfg!(miri) { 1000 } else { 12 };
+    let items: Vec<[u8; SIZE]> = (0..3 * BLOCK / SIZE + 5).map(|i| Sample::sample(random(i, 1), i)).collect();
     // Four blocks hold the items; 64 chains want one each.
-    for (blocks, threads) in (4..20).flat_map(|blocks| [(blocks, 1), (blocks, 2)]) {
+    let blocks = if cfg!(miri) { 7..8 } else { 4..20 };
+    for (blocks, threads) in blocks.flat_map(|blocks| [(blocks, 1), (blocks, 2)]) {
         let pool = pool(blocks);
         let mut vector = vector_of(&pool, &items);
         let how = Partitioner::new().ways(64).threads(threads).slack(usize::MAX);
@@ -317,7 +344,8 @@ fn the_pool_needs_the_slack_and_no_more() {
     let mut vector = parts.into_vec();
     assert_eq!(pool.stats().taken, blocks);
     let none = Partitioner::new().ways(ways).slack(BLOCK).partition_vec(&mut vector).unwrap_err();
-    assert_eq!(none, PartitionError::Slack { needed: ways * BLOCK, allowed: BLOCK });
+    let needed = (ways * BLOCK).min(size_of_val(&items[..]));
+    assert_eq!(none, PartitionError::Slack { needed, allowed: BLOCK });
     assert_eq!(vector.len(), items.len());
 }
 
@@ -350,7 +378,7 @@ impl Item for Unsteady {
 
 #[test]
 fn keys_that_change_are_noticed() {
-    let items: Vec<Unsteady> = (0..5000).map(Unsteady).collect();
+    let items: Vec<Unsteady> = (0..if cfg!(miri) { 1000 } else { 5000 }).map(Unsteady).collect();
     let parts = Partitioner::new().ways(64).threads(1).slack(0).pool(&pool(100)).partition(&items);
     assert_eq!(parts.unwrap_err(), PartitionError::KeysChanged);
 }

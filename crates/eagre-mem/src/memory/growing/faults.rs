@@ -153,7 +153,7 @@ impl Ground {
         })?;
         let (to, len) = (self.address(place), self.block().bytes());
         // SAFETY: the block is ours since it was taken; the place is ours and empty, and the claim keeps others out.
-        match unsafe { self.engine().into_range(taken.address, to, len, self.prepare) } {
+        match unsafe { self.engine().into_range(self.engine(), taken.address, to, len, self.prepare) } {
             Ok(()) => {
                 entry.store(taken.id + 1, SeqCst);
                 self.held.fetch_add(1, SeqCst);
@@ -263,7 +263,7 @@ impl Ground {
             let Some(id) = entry.swap(0, SeqCst).checked_sub(1) else { continue };
             let (from, id): (usize, BlockId) = (self.address(place), id);
             // SAFETY: the block is ours, and its place in the pool is empty while it is away.
-            match unsafe { self.engine().take_back(from, self.pool.place(id), len) } {
+            match unsafe { self.engine().take_back(self.engine(), from, self.pool.place(id), len) } {
                 true => self.pool.give(id),
                 false => self.pool.give_empty(id),
             }

@@ -4,7 +4,8 @@
 //! stays empty, and are one range to the trap. Each array has its own claim, so that arrays in different threads are
 //! independent.
 
-use super::course::{Course, Misuse, Toucher, Whereabouts, Windows};
+use super::course::{Misuse, Toucher, Whereabouts, Windows};
+use super::table::{Array, Entry};
 use crate::memory::error::{RewireError, RewireErrorKind};
 use crate::memory::growing::faults::Ground as Growing;
 use crate::memory::mapping_budget::{self, Mappings};
@@ -29,35 +30,6 @@ pub(super) enum Refusal {
     Shortage(RewireErrorKind, Errno),
 }
 
-/// What is at a place: nothing, or a block that is there or set aside.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Entry(u32);
-
-impl Entry {
-    const NONE: Entry = Entry(0);
-    const ASIDE: u32 = 1 << 31;
-
-    fn in_place(id: BlockId) -> Entry {
-        Entry(id + 1)
-    }
-
-    fn set_aside(id: BlockId) -> Entry {
-        Entry((id + 1) | Self::ASIDE)
-    }
-
-    fn id(self) -> Option<BlockId> {
-        (self.0 & !Self::ASIDE).checked_sub(1)
-    }
-
-    fn is_aside(self) -> bool {
-        self.0 & Self::ASIDE != 0
-    }
-
-    fn is_in_place(self) -> bool {
-        self != Self::NONE && !self.is_aside()
-    }
-}
-
 /// What blocks at their places cost in mappings.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mapped {
@@ -72,31 +44,6 @@ enum Mapped {
 
 impl Mapped {
     const COST: u64 = 2;
-}
-
-/// One array: its course, and its blocks.
-pub(super) struct Array {
-    pub(super) course: Course,
-    /// [`Entry`] for each place. Plain numbers, so that the table of an array with a high limit comes from the system as zeros
-    /// and costs nothing until it is used.
-    table: Box<[u32]>,
-    held: u32,
-    /// Mappings set aside for runs of blocks, until the round ends.
-    runs: u64,
-}
-
-impl Array {
-    fn at(&self, place: u32) -> Entry {
-        self.table.get(place as usize).map_or(Entry::NONE, |&entry| Entry(entry))
-    }
-
-    fn set(&mut self, place: u32, entry: Entry) {
-        self.table[place as usize] = entry.0;
-    }
-
-    pub(super) fn held(&self) -> u32 {
-        self.held
-    }
 }
 
 /// An array and the right to change it.
@@ -152,13 +99,8 @@ impl Ground {
             _ if prepare == Prepare::Open => Mapped::Runs,
             _ => Mapped::Not,
         };
-        let array = || Array {
-            course: Course::new(windows, limit),
-            table: vec![0; limit as usize].into_boxed_slice(),
-            held: 0,
-            runs: 0,
-        };
-        let arrays = (0..count).map(|_| Claimable { claim: Claim::default(), array: UnsafeCell::new(array()) });
+        let array = || UnsafeCell::new(Array::new(windows, limit));
+        let arrays = (0..count).map(|_| Claimable { claim: Claim::default(), array: array() });
         Ok(Ground {
             range,
             stride,
@@ -324,7 +266,7 @@ impl Ground {
     fn put(&self, array: usize, state: &mut Array, place: u32, id: BlockId) -> Result<(), Refusal> {
         let (from, to) = (self.pool.place(id), self.address(array, place));
         // SAFETY: the block is this array's; the place is ours and empty, and the claim keeps others out.
-        unsafe { self.engine().into_range(from, to, self.block().bytes(), Prepare::Nothing) }
+        unsafe { self.engine().into_range(self.engine(), from, to, self.block().bytes(), Prepare::Nothing) }
             .map_err(|errno| Refusal::Shortage(RewireErrorKind::of_move(errno), errno))?;
         state.set(place, Entry::in_place(id));
         Ok(())
@@ -339,7 +281,7 @@ impl Ground {
             let Some(id) = entry.id().filter(|_| entry.is_in_place()) else { continue };
             let from = self.address(array, place);
             // SAFETY: the block is ours, and its place in the pool is empty while it is away.
-            if unsafe { engine.into_pool(from, self.pool.place(id), len) }.is_ok() {
+            if unsafe { engine.into_pool(engine, from, self.pool.place(id), len) }.is_ok() {
                 state.set(place, Entry::set_aside(id));
             }
         }
@@ -375,7 +317,8 @@ impl Ground {
             state.held -= 1;
             let from = self.address(array, place);
             // SAFETY: the block is ours, its contents are no one's, and its place in the pool is empty while it is away.
-            let home = entry.is_aside() || unsafe { self.engine().take_back(from, self.pool.place(id), len) };
+            let home =
+                entry.is_aside() || unsafe { self.engine().take_back(self.engine(), from, self.pool.place(id), len) };
             match home {
                 true => self.pool.give(id),
                 false => self.pool.give_empty(id),

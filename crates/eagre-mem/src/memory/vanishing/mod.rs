@@ -34,29 +34,22 @@
 mod course;
 mod faults;
 mod ground;
+mod home;
 mod plain;
 mod pool;
+mod table;
 
 pub use plain::Plain;
 pub use pool::StreamPool;
 
 use super::error::{RewireError, RewireErrorKind};
-use super::mapping_budget;
-use super::pool::Pool;
-use crate::mover::Engine;
-use crate::sys::process;
-use crate::trap::registry::{self, Place, Target};
-use crate::trap::{self, Context, End, Resolve};
-use crate::units::Bytes;
-use course::Windows;
-use ground::{Array, Ground};
+use ground::Ground;
+use home::Home;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::Arc;
-
-/// The most addresses some arrays take together.
-const MOST_BYTES: u64 = 1 << 46;
+use table::Array;
 
 /// An array that is written once, from start to end, and then read once; what was read is memory for others.
 ///
@@ -207,14 +200,16 @@ impl<T: Plain> VanishingArray<T> {
         });
     }
 
-    /// Says that `len` values were written, and that there will be no more. What was never touched of them reads as zeros where
-    /// a whole block was left out, else as what the block held before.
+    /// Says that `len` values were written, and that there will be no more: nothing of what [`reserve`](Self::reserve) gave is
+    /// left to commit. What was never touched of them reads as zeros where a whole block was left out, else as what the block
+    /// held before.
     ///
     /// # Panics
     /// If that is more than the limit.
     pub fn finish(&mut self, len: usize) {
         assert!(len <= self.limit, "{len} values, where {} are the limit", self.limit);
-        (self.len, self.finished) = (len, true);
+        (self.len, self.reserved, self.finished) = (len, 0, true);
+        self.filled = self.filled.min(len.saturating_sub(self.consumed));
         let blocks = self.end_of(len);
         self.here(|_, array| array.course.finish(blocks));
     }
@@ -245,6 +240,7 @@ impl<T: Plain> VanishingArray<T> {
     /// [`Forked`](RewireErrorKind::Forked).
     pub fn reserve(&mut self) -> Result<&mut [T], RewireError> {
         self.ground().pool.check_here()?;
+        self.reserved = 0;
         if self.finished || self.len == self.limit {
             let what = if self.finished { "it was finished with" } else { "its limit is" };
             return Err(RewireError::new(RewireErrorKind::Full, format_args!("{what} {} values", self.len)));
@@ -316,7 +312,7 @@ impl<T: Plain> VanishingArray<T> {
 
     /// The bytes of memory it holds now: whole blocks, in place or set aside. None in a forked child.
     pub fn held(&self) -> u64 {
-        let blocks = self.here(|_, array| array.held());
+        let blocks = self.here(|_, array| array.held);
         u64::from(blocks) * self.ground().block().bytes() as u64
     }
 
@@ -363,82 +359,5 @@ impl<T> fmt::Debug for VanishingArray<T> {
             .field("len", &self.len)
             .field("limit", &self.limit)
             .finish_non_exhaustive()
-    }
-}
-
-/// What the arrays that were made together stand on.
-struct Home {
-    ground: Box<Ground>,
-    /// The range's place in the registry, and what that points to. `None` without a trap.
-    registered: Option<(Place, Box<Target>)>,
-}
-
-impl Home {
-    /// For `count` arrays of at most `limit` values.
-    fn new<T: Plain>(pool: &Pool, count: usize, limit: usize, windows: Windows) -> Result<Home, RewireError> {
-        process::remember();
-        pool.0.check_here()?;
-        let system = |errno| RewireError::new(RewireErrorKind::System, errno);
-        let no_addresses = |why: String| RewireError::new(RewireErrorKind::OutOfAddresses, why);
-        let engine = pool.0.engine();
-        let context = match engine {
-            Engine::Copy => None,
-            _ => Some(trap::context_of(engine.uffd()).map_err(system)?),
-        };
-        let block = pool.block_size();
-        let value = VanishingArray::<T>::SIZE;
-        let bytes = (limit as u64).saturating_mul(value as u64);
-        let skew = if count == 1 { 0 } else { Ground::most_skew(block) as u64 };
-        let all = bytes.saturating_add(skew + block.bytes() as u64).saturating_mul(count as u64);
-        if all > MOST_BYTES {
-            return Err(no_addresses(format!("{count} times {bytes} bytes are more than {}", Bytes(MOST_BYTES))));
-        }
-        let blocks = (bytes + skew).div_ceil(block.bytes() as u64).max(1) as u32;
-        mapping_budget::claim(1)?;
-        let ground =
-            Ground::new(pool.0.clone(), context, count, value, blocks, windows).map(Box::new).map_err(|errno| {
-                mapping_budget::release(1);
-                no_addresses(format!("{} are not to be had: {errno}", Bytes(all)))
-            })?;
-        let mut home = Home { ground, registered: None };
-        if context.is_some() {
-            let resolver = ptr::from_ref::<Ground>(&home.ground) as *const dyn Resolve;
-            let target = Box::new(Target::new(resolver, End::Writer));
-            let (start, len) = home.ground.addresses();
-            // SAFETY: ground and target live in boxes until `drop` has withdrawn the place and found it quiet.
-            let Some(place) = (unsafe { registry::register(start, len, &*target) }) else {
-                return Err(no_addresses(format!("{} ranges with pointers are in use", registry::CAPACITY)));
-            };
-            home.registered = Some((place, target));
-        }
-        Ok(home)
-    }
-
-    /// Makes sure that pointers work: there is a trap, its handler is in force, and it is our process.
-    fn ready(&self) -> Result<(), RewireError> {
-        self.ground.pool.check_here()?;
-        match self.ground.context {
-            None => Err(RewireError::new(RewireErrorKind::NoTrap, "the pool is for the trap `off`")),
-            Some(Context::Off) => Err(RewireError::new(RewireErrorKind::NoTrap, "the trap is `off`")),
-            Some(_) => trap::guard().map_err(|errno| RewireError::new(RewireErrorKind::System, errno)),
-        }
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        if !self.ground.pool.is_here() {
-            return;
-        }
-        if let Some((place, _target)) = self.registered.take() {
-            registry::withdraw(&place);
-            // A fault that is being resolved at this moment does not wait for anyone.
-            while !registry::is_quiet(&place) {
-                std::thread::yield_now();
-            }
-        }
-        // SAFETY: withdrawn, and every array has given its blocks back before it let go of its home.
-        unsafe { self.ground.unmap() };
-        mapping_budget::release(1);
     }
 }

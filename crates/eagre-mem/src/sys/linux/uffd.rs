@@ -157,7 +157,8 @@ impl Uffd {
         unsafe { ioctl(self.fd(), UFFDIO_REGISTER, &mut arg) }.map(drop)
     }
 
-    /// Moves the pages at `from` to `to`; all of them or none.
+    /// Moves the pages at `from` to `to`; all of them or none: those that have moved when one refuses go back, through
+    /// `source`, for the kernel moves pages only to where the descriptor is registered.
     ///
     /// Wakes nobody: a thread must not run on before its touch has been recorded. `wake` is a call of its own.
     ///
@@ -165,8 +166,9 @@ impl Uffd {
     /// `EBUSY`: a page is pinned or was once shared by a fork. Whatever else the kernel says.
     ///
     /// # Safety
-    /// Both ranges belong to the caller; `to` is registered here, open, and has nothing behind it.
-    pub(crate) unsafe fn move_pages(&self, from: usize, to: usize, len: usize) -> Result<(), Errno> {
+    /// Both ranges belong to the caller; `to` is registered here, open, and has nothing behind it. `from` is registered
+    /// with `source`, or what has moved stays at `to` after an error.
+    pub(crate) unsafe fn move_pages(&self, from: usize, to: usize, len: usize, source: &Uffd) -> Result<(), Errno> {
         let (mut done, mut failure) = (0usize, None);
         while done < len {
             let mut arg = MoveArg {
@@ -193,7 +195,7 @@ impl Uffd {
         match failure {
             // SAFETY: the same ranges the other way round: what moved goes back to where it was. It moved a moment
             // ago, so nothing pins it.
-            Some(error) if done > 0 => unsafe { self.move_pages(to, from, done) }.and(Err(error)),
+            Some(error) if done > 0 => unsafe { source.move_pages(to, from, done, self) }.and(Err(error)),
             Some(error) => Err(error),
             None => Ok(()),
         }

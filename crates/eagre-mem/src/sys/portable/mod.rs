@@ -224,7 +224,7 @@ pub(crate) mod uffd {
 
         /// # Safety
         /// Cannot be called.
-        pub(crate) unsafe fn move_pages(&self, _: usize, _: usize, _: usize) -> Result<(), Errno> {
+        pub(crate) unsafe fn move_pages(&self, _: usize, _: usize, _: usize, _: &Uffd) -> Result<(), Errno> {
             match *self {}
         }
 
