@@ -126,8 +126,8 @@ impl Sorter<'_> {
         monitor.end()
     }
 
-    /// The places of the keys in ascending order; those of equal keys in the order they are in. The keys stay where they
-    /// are.
+    /// The places of the keys in ascending order; those of equal keys in the order they are in. The keys stay where
+    /// they are.
     ///
     /// Memory is as with [`Sorter::sort_by_cached_key`], and for the result.
     ///

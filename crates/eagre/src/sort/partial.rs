@@ -66,8 +66,8 @@ impl Sorter<'_> {
         monitor.end()
     }
 
-    /// Brings the first `k` keys from that end to the front, in any order, and perhaps a few more that come next; returns
-    /// how many. Or stops in between.
+    /// Brings the first `k` keys from that end to the front, in any order, and perhaps a few more that come next;
+    /// returns how many. Or stops in between.
     fn gather<K: Key>(&self, keys: &mut [K], k: usize, end: End, monitor: &Monitor<'_>) -> usize {
         // Keys before `from` are among the first, and all those are before `to`.
         let (mut from, mut to) = (0, keys.len());

@@ -1,8 +1,8 @@
 //! What to do with a range that is too large for a leaf.
 //!
-//! Keys in order, or all the same, need nothing. If a sample says that nearly all of them are a few distinct keys, they
-//! are counted. Else they are split: by their digits, which costs least, if that makes buckets of similar size; by
-//! borders taken from the sample if not.
+//! Keys in order, or all the same, need nothing. If a sample says that nearly all of them are one, the others are taken
+//! out; if they are a few distinct keys, they are counted. Else they are split: by their digits, which costs least, if
+//! that makes buckets of similar size; by borders taken from the sample if not.
 
 use super::bounds::Bounds;
 use super::kernels::classifier::Radix;
@@ -33,12 +33,12 @@ pub(super) struct Wanted {
     pub(super) bits: u32,
     /// Ways to split by borders, about.
     pub(super) ways: usize,
-    /// So many words may be set aside in counting.
+    /// So many words may be set aside, about, in counting.
     pub(super) room: usize,
     /// So many threads may help.
     pub(super) threads: usize,
-    /// How often this range and those that come of it may still be split by borders, or counted. A sample can be misled,
-    /// digits cannot: they come to an end after as many steps as a key has bits.
+    /// How often this range and those that come of it may still be split by borders, or counted. A sample can be
+    /// misled, digits cannot: they come to an end after as many steps as a key has bits.
     pub(super) guesses: u32,
 }
 
@@ -63,13 +63,24 @@ pub(super) fn plan<W: Word>(level: Level, words: &[W], known: Bounds, wanted: Wa
         && !W::STABLE
     {
         let lens = sample.lens();
-        let word = words.iter().copied().take(1 << 12).find(|&word| lens.of(word) == common).unwrap_or(words[0]);
-        return if alone { Plan::Common(word) } else { Plan::Tally(word) };
+        let found = words.iter().copied().find(|&word| lens.of(word) == common);
+        return match found {
+            Some(word) if alone => Plan::Common(word),
+            _ => Plan::Tally(found.unwrap_or(words[0])),
+        };
     }
     let even = |radix: &Radix| sample.ways(radix) >= (3 << wanted.bits >> 3).min(MANY);
     let radix = Radix::new(known, wanted.bits);
     if even(&radix) {
         return Plan::Radix(radix);
+    }
+    // Where digits are uneven even between the sample's own bounds, the range's need not be looked for.
+    let seen = sample.bounds();
+    if wanted.guesses > 0
+        && !even(&Radix::new(seen, wanted.bits))
+        && let Some(tree) = tree_of(level, &sample, known, wanted.ways)
+    {
+        return Plan::Tree(tree);
     }
     let known = extremes(level, words, wanted.threads);
     if known.low == known.high {
@@ -79,10 +90,19 @@ pub(super) fn plan<W: Word>(level: Level, words: &[W], known: Bounds, wanted: Wa
     if wanted.guesses == 0 || radix.is_last() || even(&radix) {
         return Plan::Radix(radix);
     }
+    tree_of(level, &sample, known, wanted.ways).map_or(Plan::Radix(radix), Plan::Tree)
+}
+
+/// A tree for about so many ways, fewer if they need too many borders. None if the sample is all of one key.
+fn tree_of(level: Level, sample: &Sample, known: Bounds, mut ways: usize) -> Option<Tree> {
     let mut borders = [0; tree::FAN];
-    match sample.borders(wanted.ways, &mut borders) {
-        0 => Plan::Radix(radix),
-        count => Plan::Tree(Tree::new(level, sample.lens(), known, &borders[..count])),
+    loop {
+        match sample.borders(ways, &mut borders) {
+            0 => return None,
+            count if count < tree::FAN => return Some(Tree::new(level, sample.lens(), known, &borders[..count])),
+            // At most two for each way.
+            _ => ways = (ways * 2 / 3).max(tree::FAN / 2),
+        }
     }
 }
 
@@ -108,6 +128,7 @@ mod tests {
             "one of thirty is not the largest",
             |i, _| if random(i).is_multiple_of(30) { random(i + 7) } else { u64::MAX },
         ),
+        ("the common one after many others", |i, n| if i < n / 50 { random(i) } else { 9 }),
         ("few", |i, _| random(random(i) % 200)),
         ("few, and others", |i, _| if random(i).is_multiple_of(40) { random(i) } else { random(random(i) % 200) }),
         ("two clusters far apart", |i, _| random(i) << 63 | random(i) >> 34),
@@ -144,6 +165,23 @@ mod tests {
                 assert!(pairs == expected, "{n} pairs, {what}");
             }
         }
+    }
+
+    /// Buckets without keys, beyond the largest number there is.
+    #[test]
+    #[cfg_attr(miri, ignore = "many thousand words")]
+    fn keys_at_the_upper_end() {
+        let mut pairs: Vec<(u128, usize)> = (0..20_000).map(|i| (u128::MAX - (i % 6) as u128, i)).collect();
+        let mut expected = pairs.clone();
+        expected.sort();
+        Sorter::new().threads(1).sort_pairs(&mut pairs).unwrap();
+        assert!(pairs == expected);
+        let skewed = |i: u64| u128::MAX - u128::from(random(i) >> (random(i + 1) % 64));
+        let mut keys: Vec<u128> = (0..20_000).map(skewed).collect();
+        let mut expected = keys.clone();
+        expected.sort();
+        Sorter::new().threads(1).sort(&mut keys).unwrap();
+        assert!(keys == expected);
     }
 
     /// Keys that agree in ever more bits, with so little memory that each step is in place: few steps all the same.

@@ -29,7 +29,10 @@ use super::worker::{ALONE, LEAST, Range, TOGETHER, Worker, ways};
 
 /// What a bucket of an in-place split should have, to fit the cache with room to spare.
 const BUCKET: usize = 1 << 17;
-/// The spare memory, in bytes: a range of this size is split outside of the first-level cache, but inside the others.
+/// The most ways to split buckets in place once more.
+const FAN_BELOW: usize = 256;
+/// The largest range that a thread sorts by itself, in bytes, and about its spare memory: a range of this size is split
+/// outside of the first-level cache, but inside the others.
 const SPARE_BYTES: usize = 8 << 20;
 /// A thread costs some ten microseconds: it is worth it for so many bytes.
 pub(super) const THREAD_BYTES: usize = 1 << 20;
@@ -123,10 +126,12 @@ impl<W: Word> Sorting<W> {
         };
         // Several buckets for each thread, so that none has nothing to do in the end.
         let least = if threads > 1 { (8 * threads).next_power_of_two().ilog2().max(5) } else { LEAST };
-        let bits = ways(n, BUCKET).max(least).min(blocks.fan().ilog2());
-        let Range { words, known, guesses } = range;
+        // Below the first split fewer ways: the ends of the buckets are on the stack.
+        let fan = if whole { blocks.fan() } else { blocks.fan().min(FAN_BELOW) };
+        let bits = ways(n, BUCKET).max(least).min(fan.ilog2());
+        let Range { words, known, mut guesses } = range;
         let room = self.workers[0].spare.len();
-        let mut wanted = Wanted { bits, ways: (1 << bits).clamp(64, 128), room, threads, guesses };
+        let mut wanted = Wanted { bits, ways: (1 << bits).clamp(64, 192), room, threads, guesses };
         let mut next = plan(level, words, known, wanted);
         if let Plan::Common(word) | Plan::Tally(word) = next {
             let sorted = match next {
@@ -136,7 +141,8 @@ impl<W: Word> Sorting<W> {
             if sorted {
                 return job.is_sorted(n);
             }
-            wanted.room = 0;
+            guesses = guesses.saturating_sub(1);
+            wanted = Wanted { room: 0, guesses, ..wanted };
             next = plan(level, words, known, wanted);
         }
         match next {
@@ -145,12 +151,20 @@ impl<W: Word> Sorting<W> {
                 reverse(words, threads);
                 job.is_sorted(n);
             }
-            Plan::Radix(radix) => self.split(Range { words, known, guesses }, &radix, whole, job),
-            Plan::Tree(tree) => self.split(Range { words, known, guesses: guesses - 1 }, &tree, whole, job),
+            Plan::Radix(radix) if whole => {
+                self.split::<{ blocks::FAN + 1 }, _>(Range { words, known, guesses }, &radix, whole, job);
+            }
+            Plan::Radix(radix) => {
+                self.split::<{ FAN_BELOW + 1 }, _>(Range { words, known, guesses }, &radix, whole, job);
+            }
+            Plan::Tree(tree) => {
+                let guesses = guesses - 1;
+                self.split::<{ FAN_BELOW + 1 }, _>(Range { words, known, guesses }, &tree, whole, job);
+            }
         }
     }
 
-    fn split<'a, C: Classifier<W>>(
+    fn split<'a, const STARTS: usize, C: Classifier<W>>(
         &mut self,
         range: Range<'a, W>,
         classifier: &C,
@@ -159,7 +173,7 @@ impl<W: Word> Sorting<W> {
     ) {
         let Some(blocks) = &mut self.blocks else { return };
         let Range { words, guesses, .. } = range;
-        let mut starts = [0; blocks::FAN + 1];
+        let mut starts = [0; STARTS];
         let pulse = if whole { job.splits } else { job.monitor.pulse(0) };
         if !blocks.split(self.level, words, classifier, &mut starts, pulse) {
             return;

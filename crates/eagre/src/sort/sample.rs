@@ -7,7 +7,7 @@ use super::kernels::{Level, Word};
 use super::worker;
 
 /// The largest sample.
-const MOST: usize = 1024;
+const MOST: usize = 2048;
 /// At least so many words for each one in the sample.
 const EACH: usize = 32;
 
@@ -36,6 +36,12 @@ impl Sample {
         Sample { lens, keys, len }
     }
 
+    /// The keys are between these, as far as is known.
+    pub(super) fn bounds(&self) -> Bounds {
+        let (low, high) = (self.keys[0], self.keys[self.len - 1]);
+        Bounds { low: self.lens.least(low), high: self.lens.least(high) }
+    }
+
     pub(super) fn lens(&self) -> Lens {
         self.lens
     }
@@ -44,8 +50,8 @@ impl Sample {
         &self.keys[..self.len]
     }
 
-    /// How many ways of equal size would do as much as this split, in the mean over the words: the inverse of the chance
-    /// that two of the sample share a bucket.
+    /// How many ways of equal size would do as much as this split, in the mean over the words: the inverse of the
+    /// chance that two of the sample share a bucket.
     pub(super) fn ways(&self, radix: &Radix) -> usize {
         let rank = |key: &u64| radix.rank_of(self.lens.least(*key));
         let pairs: usize =
@@ -53,8 +59,8 @@ impl Sample {
         self.len * (self.len - 1) / pairs.max(1)
     }
 
-    /// The commonest key, if nearly all of the range is probably a few keys, and whether it is nearly all of the range by
-    /// itself; `rare` is the largest part of the range that may be others.
+    /// The commonest key, if nearly all of the range is probably a few keys, and whether it is nearly all of the range
+    /// by itself; `rare` is the largest part of the range that may be others.
     pub(super) fn few(&self, rare: f64) -> Option<(u64, bool)> {
         let (mut single, mut most) = (0, 0);
         let mut common = 0;
@@ -70,14 +76,18 @@ impl Sample {
     }
 
     /// Borders for about so many buckets of equal size; buckets are more, up to twice as many, where keys are so
-    /// frequent that they fill one: they get one of their own, that is sorted then. Borders are round numbers where there
-    /// is a choice. Returns how many there are.
+    /// frequent that they fill one: they get one of their own, that is sorted then. Borders are round numbers where
+    /// there is a choice. Returns how many there are, or would be: a tree has room for fewer than [`tree::FAN`].
     pub(super) fn borders(&self, ways: usize, borders: &mut [u64; tree::FAN]) -> usize {
         let keys = self.keys();
         let mut count = 0;
+        let mut last = None;
         let mut add = |border: u64| {
-            if border < u64::MAX && (count == 0 || borders[count - 1] < border) {
-                borders[count] = border;
+            if border < u64::MAX && last < Some(border) {
+                if let Some(place) = borders.get_mut(count) {
+                    *place = border;
+                }
+                last = Some(border);
                 count += 1;
             }
         };

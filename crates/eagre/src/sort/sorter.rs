@@ -42,17 +42,18 @@ impl<'a> Sorter<'a> {
         self
     }
 
-    /// Uses no vector instructions but these, or fewer if the processor does not have them. By default what `EAGRE_SIMD`
-    /// says, or all that the processor has. For NEON there is nothing beyond what the compiler makes of portable code.
+    /// Uses no vector instructions but these, or fewer if the processor does not have them. By default what
+    /// `EAGRE_SIMD` says, or all that the processor has. For NEON there is nothing beyond what the compiler makes of
+    /// portable code.
     pub fn simd(mut self, simd: Simd) -> Self {
         self.level = Level::up_to(simd);
         self
     }
 
-    /// Takes at most so many bytes of memory beside the keys and the threads' stacks, for which 512 KiB each are enough.
-    /// By default an eighth of the keys' own memory, or 64 MiB if that is more; ten MiB a thread and a hundredth of the
-    /// keys' memory are not exceeded whatever is allowed. With less than 1.2 MiB, and a hundredth of the keys' memory, they are sorted by comparing,
-    /// which is slower; with too little for all threads, by fewer.
+    /// Takes at most so many bytes of memory beside the keys and the threads' stacks, for which 512 KiB each are
+    /// enough. By default an eighth of the keys' own memory, or 64 MiB if that is more; ten MiB a thread and 1.1 % of
+    /// the keys' memory are not exceeded whatever is allowed. With less than 1.3 MiB, and 1.1 % of the keys' memory,
+    /// they are sorted by comparing, which is slower; with too little for all threads, by fewer.
     pub fn slack(mut self, bytes: usize) -> Self {
         self.slack = Some(bytes);
         self

@@ -93,7 +93,7 @@ fn through<W: Word>(level: Level, range: Range<'_, W>, other: &mut [MaybeUninit<
 
 /// The same for words that are no leaf.
 fn split_through<W: Word>(level: Level, range: Range<'_, W>, other: &mut [MaybeUninit<W>], table: &mut Table) {
-    let Range { words, known, guesses } = range;
+    let Range { words, known, mut guesses } = range;
     if known.low == known.high {
         return;
     }
@@ -106,7 +106,8 @@ fn split_through<W: Word>(level: Level, range: Range<'_, W>, other: &mut [MaybeU
         if count(level, Range { words, known, guesses }, word, other, table) {
             return;
         }
-        wanted.room = 0;
+        guesses = guesses.saturating_sub(1);
+        wanted = Wanted { room: 0, guesses, ..wanted };
         next = plan(level, words, known, wanted);
     }
     match next {
@@ -114,9 +115,7 @@ fn split_through<W: Word>(level: Level, range: Range<'_, W>, other: &mut [MaybeU
         Plan::Reverse => words.reverse(),
         Plan::Radix(radix) => scatter(level, Range { words, known, guesses }, &radix, other, table),
         // What is in the cache is compared faster than it is searched for twice.
-        Plan::Tree(_) if compares_fast::<W>(level) && size_of_val(as_table(&mut other[..n])) == size_of_val(words) => {
-            W::by_comparison(level, words, as_table(&mut other[..n]));
-        }
+        Plan::Tree(_) if compares_fast::<W>(level) => W::by_comparison(level, words, as_table(other)),
         Plan::Tree(tree) => {
             scatter(level, Range { words, known, guesses: guesses - 1 }, &tree, other, table);
         }
@@ -125,11 +124,11 @@ fn split_through<W: Word>(level: Level, range: Range<'_, W>, other: &mut [MaybeU
 
 /// Whether there is a vector quicksort.
 fn compares_fast<W: Word>(level: Level) -> bool {
-    !W::STABLE && level > Level::Portable
+    !W::STABLE && (level == Level::Avx512 || level == Level::Avx2 && W::KEY_BITS <= u64::BITS)
 }
 
-/// Splits words by way of `other`, and sorts the buckets: leaves as soon as they are there, while they are in the cache;
-/// larger ones when `other` is free again.
+/// Splits words by way of `other`, and sorts the buckets: leaves as soon as they are there, while they are in the
+/// cache; larger ones when `other` is free again.
 fn scatter<W: Word, C: Classifier<W>>(
     level: Level,
     range: Range<'_, W>,
@@ -165,7 +164,9 @@ fn take_out<W: Word>(
     table: &mut Table,
 ) -> bool {
     let Range { words, known, .. } = range;
-    let Some(aside) = common::take_out(level, words, word, other) else { return false };
+    // More than a sixteenth are not expected.
+    let room = words.len() / 8;
+    let Some(aside) = common::take_out(level, words, word, &mut other[..room]) else { return false };
     let front = aside.len();
     common::put_back(words, aside);
     through(level, Range { words: &mut words[..front], known, guesses: 0 }, other, table);

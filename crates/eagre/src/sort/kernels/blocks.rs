@@ -120,19 +120,19 @@ impl<W: Word> Blocks<W> {
         (self.fan + 1) * self.block..(self.fan + 2) * self.block
     }
 
-    /// Splits `words`, at least one. The bucket of rank `r` becomes `words[starts[r]..starts[r + 1]]`. False if it was told
-    /// to stop, and did.
+    /// Splits `words`, at least one. The bucket of rank `r` becomes `words[starts[r]..starts[r + 1]]`. False if it was
+    /// told to stop, and did.
     pub(crate) fn split<C: Classifier<W>>(
         &mut self,
         level: Level,
         words: &mut [W],
         classifier: &C,
-        starts: &mut [usize; FAN + 1],
+        starts: &mut [usize],
         pulse: Pulse<'_>,
     ) -> bool {
         let fan = classifier.fan();
         let places = words.len().div_ceil(self.block);
-        assert!(fan <= self.fan && places <= self.tags.len() && places < NONE as usize);
+        assert!(fan <= self.fan && fan < starts.len() && places <= self.tags.len() && places < NONE as usize);
         let stripes = self.classify_all(level, words, classifier, pulse);
         if stripes.iter().any(|stripe| !stripe.complete) {
             self.give_back(words, &stripes);
@@ -177,8 +177,8 @@ impl<W: Word> Blocks<W> {
             move || {
                 let mut left = [0; FAN];
                 let (n, range, buffers) = (words.len(), words.as_mut_ptr(), buffers.as_mut_ptr().cast::<W>());
-                // SAFETY: the words are read before blocks are written where they were; there is a buffer for each bucket,
-                // and so many words are whole blocks at most.
+                // SAFETY: the words are read before blocks are written where they were; there is a buffer for each
+                // bucket, and so many words are whole blocks at most.
                 let dealt = level.run(
                     #[inline(always)]
                     || unsafe { deal(range, n, range, buffers, block, tags, &mut left, classifier, |n| pulse.beat(n)) },
@@ -211,7 +211,7 @@ impl<W: Word> Blocks<W> {
     }
 
     /// Notes which block belongs where.
-    fn find_sources(&mut self, stripes: &[Stripe], places: usize, starts: &[usize; FAN + 1], counts: &[u32]) {
+    fn find_sources(&mut self, stripes: &[Stripe], places: usize, starts: &[usize], counts: &[u32]) {
         // The next free place of each bucket.
         let mut place = [0usize; FAN];
         for rank in 0..counts.len() {
@@ -293,7 +293,7 @@ impl<W: Word> Blocks<W> {
     }
 
     /// Fills what is left of each bucket's range before and after its blocks.
-    fn close(&mut self, words: &mut [W], starts: &[usize; FAN + 1], counts: &[u32], stripes: &[Stripe]) {
+    fn close(&mut self, words: &mut [W], starts: &[usize], counts: &[u32], stripes: &[Stripe]) {
         let block = self.block;
         for (rank, &count) in counts.iter().enumerate() {
             let (start, end) = (starts[rank], starts[rank + 1]);
@@ -356,8 +356,8 @@ impl<W: Word> Blocks<W> {
             let first_to_right = moves.partition_point(|&(_, source, _, to)| to <= source);
             let (left, right) = moves.split_at(first_to_right);
             for &(i, source, len, to) in right.iter().rev().chain(left) {
-                // Only the block that the end of the range cuts is not where it belongs, but was kept. Behind it a bucket
-                // without blocks may seem to begin.
+                // Only the block that the end of the range cuts is not where it belongs, but was kept. Behind it a
+                // bucket without blocks may seem to begin.
                 let whole = if len > 0 && source + len > words.len() { len - block } else { len };
                 if whole > 0 {
                     words.copy_within(source..source + whole, to);
@@ -428,6 +428,30 @@ mod tests {
                         assert!(words == expected, "{n} words, {bits} bits, {threads} threads");
                     }
                 }
+            }
+        }
+    }
+
+    /// More ways, of smaller blocks, than a range of this size would get.
+    #[test]
+    fn splits_into_more_buckets() {
+        for (len, bits) in [(1 << 29, 9), (1 << 30, 10)] {
+            for threads in [1, 2] {
+                let mut blocks = Blocks::new(len, threads).unwrap();
+                assert_eq!(blocks.fan(), 1 << bits);
+                let number = |i: u64| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                let mut words: Vec<u64> = (0..700_001).map(number).collect();
+                let mut expected = words.clone();
+                let mut starts = [0; FAN + 1];
+                let monitor = Monitor::new(None, words.len(), 8, 1);
+                let radix = Radix::new(Bounds::of_bits(64), bits);
+                assert!(blocks.split(Level::best(), &mut words, &radix, &mut starts, monitor.pulse(0)));
+                for (bucket, ends) in starts[..=1 << bits].windows(2).enumerate() {
+                    assert!(words[ends[0]..ends[1]].iter().all(|word| word >> (64 - bits) == bucket as u64));
+                }
+                words.sort_unstable();
+                expected.sort_unstable();
+                assert!(words == expected, "{bits} bits, {threads} threads");
             }
         }
     }

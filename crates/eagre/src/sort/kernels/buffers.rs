@@ -1,6 +1,6 @@
-//! Words to buckets without counting them first: each goes to its bucket's buffer, and a full buffer goes, as a *block*, to
-//! the next place in memory. Whatever the number of buckets, memory is read and written in sequence; what is written in
-//! many places, the buffers, stays in the second-level cache.
+//! Words to buckets without counting them first: each goes to its bucket's buffer, and a full buffer goes, as a
+//! *block*, to the next place in memory. Whatever the number of buckets, memory is read and written in sequence; what
+//! is written in many places, the buffers, stays in the second-level cache.
 
 use super::classifier::Classifier;
 use super::{Word, copy_block};
@@ -16,13 +16,13 @@ pub(super) struct Dealt {
 /// After so many words progress is reported.
 const PIECE: usize = 1 << 17;
 
-/// Sorts the `n` words at `words` into `buffers`, one for each bucket, of `block` words each, and full buffers to the places
-/// at `to`, one after the other. `tags` become the blocks' ranks, and `left` the words of each rank that are in its buffer.
-/// It ends early, but with each word in one place only, if `beat` says so.
+/// Sorts the `n` words at `words` into `buffers`, one for each bucket, of `block` words each, and full buffers to the
+/// places at `to`, one after the other. `tags` become the blocks' ranks, and `left` the words of each rank that are in
+/// its buffer. It ends early, but with each word in one place only, if `beat` says so.
 ///
 /// # Safety
-/// `n` words may be read at `words`, and as many whole blocks as they make may be written at `to`, which is another place or
-/// the same. `buffers` has a buffer for each bucket.
+/// `n` words may be read at `words`, and as many whole blocks as they make may be written at `to`, which is another
+/// place or begins at the same address. `buffers` has a buffer for each bucket, and is apart from both.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "one loop for two kernels, which own different memory")]
 pub(super) unsafe fn deal<const FAN: usize, W: Word, C: Classifier<W>>(
@@ -40,9 +40,9 @@ pub(super) unsafe fn deal<const FAN: usize, W: Word, C: Classifier<W>>(
     let mut next: [u32; FAN] = std::array::from_fn(|bucket| (bucket * block) as u32);
     let mut blocks = 0;
     let mut put = |word, bucket: usize| {
-        // SAFETY: a bucket is below the fan-out. `next[bucket]` stays within the bucket's buffer: it starts over when the
-        // buffer is full. A full buffer's words have all been read, so that as many blocks end before those still to be
-        // read, if that is where they go. Each block has its tag.
+        // SAFETY: a bucket is below the fan-out. `next[bucket]` stays within the bucket's buffer: it starts over when
+        // the buffer is full. A full buffer's words have all been read, so that as many blocks end before those still
+        // to be read, if that is where they go. Each block has its tag.
         unsafe {
             let next = next.get_unchecked_mut(bucket);
             let at = *next as usize;

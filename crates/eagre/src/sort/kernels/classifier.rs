@@ -8,11 +8,12 @@ use crate::sort::bounds::Bounds;
 
 /// Sends each word to a bucket.
 ///
-/// Bucket *numbers* may run in a circle: in the order of keys come first `first()` and those after it, up to the fan-out,
-/// then those from 0. A bucket's place in that order is its *rank*.
+/// Bucket *numbers* may run in a circle: in the order of keys come first `first()` and those after it, up to the
+/// fan-out, then those from 0. A bucket's place in that order is its *rank*.
 ///
 /// # Safety
-/// Bucket numbers are below the fan-out. The same word has the same number each time.
+/// Bucket numbers are below the fan-out, which does not change, and the same word has the same number each time. `each`
+/// hands on every word once, in turn. `rank` and `bucket` are each other's inverse.
 pub(crate) unsafe trait Classifier<W: Word>: Sync {
     /// How many bucket numbers there are: a power of two.
     fn fan(&self) -> usize;

@@ -1,7 +1,7 @@
 //! Sorts words that are nearly all the same: memory is read once, and hardly written.
 //!
-//! Words other than the *common* one are copied aside, and it is written in their place. All of the range is the same word
-//! then, so that the others can be put at its front, be sorted there, and those that are larger move to its end.
+//! Words other than the *common* one are copied aside, and it is written in their place. All of the range is the same
+//! word then, so that the others can be put at its front, be sorted there, and those that are larger move to its end.
 //!
 //! Only words that are their keys can be told apart, and made, by their keys.
 
@@ -13,8 +13,8 @@ use super::{Level, Word};
 /// So many words are compared at once.
 const GROUP: usize = 32;
 
-/// Takes the words aside that differ from `common`, which is all that is left. None, with the words as many as they were, in
-/// another order, if there is no room for all of those.
+/// Takes the words aside that differ from `common`, which is all that is left. None, with the words as many as they
+/// were, in another order, if there is no room for all of those.
 #[inline(never)]
 pub(crate) fn take_out<'a, W: Word>(
     level: Level,
@@ -41,7 +41,8 @@ pub(crate) fn put_back<W: Word>(words: &mut [W], aside: &[W]) {
     words[..aside.len()].copy_from_slice(aside);
 }
 
-/// Whether there was room for all. If not, the range begins with as many of the common word as were taken out, at least.
+/// Whether there was room for all. If not, the range begins with as many of the common word as were taken out, at
+/// least.
 #[inline(always)]
 fn take_all<W: Word>(words: &mut [W], common: W, aside: &mut [MaybeUninit<W>], used: &mut usize) -> bool {
     for group in words.chunks_mut(GROUP) {
@@ -65,7 +66,7 @@ pub(crate) fn change_ends<W: Word>(words: &mut [W], common: W, front: usize) {
     let lesser = words[..front].partition_point(|word| word.key() < common.key());
     let larger = front - lesser;
     words.copy_within(lesser..front, n - larger);
-    words[lesser..front.min(n - larger).max(lesser)].fill(common);
+    words[lesser..front.min(n - larger)].fill(common);
 }
 
 #[cfg(test)]

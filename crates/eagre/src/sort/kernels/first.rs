@@ -35,9 +35,9 @@ unsafe impl<K: Word, V: Copy + Send + Sync + 'static> Word for First<K, V> {
         self.0.0.digit(shift)
     }
 
-    unsafe fn leaf(level: Level, from: *const Self, to: *mut Self, n: usize, high: u32, table: &mut Table) -> bool {
+    unsafe fn leaf(level: Level, words: *mut Self, n: usize, high: u32, table: &mut Table) -> bool {
         // SAFETY: the caller's promise.
-        unsafe { tags::leaf(level, from, to, n, high, table) };
+        unsafe { tags::leaf(level, words, n, high, table) };
         true
     }
 

@@ -70,14 +70,14 @@ pub(crate) fn leaf_in_place<W: Word>(level: Level, words: &mut [W], high: u32, t
     assert!(words.len() <= most::<W>(level, table.len()) && high > 0);
     let at = words.as_mut_ptr();
     // SAFETY: one place; a level is only there if the processor has it.
-    unsafe { W::leaf(level, at, at, words.len(), high, table) }
+    unsafe { W::leaf(level, at, words.len(), high, table) }
 }
 
 /// [`Word::leaf`] for any word, without vectors.
 ///
 /// # Safety
 /// See [`Word::leaf`].
-pub(super) unsafe fn scalar<W: Word>(from: *const W, to: *mut W, n: usize, high: u32, table: &mut Table) -> bool {
+pub(super) unsafe fn scalar<W: Word>(words: *mut W, n: usize, high: u32, table: &mut Table) -> bool {
     debug_assert!(n <= scalar_most::<W>(table.len()));
     let bits = buckets(n).min(FAN).ilog2().min(high);
     let (shift, mask) = (high - bits, (1u32 << bits) - 1);
@@ -85,8 +85,8 @@ pub(super) unsafe fn scalar<W: Word>(from: *const W, to: *mut W, n: usize, high:
     assert!(slots.is_aligned());
     let mut counts = [0u32; FAN];
     let counts = &mut counts[..1 << bits];
-    // SAFETY: the caller lets us read `from`.
-    let digit = |i| unsafe { ((*from.add(i)).digit(shift) & mask) as usize };
+    // SAFETY: the caller lets us read the words.
+    let digit = |i| unsafe { ((*words.add(i)).digit(shift) & mask) as usize };
     for i in 0..n {
         counts[digit(i)] += 1;
     }
@@ -101,21 +101,21 @@ pub(super) unsafe fn scalar<W: Word>(from: *const W, to: *mut W, n: usize, high:
     for i in 0..n {
         let end = &mut counts[digit(i)];
         // SAFETY: each word has its own place below n, and n words fit the table.
-        unsafe { slots.add(*end as usize).write(*from.add(i)) };
+        unsafe { slots.add(*end as usize).write(*words.add(i)) };
         *end += 1;
     }
     let mut start = 0;
     for &end in counts.iter() {
         for i in start..end as usize {
-            // SAFETY: i < n; `to` may be written for n words, and those from `start` to `i` have been.
+            // SAFETY: i < n; so are those from `start` on.
             unsafe {
                 let word = slots.add(i).read();
                 let mut at = i;
-                while shift > 0 && at > start && (*to.add(at - 1)).key() > word.key() {
-                    to.add(at).write(*to.add(at - 1));
+                while shift > 0 && at > start && (*words.add(at - 1)).key() > word.key() {
+                    words.add(at).write(*words.add(at - 1));
                     at -= 1;
                 }
-                to.add(at).write(word);
+                words.add(at).write(word);
             }
         }
         start = end as usize;

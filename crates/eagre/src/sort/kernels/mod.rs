@@ -7,7 +7,7 @@
 //! | [`tally`] | one read, one write | sorts few distinct words by counting them |
 //! | [`blocks`] | two passes, in place | splits a range of any size |
 //! | [`distribute`] | two passes, in the cache | splits a range by way of another place |
-//! | [`leaf`] | in the first-level cache | sorts up to some 2800 words |
+//! | [`leaf`] | in the first-level cache | sorts up to some 2800 words, or 16,384 when that is all |
 //!
 //! How to split is a [`classifier`]'s business: by digits, or by borders in a search [`tree`].
 //!
@@ -30,6 +30,7 @@ pub(super) mod tree;
 mod vector;
 mod word;
 
+use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
 use crate::scan::kernels::Simd;
@@ -100,6 +101,9 @@ fn prefetch(at: *const u8) {
     let _ = at;
 }
 
+/// A cache line's bytes, whatever they are.
+type Line = [MaybeUninit<u64>; 8];
+
 /// Copies a block. A call of the C library's function for each would cost as much again as the copy.
 ///
 /// # Safety
@@ -111,7 +115,7 @@ unsafe fn copy_block<W>(from: *const W, to: *mut W, n: usize) {
         let (from, to) = (from.cast::<u8>(), to.cast::<u8>());
         for at in (0..bytes).step_by(64) {
             // SAFETY: the caller's promise; aligned or not.
-            unsafe { to.add(at).cast::<[u64; 8]>().write_unaligned(from.add(at).cast::<[u64; 8]>().read_unaligned()) };
+            unsafe { to.add(at).cast::<Line>().write_unaligned(from.add(at).cast::<Line>().read_unaligned()) };
         }
     } else {
         // SAFETY: the caller's promise.

@@ -61,14 +61,14 @@ pub(super) fn few(level: Level) -> usize {
 ///
 /// # Safety
 /// See there.
-pub(super) unsafe fn leaf<W: Word>(level: Level, from: *const W, to: *mut W, n: usize, high: u32, table: &mut Table) {
+pub(super) unsafe fn leaf<W: Word>(level: Level, words: *mut W, n: usize, high: u32, table: &mut Table) {
     let (copies, table) = table.split_at_mut((n * width::<W>()).next_multiple_of(LINE));
     let (tags, table) = table.split_at_mut(n.next_multiple_of(LINE));
     debug_assert!(copies.as_ptr().cast::<W>().is_aligned());
     // SAFETY: room for n words, aligned to a line as the table is; the rest is the caller's promise.
     unsafe {
         let copies = from_raw_parts_mut(copies.as_mut_ptr().cast(), n);
-        sort(level, from, to, n, high, Room { tags, copies, table });
+        sort(level, from_raw_parts_mut(words, n), high, Room { tags, copies, table });
     }
 }
 
@@ -76,28 +76,22 @@ pub(super) unsafe fn leaf<W: Word>(level: Level, from: *const W, to: *mut W, n: 
 pub(super) fn by_comparison<W: Word>(level: Level, words: &mut [W], table: &mut Table) {
     let (at, n) = (words.as_mut_ptr(), words.len());
     if n > few(level) {
-        // SAFETY: one place of n words, for which the table is long enough.
-        return unsafe { leaf(level, at, at, n, W::KEY_BITS, table) };
+        // SAFETY: so many words, for which the table is long enough.
+        return unsafe { leaf(level, at, n, W::KEY_BITS, table) };
     }
     let tags = &mut [const { MaybeUninit::uninit() }; FEW];
     let copies = &mut [const { MaybeUninit::uninit() }; FEW];
-    // SAFETY: one place of n words.
-    unsafe { sort(level, at, at, n, W::KEY_BITS, Room { tags, copies, table: &mut [] }) };
+    sort(level, words, W::KEY_BITS, Room { tags, copies, table: &mut [] });
 }
 
-/// Sorts words that agree on all key bits from `high` up.
-///
-/// # Safety
-/// `from` may be read and `to` be written for `n` words; they are the same place or wholly different ones; `high` is not 0.
-unsafe fn sort<W: Word>(level: Level, from: *const W, to: *mut W, n: usize, high: u32, room: Room<'_, W>) {
+/// Sorts words that agree on all key bits from `high`, which is not 0, up.
+fn sort<W: Word>(level: Level, words: &mut [W], high: u32, room: Room<'_, W>) {
+    let n = words.len();
     if n < 2 {
-        // SAFETY: the caller's promise.
-        return unsafe { std::ptr::copy(from, to, n) };
+        return;
     }
     let Room { tags, copies, table } = room;
     let place_bits = usize::BITS - (n - 1).leading_zeros();
-    // SAFETY: the caller's promise; nobody writes to `from` before it has been copied or is no longer needed.
-    let words = unsafe { std::slice::from_raw_parts(from, n) };
     level.run(
         #[inline(always)]
         || write_tags(words, high, place_bits, &mut tags[..n]),
@@ -113,21 +107,12 @@ unsafe fn sort<W: Word>(level: Level, from: *const W, to: *mut W, n: usize, high
             #[inline(always)]
             || sorted.windows(2).fold(false, |agree, two| agree | (two[0] ^ two[1] <= places)),
         );
-    // SAFETY: places below n, each once; where the words are overwritten they are copied first.
-    unsafe {
-        let source = if std::ptr::eq(from, to) {
-            std::ptr::copy_nonoverlapping(from, copies.as_mut_ptr().cast(), n);
-            copies.as_ptr().cast()
-        } else {
-            from
-        };
-        for (i, tag) in sorted.iter().enumerate() {
-            to.add(i).write(*source.add((tag & places) as usize));
-        }
+    let source: &[W] = copies[..n].write_copy_of_slice(words);
+    for (word, tag) in words.iter_mut().zip(sorted.iter()) {
+        // SAFETY: places are below n.
+        *word = unsafe { *source.get_unchecked((tag & places) as usize) };
     }
     if agree {
-        // SAFETY: all written.
-        let words = unsafe { from_raw_parts_mut(to, n) };
         sort_rest(level, words, high - (u64::BITS - place_bits), Room { tags, copies, table });
     }
 }
@@ -154,18 +139,7 @@ fn sort_rest<W: Word>(level: Level, words: &mut [W], high: u32, room: Room<'_, W
         if run.len() <= INSERTION {
             insertion(run);
         } else {
-            let at = run.as_mut_ptr();
-            // SAFETY: one place.
-            unsafe {
-                sort(
-                    level,
-                    at,
-                    at,
-                    run.len(),
-                    high,
-                    Room { tags: &mut *tags, copies: &mut *copies, table: &mut *table },
-                )
-            };
+            sort(level, run, high, Room { tags: &mut *tags, copies: &mut *copies, table: &mut *table });
         }
     }
 }
@@ -219,7 +193,7 @@ mod tests {
                 let (mut sorted, mut expected) = (words.clone(), words);
                 expected.sort();
                 // SAFETY: one place; the table takes that many.
-                unsafe { leaf(Level::best(), sorted.as_ptr(), sorted.as_mut_ptr(), n, 128, table.get()) };
+                unsafe { leaf(Level::best(), sorted.as_mut_ptr(), n, 128, table.get()) };
                 assert_eq!(sorted, expected, "{n} words of {prefixes} prefixes");
             }
         }

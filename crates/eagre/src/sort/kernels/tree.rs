@@ -1,7 +1,7 @@
 //! Buckets by borders: a search tree over them, for keys whose digits are uneven.
 //!
-//! The tree is complete and lies in an array, the two below node `i` at `2i` and `2i + 1`. So a search is a few steps of
-//! arithmetic and no branch, and eight keys are searched for at once in the lanes of a register. A level of the tree
+//! The tree is complete and lies in an array, the two below node `i` at `2i` and `2i + 1`. So a search is a few steps
+//! of arithmetic and no branch, and eight keys are searched for at once in the lanes of a register. A level of the tree
 //! that fits two registers is looked up by one instruction; 64 ways take 27 instructions for eight keys.
 
 use super::classifier::Classifier;
@@ -229,7 +229,8 @@ mod avx512 {
 mod tests {
     use super::*;
 
-    /// Every key goes to the bucket that counting the borders below it says, on every level, at and next to each border.
+    /// Every key goes to the bucket that counting the borders below it says, on every level, at and next to each
+    /// border.
     #[test]
     fn finds_what_counting_finds() {
         let known = Bounds::of_bits(64);

@@ -25,17 +25,16 @@ pub unsafe trait Word: Copy + Send + Sync + 'static {
     /// The low 32 bits of the key shifted right by `shift`, which is less than [`Word::KEY_BITS`].
     fn digit(self, shift: u32) -> u32;
 
-    /// Sorts words that agree on all key bits from `high` up, from `from` into `to`, which is the same place or a
-    /// wholly different one. False, with `to` no longer of use, if the keys are too unevenly spread; then `from` is
-    /// unchanged, even where it is `to`.
+    /// Sorts words that agree on all key bits from `high` up. False, with the words unchanged, if the keys are too
+    /// unevenly spread.
     ///
     /// # Safety
-    /// `from` may be read and `to` be written for `n` words, no more than [`Word::leaf_most`], and the processor has
-    /// `level`; `high` is not 0.
-    unsafe fn leaf(level: Level, from: *const Self, to: *mut Self, n: usize, high: u32, table: &mut Table) -> bool {
+    /// `n` words are there to be read and written, no more than [`Word::leaf_most`], and the processor has `level`;
+    /// `high` is not 0.
+    unsafe fn leaf(level: Level, words: *mut Self, n: usize, high: u32, table: &mut Table) -> bool {
         let _ = level;
         // SAFETY: the caller's promise.
-        unsafe { leaf::scalar(from, to, n, high, table) }
+        unsafe { leaf::scalar(words, n, high, table) }
     }
 
     /// The length of a table for leaves of up to `n` words.
@@ -66,12 +65,12 @@ pub unsafe trait Word: Copy + Send + Sync + 'static {
 macro_rules! vectors {
     ($($level:ident: $register:ident),*) => {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        unsafe fn leaf(level: Level, from: *const Self, to: *mut Self, n: usize, high: u32, table: &mut Table) -> bool {
+        unsafe fn leaf(level: Level, words: *mut Self, n: usize, high: u32, table: &mut Table) -> bool {
             // SAFETY: the caller's promise.
             unsafe {
                 match level {
-                    $( Level::$level => vector::leaf::<Self, vector::$register>(from, to, n, high, table), )*
-                    _ => leaf::scalar(from, to, n, high, table),
+                    $( Level::$level => vector::leaf::<Self, vector::$register>(words, n, high, table), )*
+                    _ => leaf::scalar(words, n, high, table),
                 }
             }
         }

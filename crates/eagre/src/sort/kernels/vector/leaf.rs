@@ -26,7 +26,7 @@ pub(in super::super) fn most<V: Vector>(table: usize) -> usize {
 ///
 /// # Safety
 /// See there; and the processor has such registers.
-pub(in super::super) unsafe fn leaf<T, V>(from: *const T, to: *mut T, n: usize, high: u32, table: &mut Table) -> bool
+pub(in super::super) unsafe fn leaf<T, V>(words: *mut T, n: usize, high: u32, table: &mut Table) -> bool
 where
     T: Lane,
     V: Vector<Key = T::Key>,
@@ -35,7 +35,7 @@ where
     unsafe {
         V::run(
             #[inline(always)]
-            || run::<T, V>(from, to, n, high, table),
+            || run::<T, V>(words, n, high, table),
         )
     }
 }
@@ -72,7 +72,7 @@ impl<K: Number> Places<'_, K> {
 
 /// [`leaf`], inside of [`Vector::run`].
 #[inline(always)]
-unsafe fn run<T, V>(from: *const T, to: *mut T, n: usize, high: u32, table: &mut Table) -> bool
+unsafe fn run<T, V>(words: *mut T, n: usize, high: u32, table: &mut Table) -> bool
 where
     T: Lane,
     V: Vector<Key = T::Key>,
@@ -87,7 +87,7 @@ where
     for i in 0..n {
         // SAFETY: i < n; a bucket is less than the fan-out; the slot is within the bucket's capacity.
         unsafe {
-            let word = (*from.add(i)).lane();
+            let word = (*words.add(i)).lane();
             let bucket = word.digit(shift) & mask;
             let size = places.sizes.get_unchecked_mut(bucket);
             let count = *size as usize;
@@ -105,11 +105,11 @@ where
     let mut at = 0;
     for (group, counts) in places.sizes.chunks_exact(V::LANES).enumerate() {
         // SAFETY: the group's slots are inside the table; the counts add up to n.
-        unsafe { at = finish::<T, V>(places.slots.add(group * V::LANES * CAPACITY), counts, to, at, n) };
+        unsafe { at = finish::<T, V>(places.slots.add(group * V::LANES * CAPACITY), counts, words, at, n) };
     }
     if waits > 0 {
         // SAFETY: `to` holds n words but for the places that the words set aside are for; so many are.
-        unsafe { insert(to, places, shift, mask, waits) };
+        unsafe { insert(words, places, shift, mask, waits) };
     }
     true
 }
