@@ -177,10 +177,10 @@ impl<W: Word> Blocks<W> {
             move || {
                 let mut left = [0; FAN];
                 let (n, range, buffers) = (words.len(), words.as_mut_ptr(), buffers.as_mut_ptr().cast::<W>());
-                // SAFETY: the words are read before blocks are written where they were; there is a buffer for each
-                // bucket, and so many words are whole blocks at most.
                 let dealt = level.run(
                     #[inline(always)]
+                    // SAFETY: the words are read before blocks are written where they were; there is a buffer for each
+                    // bucket, and so many words are whole blocks at most.
                     || unsafe { deal(range, n, range, buffers, block, tags, &mut left, classifier, |n| pulse.beat(n)) },
                 );
                 Stripe {
