@@ -25,7 +25,7 @@ use crate::sort::team;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::buffers::deal;
+use super::buffers::{PIECE, deal};
 use super::classifier::Classifier;
 use super::{Level, Word, words_in};
 
@@ -51,9 +51,6 @@ pub(crate) struct Blocks<W> {
     /// For each place, the block that belongs there.
     sources: Vec<u32>,
 }
-
-/// After so many words a thread reports its progress.
-const PIECE: usize = 1 << 17;
 
 const NONE: u32 = u32::MAX;
 

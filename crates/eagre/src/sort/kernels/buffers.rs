@@ -13,8 +13,8 @@ pub(super) struct Dealt {
     pub(super) complete: bool,
 }
 
-/// After so many words progress is reported.
-const PIECE: usize = 1 << 17;
+/// After so many words a thread reports its progress.
+pub(super) const PIECE: usize = 1 << 17;
 
 /// Sorts the `n` words at `words` into `buffers`, one for each bucket, of `block` words each, and full buffers to the
 /// places at `to`, one after the other. `tags` become the blocks' ranks, and `left` the words of each rank that are in

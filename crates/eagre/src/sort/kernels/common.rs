@@ -7,11 +7,8 @@
 
 use std::mem::MaybeUninit;
 
-use super::tally::{all, same};
+use super::tally::{GROUP, all, same};
 use super::{Level, Word};
-
-/// So many words are compared at once.
-const GROUP: usize = 32;
 
 /// Takes the words aside that differ from `common`, which is all that is left. None, with the words as many as they
 /// were, in another order, if there is no room for all of those.

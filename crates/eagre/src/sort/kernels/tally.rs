@@ -19,7 +19,7 @@ const MOST: usize = 512;
 /// The hash table's length.
 const SLOTS: usize = 2048;
 /// So many words are compared with the commonest at once.
-const GROUP: usize = 32;
+pub(super) const GROUP: usize = 32;
 
 /// So many are written at once, or need not be.
 const PAGE: usize = 256;

@@ -108,7 +108,7 @@ where
         unsafe { at = finish::<T, V>(places.slots.add(group * V::LANES * CAPACITY), counts, words, at, n) };
     }
     if waits > 0 {
-        // SAFETY: `to` holds n words but for the places that the words set aside are for; so many are.
+        // SAFETY: there are n words but for the places that the words set aside are for; so many are.
         unsafe { insert(words, places, shift, mask, waits) };
     }
     true
