@@ -1,8 +1,8 @@
 //! Sorting in memory, in place.
 //!
 //! Keys are sorted by their bits, the highest first, in few passes over memory: a range is split in place into
-//! buckets that fit the cache, these through a little spare memory into leaves that fit the first-level cache, and
-//! those by one more step and sorting networks on their way back. What is in order already is seen and left alone.
+//! buckets that fit the cache, these in the same way into leaves that fit the first-level cache, and those by one more
+//! step and sorting networks on their way back. What is in order already is seen and left alone.
 //!
 //! The result is that of [`slice::sort`], with floating-point numbers in their total order ([`f64::total_cmp`]), and
 //! pairs by their first part and then their second.

@@ -9,7 +9,7 @@ use super::kernels::classifier::Radix;
 use super::kernels::survey::{Order, extremes, order};
 use super::kernels::tree::{self, Tree};
 use super::kernels::{Level, Word};
-use super::sample::Sample;
+use super::sample::{self, Sample};
 
 /// The next step for a range.
 #[expect(clippy::large_enum_variant, reason = "there is one at a time, and no memory but the stack")]
@@ -55,7 +55,14 @@ pub(super) fn plan<W: Word>(level: Level, words: &[W], known: Bounds, wanted: Wa
         Order::Descending => return Plan::Reverse,
         Order::Neither => {}
     }
-    let sample = Sample::draw(level, words, known);
+    let radix = Radix::new(known, wanted.bits);
+    let even = |sample: &Sample, radix: &Radix| sample.ways(radix) >= (3 << wanted.bits >> 3).min(MANY);
+    let mut sample = Sample::draw(level, words, known, sample::FEW);
+    // Where keys that come twice are not many, neither are ranges that are a few distinct ones.
+    if even(&sample, &radix) && sample.few(0.5).is_none() {
+        return Plan::Radix(radix);
+    }
+    sample = Sample::draw(level, words, known, sample::MOST);
     // That more are rare than there is room for is found out in counting, most often early.
     let rare = if wanted.room > 0 { RARE } else { 0.0 };
     if wanted.guesses > 0
@@ -69,15 +76,13 @@ pub(super) fn plan<W: Word>(level: Level, words: &[W], known: Bounds, wanted: Wa
             _ => Plan::Tally(found.unwrap_or(words[0])),
         };
     }
-    let even = |radix: &Radix| sample.ways(radix) >= (3 << wanted.bits >> 3).min(MANY);
-    let radix = Radix::new(known, wanted.bits);
-    if even(&radix) {
+    if even(&sample, &radix) {
         return Plan::Radix(radix);
     }
     // Where digits are uneven even between the sample's own bounds, the range's need not be looked for.
     let seen = sample.bounds();
     if wanted.guesses > 0
-        && !even(&Radix::new(seen, wanted.bits))
+        && !even(&sample, &Radix::new(seen, wanted.bits))
         && let Some(tree) = tree_of(level, &sample, known, wanted.ways)
     {
         return Plan::Tree(tree);
@@ -87,7 +92,7 @@ pub(super) fn plan<W: Word>(level: Level, words: &[W], known: Bounds, wanted: Wa
         return Plan::Nothing;
     }
     let radix = Radix::new(known, wanted.bits);
-    if wanted.guesses == 0 || radix.is_last() || even(&radix) {
+    if wanted.guesses == 0 || radix.is_last() || even(&sample, &radix) {
         return Plan::Radix(radix);
     }
     tree_of(level, &sample, known, wanted.ways).map_or(Plan::Radix(radix), Plan::Tree)

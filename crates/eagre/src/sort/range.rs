@@ -1,8 +1,8 @@
 //! The plan: which kernel for which range.
 //!
 //! ```text
-//! larger than the spare memory   split in place into up to 1024 buckets, then each of them
-//! fits the spare memory          sorted by a thread of its own: see [`Worker`]
+//! larger than the cache   split by all threads together into up to 512 buckets, then each of them
+//! fits the cache          sorted by a thread of its own: see [`Worker`]
 //! ```
 //!
 //! Before a range is split it is looked at ([`plan`]), and it goes on with what is known of its keys then. Each step
@@ -14,26 +14,17 @@
 use std::sync::Mutex;
 
 use super::bounds::Bounds;
-use super::kernels::blocks::{self, Blocks};
+use super::kernels::blocks::{Blocks, FAN, Shape};
 use super::kernels::classifier::Classifier;
 use super::kernels::common;
-use super::kernels::distribute;
-use super::kernels::leaf;
 use super::kernels::survey::{Order, order, reverse};
 use super::kernels::tally::Tally;
 use super::kernels::{Level, Word};
 use super::plan::{Plan, Wanted, plan};
 use super::progress::{Monitor, Pulse, WHOLE};
 use super::team;
-use super::worker::{ALONE, LEAST, Range, TOGETHER, Worker, ways};
+use super::worker::{self, BUCKET, LEAST, Range, Room, Worker, ways};
 
-/// What a bucket of an in-place split should have, to fit the cache with room to spare.
-const BUCKET: usize = 1 << 17;
-/// The most ways to split buckets in place once more.
-const FAN_BELOW: usize = 256;
-/// The largest range that a thread sorts by itself, in bytes, and about its spare memory: a range of this size is split
-/// outside of the first-level cache, but inside the others.
-const SPARE_BYTES: usize = 8 << 20;
 /// A thread costs some ten microseconds: it is worth it for so many bytes.
 pub(super) const THREAD_BYTES: usize = 1 << 20;
 /// A thread that only reads is worth it for so many.
@@ -60,30 +51,25 @@ impl<W: Word> Sorting<W> {
     /// What it takes to sort `len` words with up to so many threads, in no more than `slack` bytes.
     pub(super) fn new(level: Level, len: usize, threads: usize, slack: usize) -> Result<Sorting<W>, Lack> {
         let threads = threads.min(len * size_of::<W>() / THREAD_BYTES).max(1);
-        let spare_for = distribute::room::<W>;
-        let most = SPARE_BYTES / size_of::<W>();
-        // One thread sorts in its spare memory what fits there; several always split first.
-        let leaf = |n| leaf::table_for::<W>(n) * size_of::<u64>();
-        let split = threads > 1 || len > most || size_of::<W>() * spare_for(len) + leaf(TOGETHER) > slack;
-        let blocks = if split { Blocks::<W>::bytes(len, threads) } else { 0 };
-        let share = slack.checked_sub(blocks).ok_or(Lack::Slack)? / threads;
-        let one = len <= ALONE && leaf(len) <= share && len <= leaf::most::<W>(level, leaf::table_for::<W>(len));
-        let table = if one { len } else { len.min(TOGETHER) };
-        let room = share.checked_sub(leaf(table)).ok_or(Lack::Slack)? / size_of::<W>();
-        // Buckets that should be just as large are sometimes larger.
-        let spare = room.min(spare_for(len.min(most + most / 64)));
-        if !one && spare < spare_for(TOGETHER.min(len)) {
-            return Err(Lack::Slack);
-        }
-        let bytes = blocks + threads * (leaf(table) + spare * size_of::<W>());
+        let most = worker::most::<W>();
+        // One thread sorts by itself what it can; several always split first.
+        let shape = (threads > 1 || len > most).then(|| Shape::in_memory::<W>(len));
+        let blocks = shape.map_or(0, |shape| Blocks::<W>::bytes(shape, len, threads));
+        let mut room = Room::new::<W>(level, len.min(most), len);
+        let least = blocks.saturating_add(threads.saturating_mul(room.bytes::<W>()));
+        let rest = slack.checked_sub(least).ok_or(Lack::Slack)?;
+        room.spare = room.spare.min(rest / threads / size_of::<W>());
         let made = || {
             Some(Sorting {
                 level,
-                workers: (0..threads).map(|_| Worker::new(table, spare)).collect::<Option<_>>()?,
-                blocks: if split { Some(Blocks::new(len, threads)?) } else { None },
+                workers: (0..threads).map(|_| Worker::new(room)).collect::<Option<_>>()?,
+                blocks: match shape {
+                    Some(shape) => Some(Blocks::new(shape, len, threads)?),
+                    None => None,
+                },
             })
         };
-        made().ok_or(Lack::Memory(bytes))
+        made().ok_or(Lack::Memory(least + threads * room.spare * size_of::<W>()))
     }
 
     /// Sorts as many words as this was made for, or stops in between.
@@ -107,7 +93,7 @@ impl<W: Word> Sorting<W> {
         }));
     }
 
-    /// Splits a range until each bucket fits the spare memory. Buckets are sorted then, or wait for a thread to do it.
+    /// Splits a range until a worker takes each bucket. Buckets are sorted then, or wait for a thread to do it.
     fn divide<'a>(&mut self, range: Range<'a, W>, whole: bool, job: &mut Job<'a, '_, W>) {
         let (level, threads, n) = (self.level, self.workers.len(), range.words.len());
         if n <= 1 || range.known.low == range.known.high {
@@ -126,9 +112,7 @@ impl<W: Word> Sorting<W> {
         };
         // Several buckets for each thread, so that none has nothing to do in the end.
         let least = if threads > 1 { (8 * threads).next_power_of_two().ilog2().max(5) } else { LEAST };
-        // Below the first split fewer ways: the ends of the buckets are on the stack.
-        let fan = if whole { blocks.fan() } else { blocks.fan().min(FAN_BELOW) };
-        let bits = ways(n, BUCKET).max(least).min(fan.ilog2());
+        let bits = ways(n, BUCKET).max(least).min(blocks.fan().ilog2());
         let Range { words, known, mut guesses } = range;
         let room = self.workers[0].spare.len();
         let mut wanted = Wanted { bits, ways: (1 << bits).clamp(64, 192), room, threads, guesses };
@@ -151,20 +135,13 @@ impl<W: Word> Sorting<W> {
                 reverse(words, threads);
                 job.is_sorted(n);
             }
-            Plan::Radix(radix) if whole => {
-                self.split::<{ blocks::FAN + 1 }, _>(Range { words, known, guesses }, &radix, whole, job);
-            }
-            Plan::Radix(radix) => {
-                self.split::<{ FAN_BELOW + 1 }, _>(Range { words, known, guesses }, &radix, whole, job);
-            }
-            Plan::Tree(tree) => {
-                let guesses = guesses - 1;
-                self.split::<{ FAN_BELOW + 1 }, _>(Range { words, known, guesses }, &tree, whole, job);
-            }
+            Plan::Radix(radix) => self.split(Range { words, known, guesses }, &radix, whole, job),
+            Plan::Tree(tree) => self.split(Range { words, known, guesses: guesses - 1 }, &tree, whole, job),
         }
     }
 
-    fn split<'a, const STARTS: usize, C: Classifier<W>>(
+    /// Splits a range, and goes on with the buckets.
+    fn split<'a, C: Classifier<W>>(
         &mut self,
         range: Range<'a, W>,
         classifier: &C,
@@ -173,7 +150,7 @@ impl<W: Word> Sorting<W> {
     ) {
         let Some(blocks) = &mut self.blocks else { return };
         let Range { words, guesses, .. } = range;
-        let mut starts = [0; STARTS];
+        let mut starts = [0; FAN + 1];
         let pulse = if whole { job.splits } else { job.monitor.pulse(0) };
         if !blocks.split(self.level, words, classifier, &mut starts, pulse) {
             return;
@@ -193,7 +170,7 @@ impl<W: Word> Sorting<W> {
     fn take_out(&mut self, words: &mut [W], word: W, known: Bounds) -> bool {
         let (level, threads) = (self.level, self.workers.len());
         let share = words.len().div_ceil(threads);
-        let room = distribute::most::<W>(self.workers[0].spare.len()) / threads;
+        let room = self.workers[0].spare.len() / threads;
         let stripes = words.chunks_mut(share).zip(&mut self.workers);
         let jobs = stripes.map(|(words, worker)| {
             let room = &mut worker.spare[..room];
@@ -222,7 +199,7 @@ impl<W: Word> Sorting<W> {
     fn tally(&mut self, words: &mut [W], common: W, known: Bounds) -> bool {
         let (level, threads, n) = (self.level, self.workers.len(), words.len());
         let sum = Mutex::new(Tally::new(common));
-        let (total, room) = (&sum, distribute::most::<W>(self.workers[0].spare.len()) / threads);
+        let (total, room) = (&sum, self.workers[0].spare.len() / threads);
         let stripes = words.chunks(n.div_ceil(threads)).zip(&mut self.workers);
         let jobs = stripes.map(|(words, worker)| {
             let room = &mut worker.spare[..room];

@@ -7,7 +7,9 @@ use super::kernels::{Level, Word};
 use super::worker;
 
 /// The largest sample.
-const MOST: usize = 2048;
+pub(super) const MOST: usize = 2048;
+/// What tells most often that digits are even.
+pub(super) const FEW: usize = 512;
 /// At least so many words for each one in the sample.
 const EACH: usize = 32;
 
@@ -19,11 +21,11 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// Takes one key out of each of many equal parts of the range, at a place that no pattern in the range is likely to
-    /// follow; the same ones each time.
-    pub(super) fn draw<W: Word>(level: Level, words: &[W], known: Bounds) -> Sample {
+    /// Takes one key out of each of up to `most` equal parts of the range, at a place that no pattern in the range is
+    /// likely to follow; the same ones each time.
+    pub(super) fn draw<W: Word>(level: Level, words: &[W], known: Bounds, most: usize) -> Sample {
         let lens = Lens::new::<W>(known);
-        let len = (words.len() / EACH).clamp(1, MOST);
+        let len = (words.len() / EACH).clamp(1, most);
         let part = words.len() / len;
         let mut keys = [0; MOST];
         let mut random = 1u64;

@@ -15,13 +15,16 @@ pub(crate) fn run<R: Send, J: FnOnce() -> R + Send>(jobs: impl IntoIterator<Item
             slot.1 = slot.0.take().map(|job| job());
         }
     };
-    thread::scope(|scope| {
-        for _ in 1..slots.len() {
-            // A thread that cannot be had costs time only.
-            let _ = thread::Builder::new().spawn_scoped(scope, work);
-        }
-        work();
-    });
+    match slots.len() {
+        0 | 1 => work(),
+        threads => thread::scope(|scope| {
+            for _ in 1..threads {
+                // A thread that cannot be had costs time only.
+                let _ = thread::Builder::new().spawn_scoped(scope, work);
+            }
+            work();
+        }),
+    }
     let result = |slot: Mutex<(Option<J>, Option<R>)>| slot.into_inner().ok().and_then(|(_, result)| result);
     slots.into_iter().filter_map(result).collect()
 }

@@ -1,24 +1,23 @@
-//! One thread's share: ranges that fit its spare memory, which fits the cache.
+//! One thread's share: ranges that fit the cache.
 //!
 //! ```text
-//! larger than a leaf   looked at, and distributed by way of the spare memory; then each bucket
-//! a leaf               sorted in a table of its own, as soon as its bucket has been collected
+//! larger than a leaf   looked at, and split in place; then each bucket
+//! a leaf               sorted in a table of its own
 //! ```
 
-use std::mem::MaybeUninit;
 use std::sync::Mutex;
 
 use super::bounds::Bounds;
+use super::kernels::blocks::{Blocks, FAN, Shape};
 use super::kernels::classifier::{Classifier, as_table};
 use super::kernels::common;
-use super::kernels::distribute::{self, distribute};
 use super::kernels::leaf::{self, SmallTable, Table};
 use super::kernels::scratch::Scratch;
 use super::kernels::survey::extremes;
 use super::kernels::tally::Tally;
 use super::kernels::{Level, Word};
 use super::plan::{Plan, Wanted, plan};
-use super::progress::{Monitor, Pulse};
+use super::progress::{Monitor, Pulse, WHOLE};
 
 /// Up to so many words are one leaf, in a table inside the second-level cache, for one thread.
 pub(super) const ALONE: usize = 1 << 14;
@@ -28,6 +27,10 @@ pub(super) const TOGETHER: usize = 2816;
 const LEAF: usize = 1408;
 /// Fewer bits are not worth a pass, and so many steps might be needed that the stack ends first.
 pub(super) const LEAST: u32 = 4;
+/// So many bytes a thread sorts by itself, and without a break.
+const MOST_BYTES: usize = 8 << 20;
+/// What a bucket of a split in memory should have: so that it fits the second-level cache, most often.
+pub(super) const BUCKET: usize = 1 << 17;
 
 /// Words, and what is known of them.
 pub(super) struct Range<'a, W> {
@@ -40,18 +43,65 @@ pub(super) struct Range<'a, W> {
 /// What one thread sorts in.
 pub(super) struct Worker<W> {
     table: Scratch<u64>,
+    /// None if there are leaves only.
+    blocks: Option<Blocks<W>>,
+    /// A place for a few words, and for skewed ones of a small range.
     pub(super) spare: Scratch<W>,
 }
 
+/// The most words that a thread sorts by itself: those that one split makes leaves of.
+pub(super) const fn most<W>() -> usize {
+    // Some buckets are larger than the mean.
+    let (bytes, leaves) = (MOST_BYTES / size_of::<W>(), FAN * (TOGETHER * 3 / 4));
+    let most = if bytes < leaves { bytes } else { leaves };
+    most + most / 64
+}
+
+/// How much a worker takes.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    /// The most words of a range, and of a leaf.
+    pub(super) len: usize,
+    leaf: usize,
+    pub(super) spare: usize,
+}
+
+impl Room {
+    /// For ranges of up to `len` words out of `whole`; a single leaf if so many can be one.
+    pub(super) fn new<W: Word>(level: Level, len: usize, whole: usize) -> Room {
+        let one = len <= ALONE && len <= leaf::most::<W>(level, leaf::table_for::<W>(len));
+        // A few of many words, or all of some; and one, for there may be half a number too much for a table.
+        let spare = if one { 0 } else { (whole / 16).clamp(BUCKET.min(len), most::<W>()) + 1 };
+        Room { len, leaf: if one { len } else { len.min(TOGETHER) }, spare }
+    }
+
+    fn shape<W>(self) -> Option<Shape> {
+        (self.leaf < self.len).then(|| Shape::in_cache::<W>(self.len, LEAF))
+    }
+
+    /// How many bytes that is, without the spare memory, which need not be as large.
+    pub(super) fn bytes<W: Word>(self) -> usize {
+        let blocks = self.shape::<W>().map_or(0, |shape| Blocks::<W>::bytes(shape, self.len, 1));
+        leaf::table_for::<W>(self.leaf) * size_of::<u64>() + blocks
+    }
+}
+
 impl<W: Word> Worker<W> {
-    /// For leaves of up to so many words, and with room for so many beside them. None if there is no memory.
-    pub(super) fn new(leaf: usize, spare: usize) -> Option<Worker<W>> {
-        Some(Worker { table: Scratch::new(leaf::table_for::<W>(leaf))?, spare: Scratch::new(spare)? })
+    /// None if there is no memory.
+    pub(super) fn new(room: Room) -> Option<Worker<W>> {
+        Some(Worker {
+            table: Scratch::new(leaf::table_for::<W>(room.leaf))?,
+            blocks: match room.shape::<W>() {
+                Some(shape) => Some(Blocks::new(shape, room.len, 1)?),
+                None => None,
+            },
+            spare: Scratch::new(room.spare)?,
+        })
     }
 
     /// Whether it sorts so many words.
     pub(super) fn takes(&self, level: Level, n: usize) -> bool {
-        distribute::room::<W>(n) <= self.spare.len() || n <= leaf::most::<W>(level, self.table.len())
+        self.blocks.as_ref().is_some_and(|blocks| blocks.takes(n)) || n <= leaf::most::<W>(level, self.table.len())
     }
 
     pub(super) fn sort_unless_stopped(
@@ -68,8 +118,94 @@ impl<W: Word> Worker<W> {
         }
     }
 
+    /// Sorts as many words as it takes.
     pub(super) fn sort(&mut self, level: Level, range: Range<'_, W>) {
-        through(level, range, &mut self.spare, &mut self.table);
+        let n = range.words.len();
+        if n <= leaf::most::<W>(level, self.table.len()) {
+            // Without vectors, comparing is slower than splitting once more if they are many.
+            let compare = n <= TOGETHER || self.blocks.is_none() || compares_fast::<W>(level);
+            if leaf_in_place(level, range.words, range.known, &mut self.table, compare) {
+                return;
+            }
+        }
+        self.divide(level, range);
+    }
+
+    /// The same for words that are no leaf.
+    fn divide(&mut self, level: Level, range: Range<'_, W>) {
+        let Range { words, known, mut guesses } = range;
+        if known.low == known.high {
+            return;
+        }
+        let n = words.len();
+        let bits = ways(n, LEAF).clamp(LEAST, FAN.ilog2());
+        let mut wanted = Wanted { bits, ways: (n / LEAF).clamp(2, 64), room: self.spare.len(), threads: 1, guesses };
+        let mut next = plan(level, words, known, wanted);
+        if let Plan::Common(word) | Plan::Tally(word) = next {
+            let count = if let Plan::Common(_) = next { Self::take_out } else { Self::tally };
+            if count(self, level, Range { words, known, guesses }, word) {
+                return;
+            }
+            guesses = guesses.saturating_sub(1);
+            wanted = Wanted { room: 0, guesses, ..wanted };
+            next = plan(level, words, known, wanted);
+        }
+        match next {
+            Plan::Nothing | Plan::Common(_) | Plan::Tally(_) => {}
+            Plan::Reverse => words.reverse(),
+            Plan::Radix(radix) => self.split(level, Range { words, known, guesses }, &radix),
+            Plan::Tree(tree) => {
+                let table = as_table(&mut self.spare);
+                // What is in the cache is compared faster than it is searched for twice.
+                if compares_fast::<W>(level) && size_of_val(words) <= size_of_val(table) {
+                    W::by_comparison(level, words, table);
+                } else {
+                    self.split(level, Range { words, known, guesses: guesses - 1 }, &tree);
+                }
+            }
+        }
+    }
+
+    /// Splits words, and sorts the buckets.
+    fn split<C: Classifier<W>>(&mut self, level: Level, range: Range<'_, W>, classifier: &C) {
+        let Some(blocks) = &mut self.blocks else { return };
+        let Range { words, guesses, .. } = range;
+        let mut starts = [0; FAN + 1];
+        let silence = Monitor::new(None, words.len(), size_of::<W>(), WHOLE);
+        blocks.split(level, words, classifier, &mut starts, silence.pulse(0));
+        for (rank, bucket) in starts[..=classifier.fan()].windows(2).enumerate() {
+            let words = &mut words[bucket[0]..bucket[1]];
+            // Empty buckets may be beyond the largest key there is.
+            if !words.is_empty() {
+                self.sort(level, Range { words, known: classifier.bounds(rank), guesses });
+            }
+        }
+    }
+
+    /// Sorts words that are nearly all the same. False, with the words in another order, if too many are not.
+    #[inline(never)]
+    fn take_out(&mut self, level: Level, range: Range<'_, W>, word: W) -> bool {
+        let Range { words, known, .. } = range;
+        let Some(aside) = common::take_out(level, words, word, &mut self.spare) else { return false };
+        let front = aside.len();
+        common::put_back(words, aside);
+        self.sort(level, Range { words: &mut words[..front], known, guesses: 0 });
+        common::change_ends(words, word, front);
+        true
+    }
+
+    /// Sorts by counting. False, with the words unchanged, if too many are rare.
+    #[inline(never)]
+    fn tally(&mut self, level: Level, range: Range<'_, W>, common: W) -> bool {
+        let Range { words, known, .. } = range;
+        let total = Mutex::new(Tally::new(common));
+        let Some(aside) = Tally::count(&total, level, words, common, &mut self.spare) else { return false };
+        let count = aside.len();
+        words[..count].copy_from_slice(aside);
+        // No guesses more: counts within counts would be too much for a small stack.
+        self.sort(level, Range { words: &mut words[..count], known, guesses: 0 });
+        total.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).write(level, words, count, 1);
+        true
     }
 }
 
@@ -78,120 +214,9 @@ pub(super) fn ways(n: usize, most: usize) -> u32 {
     usize::BITS - (n.div_ceil(most).max(2) - 1).leading_zeros()
 }
 
-/// Sorts words by way of `other`, which has room for them.
-fn through<W: Word>(level: Level, range: Range<'_, W>, other: &mut [MaybeUninit<W>], table: &mut Table) {
-    let n = range.words.len();
-    if n <= leaf::most::<W>(level, table.len()) {
-        // Without vectors, comparing is slower than splitting once more if they are many.
-        let compare = n <= TOGETHER || distribute::room::<W>(n) > other.len() || compares_fast::<W>(level);
-        if leaf_in_place(level, range.words, range.known, table, compare) {
-            return;
-        }
-    }
-    split_through(level, range, other, table);
-}
-
-/// The same for words that are no leaf.
-fn split_through<W: Word>(level: Level, range: Range<'_, W>, other: &mut [MaybeUninit<W>], table: &mut Table) {
-    let Range { words, known, mut guesses } = range;
-    if known.low == known.high {
-        return;
-    }
-    let n = words.len();
-    let bits = ways(n, LEAF).clamp(LEAST, distribute::FAN.ilog2());
-    let mut wanted = Wanted { bits, ways: (n / LEAF).clamp(2, 64), room: n, threads: 1, guesses };
-    let mut next = plan(level, words, known, wanted);
-    if let Plan::Common(word) | Plan::Tally(word) = next {
-        let count = if let Plan::Common(_) = next { take_out } else { tally };
-        if count(level, Range { words, known, guesses }, word, other, table) {
-            return;
-        }
-        guesses = guesses.saturating_sub(1);
-        wanted = Wanted { room: 0, guesses, ..wanted };
-        next = plan(level, words, known, wanted);
-    }
-    match next {
-        Plan::Nothing | Plan::Common(_) | Plan::Tally(_) => {}
-        Plan::Reverse => words.reverse(),
-        Plan::Radix(radix) => scatter(level, Range { words, known, guesses }, &radix, other, table),
-        // What is in the cache is compared faster than it is searched for twice.
-        Plan::Tree(_) if compares_fast::<W>(level) => W::by_comparison(level, words, as_table(other)),
-        Plan::Tree(tree) => {
-            scatter(level, Range { words, known, guesses: guesses - 1 }, &tree, other, table);
-        }
-    }
-}
-
 /// Whether there is a vector quicksort.
 fn compares_fast<W: Word>(level: Level) -> bool {
     !W::STABLE && (level == Level::Avx512 || level == Level::Avx2 && W::KEY_BITS <= u64::BITS)
-}
-
-/// Splits words by way of `other`, and sorts the buckets: leaves as soon as they are there, while they are in the
-/// cache; larger ones when `other` is free again.
-fn scatter<W: Word, C: Classifier<W>>(
-    level: Level,
-    range: Range<'_, W>,
-    classifier: &C,
-    other: &mut [MaybeUninit<W>],
-    table: &mut Table,
-) {
-    let Range { words, guesses, .. } = range;
-    let most = leaf::most::<W>(level, table.len()).min(TOGETHER);
-    let mut ends = [0; distribute::FAN];
-    distribute(level, words, other, classifier, &mut ends, |rank, bucket| {
-        if bucket.len() <= most {
-            leaf_in_place(level, bucket, classifier.bounds(rank), table, true);
-        }
-    });
-    let mut start = 0;
-    for (rank, &end) in ends[..classifier.fan()].iter().enumerate() {
-        let words = &mut words[start..end as usize];
-        start = end as usize;
-        if words.len() > most {
-            through(level, Range { words, known: classifier.bounds(rank), guesses }, other, table);
-        }
-    }
-}
-
-/// Sorts words that are nearly all the same. False, with the words in another order, if too many are not.
-#[inline(never)]
-fn take_out<W: Word>(
-    level: Level,
-    range: Range<'_, W>,
-    word: W,
-    other: &mut [MaybeUninit<W>],
-    table: &mut Table,
-) -> bool {
-    let Range { words, known, .. } = range;
-    // More than a sixteenth are not expected.
-    let room = words.len() / 8;
-    let Some(aside) = common::take_out(level, words, word, &mut other[..room]) else { return false };
-    let front = aside.len();
-    common::put_back(words, aside);
-    through(level, Range { words: &mut words[..front], known, guesses: 0 }, other, table);
-    common::change_ends(words, word, front);
-    true
-}
-
-/// Sorts by counting. False, with the words unchanged, if too many are rare.
-#[inline(never)]
-fn tally<W: Word>(
-    level: Level,
-    range: Range<'_, W>,
-    common: W,
-    other: &mut [MaybeUninit<W>],
-    table: &mut Table,
-) -> bool {
-    let Range { words, known, .. } = range;
-    let total = Mutex::new(Tally::new(common));
-    let Some(aside) = Tally::count(&total, level, words, common, other) else { return false };
-    let count = aside.len();
-    words[..count].copy_from_slice(aside);
-    // No guesses more: counts within counts would be too much for a small stack.
-    through(level, Range { words: &mut words[..count], known, guesses: 0 }, other, table);
-    total.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).write(level, words, count, 1);
-    true
 }
 
 /// Sorts a few thousand words, at most, without asking for memory. False if they are too many.

@@ -2,9 +2,12 @@
 
 use std::mem::MaybeUninit;
 
-use super::Word;
 use super::leaf::Table;
+use super::{Word, prefetch, words_in};
 use crate::sort::bounds::Bounds;
+
+/// So many cache lines are asked for ahead: the processor does so by itself, but begins again with each page.
+pub(super) const AHEAD: usize = 16;
 
 /// Sends each word to a bucket.
 ///
@@ -93,10 +96,14 @@ unsafe impl<W: Word> Classifier<W> for Radix {
     #[inline(always)]
     unsafe fn each(&self, words: *const W, n: usize, mut put: impl FnMut(W, usize)) {
         let (shift, mask) = (self.shift, (1u32 << self.bits) - 1);
-        for i in 0..n {
-            // SAFETY: i < n.
-            let word = unsafe { *words.add(i) };
-            put(word, (word.digit(shift) & mask) as usize);
+        let line = const { words_in::<W>(64) };
+        for start in (0..n).step_by(line) {
+            prefetch(words.wrapping_add(start + AHEAD * line).cast());
+            for i in start..n.min(start + line) {
+                // SAFETY: i < n.
+                let word = unsafe { *words.add(i) };
+                put(word, (word.digit(shift) & mask) as usize);
+            }
         }
     }
 }

@@ -6,7 +6,6 @@
 //! | [`common`] | one read | sorts words that are nearly all the same |
 //! | [`tally`] | one read, one write | sorts few distinct words by counting them |
 //! | [`blocks`] | two passes, in place | splits a range of any size |
-//! | [`distribute`] | two passes, in the cache | splits a range by way of another place |
 //! | [`leaf`] | in the first-level cache | sorts up to some 2800 words, or 16,384 when that is all |
 //!
 //! How to split is a [`classifier`]'s business: by digits, or by borders in a search [`tree`].
@@ -14,10 +13,8 @@
 //! Each is written once for all words; [`Level`] picks the processor's vector instructions where they help.
 
 pub(super) mod blocks;
-mod buffers;
 pub(super) mod classifier;
 pub(super) mod common;
-pub(super) mod distribute;
 pub(super) mod filter;
 pub(super) mod first;
 pub(super) mod leaf;
@@ -123,7 +120,7 @@ unsafe fn copy_block<W>(from: *const W, to: *mut W, n: usize) {
     }
 }
 
-/// The words of a block of at most so many bytes: a power of two.
+/// The words of a block of at most so many bytes, or one: a power of two.
 const fn words_in<W>(bytes: usize) -> usize {
-    1 << (bytes / size_of::<W>()).ilog2()
+    if bytes < size_of::<W>() { 1 } else { 1 << (bytes / size_of::<W>()).ilog2() }
 }

@@ -4,8 +4,8 @@
 //! of arithmetic and no branch, and eight keys are searched for at once in the lanes of a register. A level of the tree
 //! that fits two registers is looked up by one instruction; 64 ways take 27 instructions for eight keys.
 
-use super::classifier::Classifier;
-use super::{Level, Word};
+use super::classifier::{AHEAD, Classifier};
+use super::{Level, Word, prefetch};
 use crate::sort::bounds::Bounds;
 
 /// The most ways to split.
@@ -134,6 +134,9 @@ unsafe impl<W: Word> Classifier<W> for Tree {
         let (mut keys, mut found) = ([0; BATCH], [0; BATCH]);
         for start in (0..n).step_by(BATCH) {
             let count = BATCH.min(n - start);
+            for line in 0..(BATCH * size_of::<W>()).div_ceil(64) {
+                prefetch(words.wrapping_add(start).cast::<u8>().wrapping_add((AHEAD + line) * 64));
+            }
             for (i, key) in keys[..count].iter_mut().enumerate() {
                 // SAFETY: as many as there are; `put` has not seen them yet.
                 *key = self.lens.of(unsafe { *words.add(start + i) });

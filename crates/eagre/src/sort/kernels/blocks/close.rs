@@ -1,0 +1,87 @@
+//! What is left of each bucket's range before and after its blocks.
+
+use super::super::Word;
+use super::{Blocks, FAN, Stripe};
+
+impl<W: Word> Blocks<W> {
+    /// Fills what is left of each bucket's range before and after its blocks.
+    pub(super) fn close(&mut self, words: &mut [W], starts: &[usize], counts: &[u32; FAN], stripes: &[Stripe]) {
+        let block = self.shape.block;
+        for (rank, (ends, &count)) in starts.windows(2).zip(counts).enumerate() {
+            let (start, end) = (ends[0], ends[1]);
+            let first = if count == 0 { end } else { start.next_multiple_of(block) };
+            let last = first + count as usize * block;
+            let mut at = start;
+            if last > end {
+                // What sticks out lies where later buckets, not filled yet, will begin, or beyond the range.
+                let within = last.min(words.len());
+                if last > within {
+                    // SAFETY: only the block that the end of the range cuts reaches beyond it, and it was kept.
+                    let cut = unsafe { self.buffers[0][self.cut()].assume_init_ref() };
+                    let (inside, beyond) = cut.split_at(block - (last - within));
+                    words[within - inside.len()..within].copy_from_slice(inside);
+                    words[at..at + beyond.len()].copy_from_slice(beyond);
+                    at += beyond.len();
+                }
+                words.copy_within(end..within, at);
+                at += within - end;
+            }
+            for (stripe, buffers) in stripes.iter().zip(&self.buffers) {
+                let mut rest = stripe.rest(buffers, rank);
+                while !rest.is_empty() {
+                    if at == first {
+                        at = last;
+                    }
+                    let room = if at < first { first - at } else { rest.len() };
+                    let (now, later) = rest.split_at(room.min(rest.len()));
+                    words[at..at + now.len()].copy_from_slice(now);
+                    at += now.len();
+                    rest = later;
+                }
+            }
+        }
+    }
+}
+
+impl<W: Word> Blocks<W> {
+    /// [`Blocks::close`] for words that keep their order.
+    pub(super) fn close_in_order(&mut self, words: &mut [W], starts: &[usize], stripes: &[Stripe]) {
+        let block = self.shape.block;
+        let tally = |stripe: &Stripe| {
+            let mut full = [0u32; FAN];
+            self.tags[stripe.start..][..stripe.front].iter().for_each(|&tag| full[tag as usize] += 1);
+            full
+        };
+        let full: Vec<[u32; FAN]> = stripes.iter().map(tally).collect();
+        let mut moves = Vec::with_capacity(stripes.len());
+        for (rank, ends) in starts.windows(2).enumerate() {
+            moves.clear();
+            let (mut source, mut to) = (ends[0].next_multiple_of(block), ends[0]);
+            for (i, (stripe, full)) in stripes.iter().zip(&full).enumerate() {
+                let len = full[rank] as usize * block;
+                moves.push((i, source, len, to));
+                source += len;
+                to += len + stripe.left[rank] as usize;
+            }
+            // From one stripe to the next they move further to the right. So none is overwritten before it has moved
+            // if those that move to the right begin, from the last, and the others follow, from the first.
+            let first_to_right = moves.partition_point(|&(_, source, _, to)| to <= source);
+            let (left, right) = moves.split_at(first_to_right);
+            for &(i, source, len, to) in right.iter().rev().chain(left) {
+                // Only the block that the end of the range cuts is not where it belongs, but was kept. Behind it a
+                // bucket without blocks may seem to begin.
+                let whole = if len > 0 && source + len > words.len() { len - block } else { len };
+                if whole > 0 {
+                    words.copy_within(source..source + whole, to);
+                }
+                if whole < len {
+                    // SAFETY: see above.
+                    let cut = unsafe { self.buffers[0][self.cut()].assume_init_ref() };
+                    words[to + whole..to + len].copy_from_slice(cut);
+                }
+                let rest = stripes[i].rest(&self.buffers[i], rank);
+                words[to + len..][..rest.len()].copy_from_slice(rest);
+            }
+        }
+    }
+}

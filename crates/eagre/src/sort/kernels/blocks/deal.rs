@@ -1,0 +1,70 @@
+//! Words to buckets without counting them first: each goes to its bucket's buffer, and a full buffer goes, as a
+//! *block*, to the next place at the front. Whatever the number of buckets, memory is read and written in sequence;
+//! what is written in many places, the buffers, stays in the cache.
+
+use std::mem::MaybeUninit;
+
+use super::super::classifier::Classifier;
+use super::super::{Word, copy_block};
+use super::FAN;
+
+/// After so many words a thread reports its progress.
+pub(super) const PIECE: usize = 1 << 17;
+
+/// Sorts `words` into `buffers`, one for each bucket, of `block` words, every `pitch` words; and full buffers to the
+/// front of `words`, one after the other. `tags` become the blocks' ranks, and `left` the words of each rank that are
+/// in its buffer. It ends early, but with each word in one place only, if `beat` says so. Returns how many blocks are
+/// at the front, and whether all words have been read.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "parts of what belongs to several threads")]
+pub(super) fn deal<W: Word, C: Classifier<W>>(
+    words: &mut [W],
+    block: usize,
+    buffers: &mut [MaybeUninit<W>],
+    pitch: usize,
+    tags: &mut [u16],
+    left: &mut [u32; FAN],
+    classifier: &C,
+    mut beat: impl FnMut(usize) -> bool,
+) -> (usize, bool) {
+    let (n, fan) = (words.len(), classifier.fan());
+    assert!(fan <= FAN && tags.len() >= n / block && block.is_power_of_two());
+    assert!(pitch >= block && buffers.len() >= fan * pitch && buffers.len() <= u32::MAX as usize);
+    let (words, buffers) = (words.as_mut_ptr(), buffers.as_mut_ptr().cast::<W>());
+    // Where the next word would go if buffers followed each other: a multiple of the block when the last one is full.
+    let stagger = pitch - block;
+    let mut next: [u32; FAN] = std::array::from_fn(|bucket| (bucket * block) as u32);
+    let mut blocks = 0;
+    let mut put = |word, bucket: usize| {
+        // SAFETY: a bucket is below the fan-out. `next[bucket]` stays within the bucket's buffer: it starts over when
+        // the buffer is full. A full buffer's words have all been read, so that as many blocks end before those still
+        // to be read, which is where they go. Each block has its tag.
+        unsafe {
+            let next = next.get_unchecked_mut(bucket);
+            let at = *next as usize;
+            *buffers.add(at + bucket * stagger) = word;
+            *next += 1;
+            if (at + 1) & (block - 1) == 0 {
+                *next -= block as u32;
+                copy_block(buffers.add(bucket * pitch), words.add(blocks * block), block);
+                *tags.get_unchecked_mut(blocks) = classifier.rank(bucket) as u16;
+                blocks += 1;
+            }
+        }
+    };
+    let mut read = 0;
+    while read < n {
+        let piece = PIECE.min(n - read);
+        // SAFETY: so many words are there, and only those that `put` has seen are overwritten.
+        unsafe { classifier.each(words.add(read), piece, &mut put) };
+        read += piece;
+        if !beat(piece) {
+            break;
+        }
+    }
+    for (rank, left) in left.iter_mut().enumerate().take(fan) {
+        let bucket = classifier.bucket(rank);
+        *left = next[bucket] - (bucket * block) as u32;
+    }
+    (blocks, read == n)
+}

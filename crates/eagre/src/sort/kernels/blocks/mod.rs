@@ -1,0 +1,248 @@
+//! Splits a range in place, in two passes, by any number of threads.
+//!
+//! **[Classify](deal).** Every word goes to its bucket's buffer, one block long. A full buffer is written to the front
+//! of the range, to a place whose words have been read already and are still in the cache. Both streams of addresses
+//! are sequential, so neither the cache sets nor the translation of addresses limit the number of buckets:
+//!
+//! ```text
+//! range    |a a|c c|b b|a a|....|?|?|?|?|?|?|      ....  read, not yet overwritten: at most the buffers' size
+//!                          ▲    ▲
+//!                        front  next              buffers  a:|a| b:|b b b| c:| |
+//! ```
+//!
+//! **[Permute](permute).** The blocks of each bucket move together, each copied once, along the cycles of the
+//! permutation. A bucket's blocks begin at the first multiple of the block size inside its final range.
+//!
+//! With several threads each classifies a stripe of its own; the blocks of all are permuted together.
+//!
+//! **[Close](close).** The words before that multiple, and after the last whole block, come from the buffers and from
+//! the words by which the last block sticks out. Where words with equal keys have an order to keep, the blocks of each
+//! stripe move instead, by less than the buffers' size, so that the words left in its buffers fit behind them.
+
+mod close;
+mod deal;
+mod permute;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use self::deal::deal;
+use super::classifier::Classifier;
+use super::scratch::Scratch;
+use super::{Level, Word, words_in};
+use crate::sort::progress::Pulse;
+use crate::sort::team;
+
+/// The most ways to split.
+pub(crate) const FAN: usize = 512;
+/// The ways to split that any range may get: as many as the largest tree has.
+const LEAST: usize = 256;
+
+/// How many ways there are at most, and the words of a block. Larger blocks permute faster, smaller ones allow for more
+/// of them in the buffers.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    fan: usize,
+    block: usize,
+}
+
+impl Shape {
+    /// For ranges of up to `len` words that do not fit the cache. All buffers are a MiB, which stays in the second-level
+    /// cache; blocks are as large as that allows, since each begins with a wait for memory.
+    pub(crate) fn in_memory<W>(len: usize) -> Shape {
+        const BUFFERS: usize = 1 << 20;
+        /// More ways are there for ranges that would come in pieces larger than this.
+        const PIECE: usize = 2 << 20;
+        let pieces = len.saturating_mul(size_of::<W>()).div_ceil(PIECE);
+        let fan = pieces.checked_next_power_of_two().unwrap_or(FAN).clamp(LEAST, FAN);
+        Shape { fan, block: words_in::<W>(BUFFERS / fan) }
+    }
+
+    /// For ranges of up to `len` words that do, and should come in pieces of `piece` words.
+    pub(crate) fn in_cache<W>(len: usize, piece: usize) -> Shape {
+        const BLOCK: usize = 512;
+        Shape { fan: len.div_ceil(piece).next_power_of_two().clamp(LEAST, FAN), block: words_in::<W>(BLOCK) }
+    }
+
+    /// From one buffer to the next: a cache line more than a block. Buffers fill at nearly the same rate, and the lines
+    /// in use would be in the same few sets of the cache.
+    fn pitch<W>(self) -> usize {
+        self.block + (64 / size_of::<W>()).max(1)
+    }
+
+    /// The words of one thread's buffers; see [`Blocks::cut`] and [`Blocks::aside`].
+    fn buffers<W>(self) -> usize {
+        self.fan * self.pitch::<W>() + 2 * self.block
+    }
+}
+
+/// The buffers, and what is known of each block: kept from one split to the next.
+pub(crate) struct Blocks<W> {
+    shape: Shape,
+    /// One thread's each.
+    buffers: Vec<Scratch<W>>,
+    /// The rank of each block at the front of a stripe.
+    tags: Vec<u16>,
+    /// For each place, the block that belongs there.
+    sources: Vec<u32>,
+}
+
+/// No block.
+const NONE: u32 = u32::MAX;
+
+/// One thread's part of the range, classified.
+struct Stripe {
+    /// Its first block.
+    start: usize,
+    /// So many blocks are at its front, of so many there could be.
+    front: usize,
+    places: usize,
+    /// So many words are left of each bucket, by rank.
+    left: [u32; FAN],
+    /// The number of the bucket of rank 0, and how many buckets there are.
+    first: usize,
+    fan: usize,
+    /// Words from one buffer to the next.
+    pitch: usize,
+    /// All words have been read.
+    complete: bool,
+}
+
+impl Stripe {
+    /// The words of a bucket that are left in the stripe's buffers.
+    fn rest<'a, W>(&self, buffers: &'a Scratch<W>, rank: usize) -> &'a [W] {
+        let bucket = (self.first + rank) & (self.fan - 1);
+        // SAFETY: so many are in the buffer.
+        unsafe { buffers[bucket * self.pitch..][..self.left[rank] as usize].assume_init_ref() }
+    }
+}
+
+impl<W: Word> Blocks<W> {
+    /// For ranges of up to `len` words, and so many threads. None if there is no memory.
+    pub(crate) fn new(shape: Shape, len: usize, threads: usize) -> Option<Blocks<W>> {
+        let most = len.div_ceil(shape.block);
+        let (mut tags, mut sources) = (Vec::new(), Vec::new());
+        tags.try_reserve_exact(most).ok()?;
+        sources.try_reserve_exact(most).ok()?;
+        tags.resize(most, 0);
+        sources.resize(most, NONE);
+        let buffers = (0..threads).map(|_| Scratch::new(shape.buffers::<W>())).collect::<Option<_>>()?;
+        Some(Blocks { shape, buffers, tags, sources })
+    }
+
+    /// How many bytes [`Blocks::new`] takes.
+    pub(crate) fn bytes(shape: Shape, len: usize, threads: usize) -> usize {
+        let of_blocks = len.div_ceil(shape.block) * (size_of::<u16>() + size_of::<u32>());
+        threads.saturating_mul(shape.buffers::<W>() * size_of::<W>()).saturating_add(of_blocks)
+    }
+
+    /// The most ways to split.
+    pub(crate) fn fan(&self) -> usize {
+        self.shape.fan
+    }
+
+    /// Whether there is room for what is known of so many words.
+    pub(crate) fn takes(&self, len: usize) -> bool {
+        len.div_ceil(self.shape.block) <= self.tags.len()
+    }
+
+    /// The place after the buffers for the block that does not fit the end of the range.
+    fn cut(&self) -> Range<usize> {
+        let start = self.shape.fan * self.shape.pitch::<W>();
+        start..start + self.shape.block
+    }
+
+    /// The place for the block that a cycle begins with.
+    fn aside(&self) -> Range<usize> {
+        let start = self.cut().end;
+        start..start + self.shape.block
+    }
+
+    /// Splits `words`, at least one. The bucket of rank `r` becomes `words[starts[r]..starts[r + 1]]`. False if it was
+    /// told to stop, and did.
+    pub(crate) fn split<C: Classifier<W>>(
+        &mut self,
+        level: Level,
+        words: &mut [W],
+        classifier: &C,
+        starts: &mut [usize; FAN + 1],
+        pulse: Pulse<'_>,
+    ) -> bool {
+        let fan = classifier.fan();
+        let places = words.len().div_ceil(self.shape.block);
+        assert!(fan <= self.shape.fan && places <= self.tags.len() && places < NONE as usize);
+        let stripes = self.classify(level, words, classifier, pulse);
+        if stripes.iter().any(|stripe| !stripe.complete) {
+            self.give_back(words, &stripes);
+            return false;
+        }
+        let mut counts = [0u32; FAN];
+        for stripe in &stripes {
+            for &tag in &self.tags[stripe.start..][..stripe.front] {
+                counts[tag as usize] += 1;
+            }
+        }
+        let mut start = 0;
+        for rank in 0..fan {
+            starts[rank] = start;
+            let left: usize = stripes.iter().map(|stripe| stripe.left[rank] as usize).sum();
+            start += counts[rank] as usize * self.shape.block + left;
+        }
+        starts[fan] = start;
+        debug_assert_eq!(start, words.len());
+        self.find_sources(&stripes, places, &starts[..fan]);
+        self.permute(words, &stripes, pulse);
+        if W::STABLE {
+            self.close_in_order(words, &starts[..=fan], &stripes);
+        } else {
+            self.close(words, &starts[..=fan], &counts, &stripes);
+        }
+        true
+    }
+
+    /// Classifies a stripe on each thread.
+    fn classify<C: Classifier<W>>(
+        &mut self,
+        level: Level,
+        words: &mut [W],
+        classifier: &C,
+        pulse: Pulse<'_>,
+    ) -> Vec<Stripe> {
+        let (block, pitch) = (self.shape.block, self.shape.pitch::<W>());
+        let places = words.len().div_ceil(block).div_ceil(self.buffers.len());
+        let stripes = words.chunks_mut(places * block).zip(self.tags.chunks_mut(places)).zip(&mut self.buffers);
+        let jobs = stripes.enumerate().map(|(i, ((words, tags), buffers))| {
+            move || {
+                let mut left = [0; FAN];
+                let (front, complete) = level.run(
+                    #[inline(always)]
+                    || deal(words, block, buffers, pitch, tags, &mut left, classifier, |n| pulse.beat(n)),
+                );
+                Stripe {
+                    start: i * places,
+                    front,
+                    places: words.len().div_ceil(block),
+                    left,
+                    first: classifier.first(),
+                    fan: classifier.fan(),
+                    pitch,
+                    complete,
+                }
+            }
+        });
+        team::run(jobs)
+    }
+
+    /// Back from the buffers to the range, which has room for them between what was put there and what was not read.
+    fn give_back(&self, words: &mut [W], stripes: &[Stripe]) {
+        for (stripe, buffers) in stripes.iter().zip(&self.buffers) {
+            let mut at = (stripe.start + stripe.front) * self.shape.block;
+            for rank in 0..stripe.fan {
+                let rest = stripe.rest(buffers, rank);
+                words[at..at + rest.len()].copy_from_slice(rest);
+                at += rest.len();
+            }
+        }
+    }
+}
