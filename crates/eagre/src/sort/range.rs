@@ -148,7 +148,7 @@ impl<W: Word> Sorting<W> {
         whole: bool,
         job: &mut Job<'a, '_, W>,
     ) {
-        let Some(blocks) = &mut self.blocks else { return };
+        let blocks = self.blocks.as_mut().expect("what is not split is a worker's");
         let Range { words, guesses, .. } = range;
         let mut starts = [0; FAN + 1];
         let pulse = if whole { job.splits } else { job.monitor.pulse(0) };

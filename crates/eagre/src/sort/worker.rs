@@ -22,9 +22,13 @@ use super::progress::{Monitor, Pulse, WHOLE};
 /// Up to so many words are one leaf, in a table inside the second-level cache, for one thread.
 pub(super) const ALONE: usize = 1 << 14;
 /// Many leaves, one after the other, are up to so large: their table stays in the first-level cache.
-pub(super) const TOGETHER: usize = 2816;
+const fn together<W>() -> usize {
+    if size_of::<W>() <= 4 { 5632 } else { 2816 }
+}
 /// What such a leaf should have, at most: less than it can take, since buckets vary.
-const LEAF: usize = 1408;
+const fn leaf_mean<W>() -> usize {
+    together::<W>() / 2
+}
 /// Fewer bits are not worth a pass, and so many steps might be needed that the stack ends first.
 pub(super) const LEAST: u32 = 4;
 /// So many bytes a thread sorts by itself, and without a break.
@@ -52,7 +56,7 @@ pub(super) struct Worker<W> {
 /// The most words that a thread sorts by itself: those that one split makes leaves of.
 pub(super) const fn most<W>() -> usize {
     // Some buckets are larger than the mean.
-    let (bytes, leaves) = (MOST_BYTES / size_of::<W>(), FAN * (TOGETHER * 3 / 4));
+    let (bytes, leaves) = (MOST_BYTES / size_of::<W>(), FAN * (together::<W>() * 3 / 4));
     let most = if bytes < leaves { bytes } else { leaves };
     most + most / 64
 }
@@ -63,6 +67,8 @@ pub(super) struct Room {
     /// The most words of a range, and of a leaf.
     pub(super) len: usize,
     leaf: usize,
+    /// No range is more than a leaf.
+    one: bool,
     pub(super) spare: usize,
 }
 
@@ -70,13 +76,13 @@ impl Room {
     /// For ranges of up to `len` words out of `whole`; a single leaf if so many can be one.
     pub(super) fn new<W: Word>(level: Level, len: usize, whole: usize) -> Room {
         let one = len <= ALONE && len <= leaf::most::<W>(level, leaf::table_for::<W>(len));
-        // A few of many words, or all of some; and one, for there may be half a number too much for a table.
-        let spare = if one { 0 } else { (whole / 16).clamp(BUCKET.min(len), most::<W>()) + 1 };
-        Room { len, leaf: if one { len } else { len.min(TOGETHER) }, spare }
+        // A few of many words, or all of some; of words that are half a number, as many as a table has.
+        let spare = if one { 0 } else { (whole / 16).clamp(BUCKET.min(len), most::<W>()).next_multiple_of(2) };
+        Room { len, leaf: if one { len } else { len.min(together::<W>()) }, one, spare }
     }
 
     fn shape<W>(self) -> Option<Shape> {
-        (self.leaf < self.len).then(|| Shape::in_cache::<W>(self.len, LEAF))
+        (!self.one).then(|| Shape::in_cache::<W>(self.len, leaf_mean::<W>()))
     }
 
     /// How many bytes that is, without the spare memory, which need not be as large.
@@ -123,7 +129,7 @@ impl<W: Word> Worker<W> {
         let n = range.words.len();
         if n <= leaf::most::<W>(level, self.table.len()) {
             // Without vectors, comparing is slower than splitting once more if they are many.
-            let compare = n <= TOGETHER || self.blocks.is_none() || compares_fast::<W>(level);
+            let compare = n <= together::<W>() || self.blocks.is_none() || compares_fast::<W>(level);
             if leaf_in_place(level, range.words, range.known, &mut self.table, compare) {
                 return;
             }
@@ -138,8 +144,9 @@ impl<W: Word> Worker<W> {
             return;
         }
         let n = words.len();
-        let bits = ways(n, LEAF).clamp(LEAST, FAN.ilog2());
-        let mut wanted = Wanted { bits, ways: (n / LEAF).clamp(2, 64), room: self.spare.len(), threads: 1, guesses };
+        let bits = ways(n, leaf_mean::<W>()).clamp(LEAST, FAN.ilog2());
+        let mut wanted =
+            Wanted { bits, ways: (n / leaf_mean::<W>()).clamp(2, 64), room: self.spare.len(), threads: 1, guesses };
         let mut next = plan(level, words, known, wanted);
         if let Plan::Common(word) | Plan::Tally(word) = next {
             let count = if let Plan::Common(_) = next { Self::take_out } else { Self::tally };
@@ -168,7 +175,7 @@ impl<W: Word> Worker<W> {
 
     /// Splits words, and sorts the buckets.
     fn split<C: Classifier<W>>(&mut self, level: Level, range: Range<'_, W>, classifier: &C) {
-        let Some(blocks) = &mut self.blocks else { return };
+        let blocks = self.blocks.as_mut().expect("what is not split is a leaf");
         let Range { words, guesses, .. } = range;
         let mut starts = [0; FAN + 1];
         let silence = Monitor::new(None, words.len(), size_of::<W>(), WHOLE);
