@@ -252,3 +252,27 @@ pub(super) fn in_order<W: Word>(level: Level, words: &mut [W], threads: usize) -
     }
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Sorter;
+    use super::worker;
+
+    /// As many words to sort aside as a worker takes, and more.
+    #[test]
+    #[cfg_attr(miri, ignore = "millions of words")]
+    fn what_is_set_aside_is_sorted() {
+        let most = worker::most::<u64>();
+        for (aside, common) in [(most, 1), (most + 1, 1), (most + 1, 2)] {
+            // The larger ones are few of many, and come first, backwards but for one.
+            let key = |i: usize| if i < aside { u64::MAX - i as u64 } else { (i % common) as u64 };
+            let mut keys: Vec<u64> = (0..17 * most).map(key).collect();
+            let (half, n) = (keys.len() / 2, keys.len());
+            keys.swap(0, half);
+            let zeros = keys.iter().filter(|&&key| key == 0).count();
+            Sorter::new().threads(1).sort(&mut keys).unwrap();
+            let expected = |i: usize| if i < n - aside { u64::from(i >= zeros) } else { u64::MAX - (n - 1 - i) as u64 };
+            assert!(keys.iter().enumerate().all(|(i, &key)| key == expected(i)), "{aside} of {common}");
+        }
+    }
+}

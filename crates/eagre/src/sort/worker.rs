@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use super::bounds::Bounds;
 use super::kernels::blocks::{Blocks, FAN, Shape};
-use super::kernels::classifier::{Classifier, as_table};
+use super::kernels::classifier::{Classifier, Radix, as_table};
 use super::kernels::common;
 use super::kernels::leaf::{self, SmallTable, Table};
 use super::kernels::scratch::Scratch;
@@ -77,7 +77,8 @@ impl Room {
     pub(super) fn new<W: Word>(level: Level, len: usize, whole: usize) -> Room {
         let one = len <= ALONE && len <= leaf::most::<W>(level, leaf::table_for::<W>(len));
         // A few of many words, or all of some; of words that are half a number, as many as a table has.
-        let spare = if one { 0 } else { (whole / 16).clamp(BUCKET.min(len), most::<W>()).next_multiple_of(2) };
+        let spare = (whole / 8).clamp(BUCKET.min(len), most::<W>()).next_multiple_of(2).min(most::<W>());
+        let spare = if one { 0 } else { spare };
         Room { len, leaf: if one { len } else { len.min(together::<W>()) }, one, spare }
     }
 
@@ -139,19 +140,27 @@ impl<W: Word> Worker<W> {
 
     /// The same for words that are no leaf.
     fn divide(&mut self, level: Level, range: Range<'_, W>) {
-        let Range { words, known, mut guesses } = range;
-        if known.low == known.high {
-            return;
+        if range.known.low < range.known.high
+            && let Some((range, radix)) = self.sort_unless_even(level, range)
+        {
+            self.split(level, range, &radix);
         }
+    }
+
+    /// Sorts words whose digits are uneven. Else returns them with the digit to split them by: there may be many such
+    /// splits within each other, and a plan takes some room on the stack.
+    #[inline(never)]
+    fn sort_unless_even<'a>(&mut self, level: Level, range: Range<'a, W>) -> Option<(Range<'a, W>, Radix)> {
+        let Range { words, known, mut guesses } = range;
         let n = words.len();
         let bits = ways(n, leaf_mean::<W>()).clamp(LEAST, FAN.ilog2());
-        let mut wanted =
-            Wanted { bits, ways: (n / leaf_mean::<W>()).clamp(2, 64), room: self.spare.len(), threads: 1, guesses };
+        let ways = (n / leaf_mean::<W>()).clamp(2, 64);
+        let mut wanted = Wanted { bits, ways, room: self.spare.len(), threads: 1, guesses };
         let mut next = plan(level, words, known, wanted);
         if let Plan::Common(word) | Plan::Tally(word) = next {
             let count = if let Plan::Common(_) = next { Self::take_out } else { Self::tally };
             if count(self, level, Range { words, known, guesses }, word) {
-                return;
+                return None;
             }
             guesses = guesses.saturating_sub(1);
             wanted = Wanted { room: 0, guesses, ..wanted };
@@ -160,7 +169,7 @@ impl<W: Word> Worker<W> {
         match next {
             Plan::Nothing | Plan::Common(_) | Plan::Tally(_) => {}
             Plan::Reverse => words.reverse(),
-            Plan::Radix(radix) => self.split(level, Range { words, known, guesses }, &radix),
+            Plan::Radix(radix) => return Some((Range { words, known, guesses }, radix)),
             Plan::Tree(tree) => {
                 let table = as_table(&mut self.spare);
                 // What is in the cache is compared faster than it is searched for twice.
@@ -171,9 +180,11 @@ impl<W: Word> Worker<W> {
                 }
             }
         }
+        None
     }
 
     /// Splits words, and sorts the buckets.
+    #[inline(never)]
     fn split<C: Classifier<W>>(&mut self, level: Level, range: Range<'_, W>, classifier: &C) {
         let blocks = self.blocks.as_mut().expect("what is not split is a leaf");
         let Range { words, guesses, .. } = range;

@@ -166,6 +166,11 @@ macro_rules! wide {
                 (self.key() >> shift) as u32
             }
 
+            /// Words are two numbers of a table.
+            fn leaf_table(n: usize) -> usize {
+                2 * leaf::table_len(leaf::buckets(n))
+            }
+
             vectors!(Avx512: U128x8);
         }
     };
