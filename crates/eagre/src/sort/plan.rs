@@ -193,7 +193,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "a million words")]
     fn a_small_stack_is_enough() {
-        let stack = if cfg!(debug_assertions) { 1 << 20 } else { 1 << 19 };
+        let stack = if cfg!(debug_assertions) { 1 << 21 } else { 1 << 19 };
         let sort = || {
             for guess in [0, 1, 63] {
                 let key = |i| u128::from(random(i + 1) & guess) | 1 << (random(i) % 128);

@@ -15,8 +15,10 @@ use std::sync::Mutex;
 
 use super::bounds::Bounds;
 use super::kernels::blocks::{Blocks, FAN, Shape};
-use super::kernels::classifier::Classifier;
+use super::kernels::cells::{CELLS, Cells};
+use super::kernels::classifier::{Classifier, Radix};
 use super::kernels::common;
+use super::kernels::scratch::Scratch;
 use super::kernels::survey::{Order, order, reverse};
 use super::kernels::tally::Tally;
 use super::kernels::{Level, Word};
@@ -37,6 +39,8 @@ pub(super) struct Sorting<W> {
     level: Level,
     workers: Vec<Worker<W>>,
     blocks: Option<Blocks<W>>,
+    /// For borders that are looked up.
+    cells: Option<Scratch<u8>>,
 }
 
 /// Why there is no [`Sorting`].
@@ -56,7 +60,8 @@ impl<W: Word> Sorting<W> {
         let shape = (threads > 1 || len > most).then(|| Shape::in_memory::<W>(len));
         let blocks = shape.map_or(0, |shape| Blocks::<W>::bytes(shape, len, threads));
         let mut room = Room::new::<W>(level, len.min(most), len);
-        let least = blocks.saturating_add(threads.saturating_mul(room.bytes::<W>()));
+        let cells = if shape.is_some() { CELLS } else { 0 };
+        let least = blocks.saturating_add(cells).saturating_add(threads.saturating_mul(room.bytes::<W>()));
         let rest = slack.checked_sub(least).ok_or(Lack::Slack)?;
         room.spare = room.spare.min(rest / threads / size_of::<W>());
         let made = || {
@@ -67,6 +72,7 @@ impl<W: Word> Sorting<W> {
                     Some(shape) => Some(Blocks::new(shape, len, threads)?),
                     None => None,
                 },
+                cells: if cells > 0 { Some(Scratch::new(cells)?) } else { None },
             })
         };
         made().ok_or(Lack::Memory(least + threads * room.spare * size_of::<W>()))
@@ -103,16 +109,32 @@ impl<W: Word> Sorting<W> {
             return;
         }
         let together = whole && threads > 1;
-        let Some(blocks) = self.blocks.as_ref().filter(|_| !self.workers[0].takes(level, n) || together) else {
+        if self.blocks.is_none() || self.workers[0].takes(level, n) && !together {
             // There may be no memory for a list.
             if threads == 1 || job.ready.try_reserve(1).is_err() {
                 return self.workers[0].sort_unless_stopped(level, range, job.monitor, job.rest);
             }
             return job.ready.push(range);
-        };
+        }
+        if let Some((range, radix)) = self.divide_unless_even(range, whole, job) {
+            self.split(range, &radix, whole, job);
+        }
+    }
+
+    /// Divides a range whose digits are uneven, and what comes of it. Else returns it with the digit to split it by:
+    /// there may be many such splits within each other, and a plan takes some room on the stack.
+    #[inline(never)]
+    fn divide_unless_even<'a>(
+        &mut self,
+        range: Range<'a, W>,
+        whole: bool,
+        job: &mut Job<'a, '_, W>,
+    ) -> Option<(Range<'a, W>, Radix)> {
+        let (level, threads, n) = (self.level, self.workers.len(), range.words.len());
         // Several buckets for each thread, so that none has nothing to do in the end.
         let least = if threads > 1 { (8 * threads).next_power_of_two().ilog2().max(5) } else { LEAST };
-        let bits = ways(n, BUCKET).max(least).min(blocks.fan().ilog2());
+        let most = self.blocks.as_ref().map_or(LEAST, |blocks| blocks.fan().ilog2());
+        let bits = ways(n, BUCKET).max(least).min(most);
         let Range { words, known, mut guesses } = range;
         let room = self.workers[0].spare.len();
         let mut wanted = Wanted { bits, ways: (1 << bits).clamp(64, 192), room, threads, guesses };
@@ -123,7 +145,8 @@ impl<W: Word> Sorting<W> {
                 _ => self.tally(words, word, known),
             };
             if sorted {
-                return job.is_sorted(n);
+                job.is_sorted(n);
+                return None;
             }
             guesses = guesses.saturating_sub(1);
             wanted = Wanted { room: 0, guesses, ..wanted };
@@ -135,12 +158,23 @@ impl<W: Word> Sorting<W> {
                 reverse(words, threads);
                 job.is_sorted(n);
             }
-            Plan::Radix(radix) => self.split(Range { words, known, guesses }, &radix, whole, job),
-            Plan::Tree(tree) => self.split(Range { words, known, guesses: guesses - 1 }, &tree, whole, job),
+            Plan::Radix(radix) => return Some((Range { words, known, guesses }, radix)),
+            Plan::Tree(mut tree) => {
+                let range = Range { words, known, guesses: guesses - 1 };
+                // Lent for this split and those within: these search.
+                let mut table = self.cells.take();
+                match Cells::new(&mut tree, table.as_deref_mut().unwrap_or_default()) {
+                    Some(cells) => self.split(range, &cells, whole, job),
+                    None => self.split(range, &tree, whole, job),
+                }
+                self.cells = table;
+            }
         }
+        None
     }
 
     /// Splits a range, and goes on with the buckets.
+    #[inline(never)]
     fn split<'a, C: Classifier<W>>(
         &mut self,
         range: Range<'a, W>,

@@ -8,11 +8,12 @@
 //! | [`blocks`] | two passes, in place | splits a range of any size |
 //! | [`leaf`] | in the first-level cache | sorts up to some 2800 words, or 16,384 when that is all |
 //!
-//! How to split is a [`classifier`]'s business: by digits, or by borders in a search [`tree`].
+//! How to split is a [`classifier`]'s business: by digits, or by borders in a search [`tree`] or a table of [`cells`].
 //!
 //! Each is written once for all words; [`Level`] picks the processor's vector instructions where they help.
 
 pub(super) mod blocks;
+pub(super) mod cells;
 pub(super) mod classifier;
 pub(super) mod common;
 pub(super) mod filter;

@@ -84,6 +84,20 @@ impl Tree {
         Tree { level, lens, known, bits, borders, nodes }
     }
 
+    /// The same tree for other borders, as many or fewer.
+    pub(super) fn change_borders(&mut self, sorted: &[u64]) {
+        *self = Tree::new(self.level, self.lens, self.known, sorted);
+    }
+
+    /// Its borders, in ascending order.
+    pub(super) fn borders(&self) -> &[u64] {
+        &self.borders[..self.borders.partition_point(|&border| border < u64::MAX)]
+    }
+
+    pub(super) fn lens(&self) -> Lens {
+        self.lens
+    }
+
     fn search(&self, keys: &[u64; BATCH], found: &mut [u8; BATCH]) {
         match self.level {
             #[cfg(all(target_arch = "x86_64", not(miri)))]

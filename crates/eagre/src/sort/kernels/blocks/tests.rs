@@ -80,20 +80,22 @@ fn splits_into_many_buckets() {
 /// no power of two, with padding, and what is no number.
 #[test]
 fn keeps_the_order() {
-    keeps_the_order_with(|i| i);
     keeps_the_order_with(|i| i as u32);
     keeps_the_order_with(|i| ["a", "word"][i % 2]);
-    keeps_the_order_with(|i| [i; 2]);
-    keeps_the_order_with(|i| [i; 4]);
-    keeps_the_order_with(|i| [i; 7]);
+    if !cfg!(miri) {
+        keeps_the_order_with(|i| i);
+        keeps_the_order_with(|i| [i; 2]);
+        keeps_the_order_with(|i| [i; 4]);
+        keeps_the_order_with(|i| [i; 7]);
+    }
 }
 
 fn keeps_the_order_with<V: Copy + PartialEq + Send + Sync + 'static>(payload: fn(usize) -> V) {
     for shape in shapes::<(u64, V)>() {
         let block = shape.block;
         for threads in threads() {
-            let sizes = [block - 1, 3 * block, 20 * block + 5, 60 * block - 1];
-            for n in sizes {
+            let sizes = [20 * block + 5, block - 1, 3 * block, 60 * block - 1];
+            for n in sizes.into_iter().take(if cfg!(miri) { 2 } else { 4 }) {
                 for bits in [1, 3, 9].into_iter().filter(|&bits| 1 << bits <= shape.fan) {
                     // Digits begin anywhere in their circle.
                     for low in [0, 77 << 56] {
