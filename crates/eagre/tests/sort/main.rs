@@ -75,8 +75,7 @@ fn few_keys<K: Case>() {
     }
 }
 
-/// Borders of leaves for each width of key, of leaves that are alone, of what fits spare memory, of blocks; and sizes in
-/// between.
+/// Borders of leaves for each width of key, of leaves that are alone, of blocks; and sizes in between.
 fn many_keys<K: Case>() {
     let ways = ways();
     let mut next = size_of::<K>();
@@ -124,10 +123,10 @@ suites! {
     pairs_of_64: (u64, u64);
 }
 
-/// So many that they are split in place, whatever the memory and the threads, and more than once where it is little.
+/// So many that they are split before a worker takes them, whatever the threads.
 #[test]
 #[cfg_attr(miri, ignore = "millions of keys")]
-fn more_than_the_spare_memory() {
+fn more_than_a_worker_takes() {
     let ways = ways();
     let (n, every) = if cfg!(debug_assertions) { (1_200_003, 5) } else { (5_000_001, 1) };
     for (i, (what, pattern)) in PATTERNS.iter().enumerate().step_by(every) {

@@ -30,14 +30,14 @@ use std::ops::Range;
 use self::deal::deal;
 use super::classifier::Classifier;
 use super::scratch::Scratch;
-use super::{Level, Word, words_in};
+use super::{Level, Word, tree, words_in};
 use crate::sort::progress::Pulse;
 use crate::sort::team;
 
 /// The most ways to split.
 pub(crate) const FAN: usize = 512;
-/// The ways to split that any range may get: as many as the largest tree has.
-const LEAST: usize = 256;
+/// The ways to split that any range may get.
+const LEAST: usize = tree::FAN;
 
 /// How many ways there are at most, and the words of a block. Larger blocks permute faster, smaller ones allow for more
 /// of them in the buffers.
