@@ -1,6 +1,6 @@
 //! Splits a range in place, in two passes, by any number of threads.
 //!
-//! **[Classify](deal).** Every word goes to its bucket's buffer, one block long. A full buffer is written to the front
+//! **[Classify](mod@deal).** Every word goes to its bucket's buffer, one block long. A full buffer is written to the front
 //! of the range, to a place whose words have been read already and are still in the cache. Both streams of addresses
 //! are sequential, so neither the cache sets nor the translation of addresses limit the number of buckets:
 //!
@@ -10,12 +10,12 @@
 //!                        front  next              buffers  a:|a| b:|b b b| c:| |
 //! ```
 //!
-//! **[Permute](permute).** The blocks of each bucket move together, each copied once, along the cycles of the
+//! **[Permute](mod@permute).** The blocks of each bucket move together, each copied once, along the cycles of the
 //! permutation. A bucket's blocks begin at the first multiple of the block size inside its final range.
 //!
 //! With several threads each classifies a stripe of its own; the blocks of all are permuted together.
 //!
-//! **[Close](close).** The words before that multiple, and after the last whole block, come from the buffers and from
+//! **[Close](mod@close).** The words before that multiple, and after the last whole block, come from the buffers and from
 //! the words by which the last block sticks out. Where words with equal keys have an order to keep, the blocks of each
 //! stripe move instead, by less than the buffers' size, so that the words left in its buffers fit behind them.
 
