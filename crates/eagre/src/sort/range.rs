@@ -15,17 +15,18 @@ use std::sync::Mutex;
 
 use super::bounds::Bounds;
 use super::kernels::blocks::{Blocks, FAN, Shape};
-use super::kernels::cells::{CELLS, Cells};
+use super::kernels::cells::Cells;
 use super::kernels::classifier::{Classifier, Radix};
 use super::kernels::common;
-use super::kernels::scratch::Scratch;
+use super::kernels::scratch::as_room;
 use super::kernels::survey::{Order, order, reverse};
 use super::kernels::tally::Tally;
+use super::kernels::tree::Tree;
 use super::kernels::{Level, Word};
 use super::plan::{Plan, Wanted, plan};
 use super::progress::{Monitor, Pulse, WHOLE};
 use super::team;
-use super::worker::{self, BUCKET, LEAST, Range, Room, Worker, ways};
+use super::worker::{self, BORDERS, BUCKET, LEAST, Range, Room, Worker, ways};
 
 /// A thread costs some ten microseconds: it is worth it for so many bytes.
 pub(super) const THREAD_BYTES: usize = 1 << 20;
@@ -39,8 +40,6 @@ pub(super) struct Sorting<W> {
     level: Level,
     workers: Vec<Worker<W>>,
     blocks: Option<Blocks<W>>,
-    /// For borders that are looked up.
-    cells: Option<Scratch<u8>>,
 }
 
 /// Why there is no [`Sorting`].
@@ -60,8 +59,7 @@ impl<W: Word> Sorting<W> {
         let shape = (threads > 1 || len > most).then(|| Shape::in_memory::<W>(len));
         let blocks = shape.map_or(0, |shape| Blocks::<W>::bytes(shape, len, threads));
         let mut room = Room::new::<W>(level, len.min(most), len);
-        let cells = if shape.is_some() { CELLS } else { 0 };
-        let least = blocks.saturating_add(cells).saturating_add(threads.saturating_mul(room.bytes::<W>()));
+        let least = blocks.saturating_add(threads.saturating_mul(room.bytes::<W>()));
         let rest = slack.checked_sub(least).ok_or(Lack::Slack)?;
         room.spare = room.spare.min(rest / threads / size_of::<W>());
         let made = || {
@@ -72,7 +70,6 @@ impl<W: Word> Sorting<W> {
                     Some(shape) => Some(Blocks::new(shape, len, threads)?),
                     None => None,
                 },
-                cells: if cells > 0 { Some(Scratch::new(cells)?) } else { None },
             })
         };
         made().ok_or(Lack::Memory(least + threads * room.spare * size_of::<W>()))
@@ -137,7 +134,7 @@ impl<W: Word> Sorting<W> {
         let bits = ways(n, BUCKET).max(least).min(most);
         let Range { words, known, mut guesses } = range;
         let room = self.workers[0].spare.len();
-        let mut wanted = Wanted { bits, ways: (1 << bits).clamp(64, 192), room, threads, guesses };
+        let mut wanted = Wanted { bits, ways: (1 << bits).clamp(64, BORDERS), room, threads, guesses };
         let mut next = plan(level, words, known, wanted);
         if let Plan::Common(word) | Plan::Tally(word) = next {
             let sorted = match next {
@@ -159,37 +156,45 @@ impl<W: Word> Sorting<W> {
                 job.is_sorted(n);
             }
             Plan::Radix(radix) => return Some((Range { words, known, guesses }, radix)),
-            Plan::Tree(mut tree) => {
-                let range = Range { words, known, guesses: guesses - 1 };
-                // Lent for this split and those within: these search.
-                let mut table = self.cells.take();
-                match Cells::new(&mut tree, table.as_deref_mut().unwrap_or_default()) {
-                    Some(cells) => self.split(range, &cells, whole, job),
-                    None => self.split(range, &tree, whole, job),
-                }
-                self.cells = table;
-            }
+            Plan::Tree(tree) => self.split_by_borders(Range { words, known, guesses: guesses - 1 }, tree, whole, job),
         }
         None
     }
 
-    /// Splits a range, and goes on with the buckets.
+    /// Splits a range by digits, and goes on with the buckets.
     #[inline(never)]
-    fn split<'a, C: Classifier<W>>(
+    fn split<'a>(&mut self, range: Range<'a, W>, radix: &Radix, whole: bool, job: &mut Job<'a, '_, W>) {
+        let blocks = self.blocks.as_mut().expect("what is not split is a worker's");
+        let mut starts = [0; FAN + 1];
+        if blocks.split(self.level, range.words, radix, &mut starts, job.pulse(whole)) {
+            self.go_on(range, &starts, radix, job);
+        }
+    }
+
+    /// The same by borders, looked up if possible.
+    #[inline(never)]
+    fn split_by_borders<'a>(&mut self, range: Range<'a, W>, mut tree: Tree, whole: bool, job: &mut Job<'a, '_, W>) {
+        let (level, pulse, words) = (self.level, job.pulse(whole), &mut *range.words);
+        let blocks = self.blocks.as_mut().expect("what is not split is a worker's");
+        let mut starts = [0; FAN + 1];
+        let split = match Cells::new(&mut tree, words.len(), as_room(&mut self.workers[0].spare)) {
+            Some(cells) => blocks.split(level, words, &cells, &mut starts, pulse),
+            None => blocks.split(level, words, &tree, &mut starts, pulse),
+        };
+        if split {
+            self.go_on(range, &starts, &tree, job);
+        }
+    }
+
+    /// Goes on with the buckets of a range that has been split.
+    fn go_on<'a, C: Classifier<W>>(
         &mut self,
         range: Range<'a, W>,
+        starts: &[usize; FAN + 1],
         classifier: &C,
-        whole: bool,
         job: &mut Job<'a, '_, W>,
     ) {
-        let blocks = self.blocks.as_mut().expect("what is not split is a worker's");
-        let Range { words, guesses, .. } = range;
-        let mut starts = [0; FAN + 1];
-        let pulse = if whole { job.splits } else { job.monitor.pulse(0) };
-        if !blocks.split(self.level, words, classifier, &mut starts, pulse) {
-            return;
-        }
-        let mut rest = words;
+        let Range { words: mut rest, guesses, .. } = range;
         for (rank, bucket) in starts[..=classifier.fan()].windows(2).enumerate() {
             let (words, later) = rest.split_at_mut(bucket[1] - bucket[0]);
             rest = later;
@@ -268,7 +273,12 @@ struct Job<'a, 'm, W> {
     ready: Vec<Range<'a, W>>,
 }
 
-impl<W> Job<'_, '_, W> {
+impl<'m, W> Job<'_, 'm, W> {
+    /// Counts a split: the first, or a later one.
+    fn pulse(&self, first: bool) -> Pulse<'m> {
+        if first { self.splits } else { self.monitor.pulse(0) }
+    }
+
     /// Counts words that need no more work.
     fn is_sorted(&self, n: usize) {
         let _ = self.rest.beat(n);

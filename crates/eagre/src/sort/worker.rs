@@ -9,12 +9,14 @@ use std::sync::Mutex;
 
 use super::bounds::Bounds;
 use super::kernels::blocks::{Blocks, FAN, Shape};
-use super::kernels::classifier::{Classifier, Radix, as_table};
+use super::kernels::cells::Cells;
+use super::kernels::classifier::{Classifier, Radix};
 use super::kernels::common;
 use super::kernels::leaf::{self, SmallTable, Table};
-use super::kernels::scratch::Scratch;
+use super::kernels::scratch::{Scratch, as_room};
 use super::kernels::survey::extremes;
 use super::kernels::tally::Tally;
+use super::kernels::tree::Tree;
 use super::kernels::{Level, Word};
 use super::plan::{Plan, Wanted, plan};
 use super::progress::{Monitor, Pulse, WHOLE};
@@ -25,7 +27,12 @@ pub(super) const ALONE: usize = 1 << 14;
 const fn together<W>() -> usize {
     if size_of::<W>() <= 4 { 5632 } else { 2816 }
 }
-/// What such a leaf should have, at most: less than it can take, since buckets vary.
+/// A range of numbers that has become larger than that is a leaf all the same, and its table in the second-level cache:
+/// another split would take longer.
+const fn largest_leaf<W>() -> usize {
+    if size_of::<W>() <= 8 { 4 * together::<W>() } else { together::<W>() }
+}
+/// What a leaf should have, at most: less than it can take, since buckets vary.
 const fn leaf_mean<W>() -> usize {
     together::<W>() / 2
 }
@@ -35,6 +42,12 @@ pub(super) const LEAST: u32 = 4;
 const MOST_BYTES: usize = 8 << 20;
 /// What a bucket of a split in memory should have: so that it fits the second-level cache, most often.
 pub(super) const BUCKET: usize = 1 << 17;
+
+/// The most ways to split by borders: a tree has room for a few more, which keys that fill a bucket take.
+pub(super) const BORDERS: usize = 250;
+
+/// Fewer uneven words are compared faster than split, where there are vectors for it.
+const LOOK_UP: usize = 1 << 16;
 
 /// Words, and what is known of them.
 pub(super) struct Range<'a, W> {
@@ -79,7 +92,7 @@ impl Room {
         // A few of many words, or all of some; of words that are half a number, as many as a table has.
         let spare = (whole / 8).clamp(BUCKET.min(len), most::<W>()).next_multiple_of(2).min(most::<W>());
         let spare = if one { 0 } else { spare };
-        Room { len, leaf: if one { len } else { len.min(together::<W>()) }, one, spare }
+        Room { len, leaf: if one { len } else { len.min(largest_leaf::<W>()) }, one, spare }
     }
 
     fn shape<W>(self) -> Option<Shape> {
@@ -154,7 +167,7 @@ impl<W: Word> Worker<W> {
         let Range { words, known, mut guesses } = range;
         let n = words.len();
         let bits = ways(n, leaf_mean::<W>()).clamp(LEAST, FAN.ilog2());
-        let ways = (n / leaf_mean::<W>()).clamp(2, 64);
+        let ways = (n / leaf_mean::<W>()).clamp(2, BORDERS);
         let mut wanted = Wanted { bits, ways, room: self.spare.len(), threads: 1, guesses };
         let mut next = plan(level, words, known, wanted);
         if let Plan::Common(word) | Plan::Tally(word) = next {
@@ -170,27 +183,47 @@ impl<W: Word> Worker<W> {
             Plan::Nothing | Plan::Common(_) | Plan::Tally(_) => {}
             Plan::Reverse => words.reverse(),
             Plan::Radix(radix) => return Some((Range { words, known, guesses }, radix)),
-            Plan::Tree(tree) => {
-                let table = as_table(&mut self.spare);
-                // What is in the cache is compared faster than it is searched for twice.
-                if compares_fast::<W>(level) && size_of_val(words) <= size_of_val(table) {
-                    W::by_comparison(level, words, table);
-                } else {
-                    self.split(level, Range { words, known, guesses: guesses - 1 }, &tree);
-                }
-            }
+            Plan::Tree(tree) => self.sort_by_borders(level, Range { words, known, guesses: guesses - 1 }, tree),
         }
         None
     }
 
-    /// Splits words, and sorts the buckets.
+    /// Splits words by digits, and sorts the buckets.
     #[inline(never)]
-    fn split<C: Classifier<W>>(&mut self, level: Level, range: Range<'_, W>, classifier: &C) {
+    fn split(&mut self, level: Level, range: Range<'_, W>, radix: &Radix) {
         let blocks = self.blocks.as_mut().expect("what is not split is a leaf");
+        let starts = split(blocks, level, range.words, radix);
+        self.go_on(level, range, &starts, radix);
+    }
+
+    /// Sorts words whose digits are uneven: splits them by borders, looked up if possible, or compares.
+    #[inline(never)]
+    fn sort_by_borders(&mut self, level: Level, range: Range<'_, W>, mut tree: Tree) {
+        let words = &mut *range.words;
+        let blocks = self.blocks.as_mut().expect("what is not split is a leaf");
+        let compares = compares_fast::<W>(level) && size_of_val(words) <= size_of_val(&*self.spare);
+        let cells = match compares && words.len() < LOOK_UP {
+            true => None,
+            false => Cells::new(&mut tree, words.len(), as_room(&mut self.spare)),
+        };
+        let starts = match cells {
+            Some(cells) => split(blocks, level, words, &cells),
+            // What is in the cache is compared faster than it is searched for twice.
+            None if compares => return W::by_comparison(level, words, as_room(&mut self.spare)),
+            None => split(blocks, level, words, &tree),
+        };
+        self.go_on(level, range, &starts, &tree);
+    }
+
+    /// Sorts the buckets of words that have been split.
+    fn go_on<C: Classifier<W>>(
+        &mut self,
+        level: Level,
+        range: Range<'_, W>,
+        starts: &[usize; FAN + 1],
+        classifier: &C,
+    ) {
         let Range { words, guesses, .. } = range;
-        let mut starts = [0; FAN + 1];
-        let silence = Monitor::new(None, words.len(), size_of::<W>(), WHOLE);
-        blocks.split(level, words, classifier, &mut starts, silence.pulse(0));
         for (rank, bucket) in starts[..=classifier.fan()].windows(2).enumerate() {
             let words = &mut words[bucket[0]..bucket[1]];
             // Empty buckets may be beyond the largest key there is.
@@ -227,6 +260,19 @@ impl<W: Word> Worker<W> {
     }
 }
 
+/// Splits words without telling anybody. Returns where the buckets start.
+fn split<W: Word, C: Classifier<W>>(
+    blocks: &mut Blocks<W>,
+    level: Level,
+    words: &mut [W],
+    classifier: &C,
+) -> [usize; FAN + 1] {
+    let mut starts = [0; FAN + 1];
+    let silence = Monitor::new(None, words.len(), size_of::<W>(), WHOLE);
+    blocks.split(level, words, classifier, &mut starts, silence.pulse(0));
+    starts
+}
+
 /// How many bits to split `n` words by for buckets of at most `most` in the mean.
 pub(super) fn ways(n: usize, most: usize) -> u32 {
     usize::BITS - (n.div_ceil(most).max(2) - 1).leading_zeros()
@@ -258,14 +304,14 @@ fn leaf_in_place<W: Word>(level: Level, words: &mut [W], known: Bounds, table: &
         W::by_comparison(level, words, table);
         return true;
     }
-    if known.low == known.high || leaf::leaf_in_place(level, words, known.differing(), table) {
+    if known.low == known.high || leaf::leaf_in_place(level, words, known, table) {
         return true;
     }
     let seen = extremes(level, words, 1);
     if seen.low == seen.high {
         return true;
     }
-    if seen.differing() < known.differing() && leaf::leaf_in_place(level, words, seen.differing(), table) {
+    if seen.width() < known.width() && leaf::leaf_in_place(level, words, seen, table) {
         return true;
     }
     if compare {

@@ -1,8 +1,5 @@
 //! Which bucket a word belongs to: what the loops that split a range have in common.
 
-use std::mem::MaybeUninit;
-
-use super::leaf::Table;
 use super::{Word, prefetch, words_in};
 use crate::sort::bounds::Bounds;
 
@@ -66,6 +63,11 @@ impl Radix {
         Radix { known, shift, bits }
     }
 
+    /// How to compute a rank: a digit is shifted down so far, the least key's taken away, and masked.
+    pub(super) fn steps(&self) -> (u32, usize, usize) {
+        (self.shift, (self.known.low >> self.shift) as usize, (1 << self.bits) - 1)
+    }
+
     /// The rank of a key's bucket.
     pub(crate) fn rank_of(&self, key: u128) -> usize {
         (key >> self.shift).saturating_sub(self.known.low >> self.shift) as usize
@@ -106,10 +108,4 @@ unsafe impl<W: Word> Classifier<W> for Radix {
             }
         }
     }
-}
-
-/// Room for words as a table, but for what is not aligned for one at its ends.
-pub(crate) fn as_table<W: Word>(room: &mut [MaybeUninit<W>]) -> &mut Table {
-    // SAFETY: both may hold anything.
-    unsafe { room.align_to_mut().1 }
 }

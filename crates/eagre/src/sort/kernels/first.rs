@@ -2,6 +2,7 @@
 
 use super::leaf::Table;
 use super::{Level, Word, tags};
+use crate::sort::bounds::Bounds;
 
 /// A pair, ordered by its first part only: sorting it is stable.
 #[derive(Clone, Copy)]
@@ -35,9 +36,9 @@ unsafe impl<K: Word, V: Copy + Send + Sync + 'static> Word for First<K, V> {
         self.0.0.digit(shift)
     }
 
-    unsafe fn leaf(level: Level, words: *mut Self, n: usize, high: u32, table: &mut Table) -> bool {
+    unsafe fn leaf(level: Level, words: *mut Self, n: usize, known: Bounds, table: &mut Table) -> bool {
         // SAFETY: the caller's promise.
-        unsafe { tags::leaf(level, words, n, high, table) };
+        unsafe { tags::leaf(level, words, n, known.differing(), table) };
         true
     }
 

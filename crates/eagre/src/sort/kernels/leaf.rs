@@ -5,7 +5,9 @@
 
 use std::mem::MaybeUninit;
 
+use super::classifier::Radix;
 use super::{Level, Word};
+use crate::sort::bounds::Bounds;
 
 /// The place a leaf is sorted in, aligned for any word. What it holds has no meaning between two leaves, nor at first.
 pub(crate) type Table = [MaybeUninit<u64>];
@@ -64,29 +66,28 @@ pub(super) fn scalar_most<W>(table: usize) -> usize {
     (FAN * MEAN).min(table * size_of::<u64>() / size_of::<W>())
 }
 
-/// Sorts words that agree on all key bits from `high` up. False, with the words unchanged, if the keys are too unevenly
-/// spread.
-pub(crate) fn leaf_in_place<W: Word>(level: Level, words: &mut [W], high: u32, table: &mut Table) -> bool {
-    assert!(words.len() <= most::<W>(level, table.len()) && high > 0);
+/// Sorts words whose keys are known to be within bounds, not all the same. False, with the words unchanged, if the keys
+/// are too unevenly spread.
+pub(crate) fn leaf_in_place<W: Word>(level: Level, words: &mut [W], known: Bounds, table: &mut Table) -> bool {
+    assert!(words.len() <= most::<W>(level, table.len()) && known.low < known.high);
     let at = words.as_mut_ptr();
     // SAFETY: one place; a level is only there if the processor has it.
-    unsafe { W::leaf(level, at, words.len(), high, table) }
+    unsafe { W::leaf(level, at, words.len(), known, table) }
 }
 
 /// [`Word::leaf`] for any word, without vectors.
 ///
 /// # Safety
 /// See [`Word::leaf`].
-pub(super) unsafe fn scalar<W: Word>(words: *mut W, n: usize, high: u32, table: &mut Table) -> bool {
+pub(super) unsafe fn scalar<W: Word>(words: *mut W, n: usize, known: Bounds, table: &mut Table) -> bool {
     debug_assert!(n <= scalar_most::<W>(table.len()));
-    let bits = buckets(n).min(FAN).ilog2().min(high);
-    let (shift, mask) = (high - bits, (1u32 << bits) - 1);
+    let (shift, low, mask) = Radix::new(known, buckets(n).min(FAN).ilog2()).steps();
     let slots = table.as_mut_ptr().cast::<W>();
     assert!(slots.is_aligned());
     let mut counts = [0u32; FAN];
-    let counts = &mut counts[..1 << bits];
+    let counts = &mut counts[..=mask];
     // SAFETY: the caller lets us read the words.
-    let digit = |i| unsafe { ((*words.add(i)).digit(shift) & mask) as usize };
+    let digit = |i| unsafe { ((*words.add(i)).digit(shift) as usize).wrapping_sub(low) & mask };
     for i in 0..n {
         counts[digit(i)] += 1;
     }

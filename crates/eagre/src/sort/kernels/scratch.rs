@@ -17,6 +17,12 @@ pub(crate) struct Scratch<W> {
 // SAFETY: plain owned memory.
 unsafe impl<W: Send> Send for Scratch<W> {}
 
+/// The same room for something else, but for what is not aligned for it at the ends.
+pub(crate) fn as_room<W, T>(room: &mut [MaybeUninit<W>]) -> &mut [MaybeUninit<T>] {
+    // SAFETY: both may hold anything.
+    unsafe { room.align_to_mut().1 }
+}
+
 const HUGE: usize = 2 << 20;
 const LINE: usize = 64;
 

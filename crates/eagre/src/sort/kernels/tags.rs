@@ -14,6 +14,7 @@ use std::slice::from_raw_parts_mut;
 
 use super::leaf::{self, Table};
 use super::{Level, Word};
+use crate::sort::bounds::Bounds;
 
 /// So many words are sorted with tags on the stack.
 const FEW: usize = 128;
@@ -57,7 +58,8 @@ pub(super) fn few(level: Level) -> usize {
     <u64 as Word>::few(level).min(FEW)
 }
 
-/// [`Word::leaf`], for words in a table that has the length of [`table_for`]. It never gives up.
+/// [`Word::leaf`] for words that agree on all key bits from `high`, which is not 0, up, in a table that has the length
+/// of [`table_for`]. It never gives up.
 ///
 /// # Safety
 /// See there.
@@ -98,7 +100,7 @@ fn sort<W: Word>(level: Level, words: &mut [W], high: u32, room: Room<'_, W>) {
     );
     // SAFETY: written just now.
     let sorted = unsafe { tags[..n].assume_init_mut() };
-    if n <= few(level) || !leaf::leaf_in_place(level, sorted, u64::BITS, table) {
+    if n <= few(level) || !leaf::leaf_in_place(level, sorted, Bounds::of_bits(u64::BITS), table) {
         <u64 as Word>::by_comparison(level, sorted, table);
     }
     let places = (1 << place_bits) - 1;

@@ -4,6 +4,7 @@ use super::Level;
 use super::leaf::{self, Table};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::vector;
+use crate::sort::bounds::Bounds;
 
 /// [`Word::few`] without vectors.
 const FEW: usize = 32;
@@ -25,16 +26,15 @@ pub unsafe trait Word: Copy + Send + Sync + 'static {
     /// The low 32 bits of the key shifted right by `shift`, which is less than [`Word::KEY_BITS`].
     fn digit(self, shift: u32) -> u32;
 
-    /// Sorts words that agree on all key bits from `high` up. False, with the words unchanged, if the keys are too
-    /// unevenly spread.
+    /// Sorts words whose keys are known to be within bounds, not all the same. False, with the words unchanged, if the
+    /// keys are too unevenly spread.
     ///
     /// # Safety
-    /// `n` words are there to be read and written, no more than [`Word::leaf_most`], and the processor has `level`;
-    /// `high` is not 0.
-    unsafe fn leaf(level: Level, words: *mut Self, n: usize, high: u32, table: &mut Table) -> bool {
+    /// `n` words are there to be read and written, no more than [`Word::leaf_most`], and the processor has `level`.
+    unsafe fn leaf(level: Level, words: *mut Self, n: usize, known: Bounds, table: &mut Table) -> bool {
         let _ = level;
         // SAFETY: the caller's promise.
-        unsafe { leaf::scalar(words, n, high, table) }
+        unsafe { leaf::scalar(words, n, known, table) }
     }
 
     /// The length of a table for leaves of up to `n` words.
@@ -65,12 +65,12 @@ pub unsafe trait Word: Copy + Send + Sync + 'static {
 macro_rules! vectors {
     ($($level:ident: $register:ident),*) => {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        unsafe fn leaf(level: Level, words: *mut Self, n: usize, high: u32, table: &mut Table) -> bool {
+        unsafe fn leaf(level: Level, words: *mut Self, n: usize, known: Bounds, table: &mut Table) -> bool {
             // SAFETY: the caller's promise.
             unsafe {
                 match level {
-                    $( Level::$level => vector::leaf::<Self, vector::$register>(words, n, high, table), )*
-                    _ => leaf::scalar(words, n, high, table),
+                    $( Level::$level => vector::leaf::<Self, vector::$register>(words, n, known, table), )*
+                    _ => leaf::scalar(words, n, known, table),
                 }
             }
         }

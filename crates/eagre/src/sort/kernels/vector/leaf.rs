@@ -1,9 +1,11 @@
 //! A leaf: a radix step into small buckets that are then sorted as columns, one bucket a lane.
 
+use super::super::classifier::Radix;
 use super::super::leaf::{CAPACITY, MEAN, Table, aside, buckets};
 use super::lane::{self, Lane, Number};
 use super::network::{columns_of_8, columns_of_16};
 use super::{Vector, array};
+use crate::sort::bounds::Bounds;
 
 /// What a table for so many buckets needs, in bytes: their keys, two numbers of 32 bits each, and the keys set aside.
 const fn table_bytes<K>(buckets: usize) -> usize {
@@ -26,16 +28,17 @@ pub(in super::super) fn most<V: Vector>(table: usize) -> usize {
 ///
 /// # Safety
 /// See there; and the processor has such registers.
-pub(in super::super) unsafe fn leaf<T, V>(words: *mut T, n: usize, high: u32, table: &mut Table) -> bool
+pub(in super::super) unsafe fn leaf<T, V>(words: *mut T, n: usize, known: Bounds, table: &mut Table) -> bool
 where
     T: Lane,
     V: Vector<Key = T::Key>,
 {
+    let radix = Radix::new(known, buckets(n).ilog2());
     // SAFETY: the caller's promise.
     unsafe {
         V::run(
             #[inline(always)]
-            || run::<T, V>(words, n, high, table),
+            || run::<T, V>(words, n, &radix, table),
         )
     }
 }
@@ -72,15 +75,14 @@ impl<K: Number> Places<'_, K> {
 
 /// [`leaf`], inside of [`Vector::run`].
 #[inline(always)]
-unsafe fn run<T, V>(words: *mut T, n: usize, high: u32, table: &mut Table) -> bool
+unsafe fn run<T, V>(words: *mut T, n: usize, radix: &Radix, table: &mut Table) -> bool
 where
     T: Lane,
     V: Vector<Key = T::Key>,
 {
-    let bits = buckets(n).ilog2().min(high);
-    let (shift, mask) = (high - bits, (1usize << bits) - 1);
+    let (shift, low, mask) = radix.steps();
     // Whole groups of buckets; the last ones may be empty.
-    let fan = (1usize << bits).max(V::LANES);
+    let fan = (mask + 1).max(V::LANES);
     let places = Places::<T::Key>::new(table, fan);
     let most_aside = aside(fan);
     let mut waits = 0;
@@ -88,7 +90,7 @@ where
         // SAFETY: i < n; a bucket is less than the fan-out; the slot is within the bucket's capacity.
         unsafe {
             let word = (*words.add(i)).lane();
-            let bucket = word.digit(shift) & mask;
+            let bucket = word.digit(shift).wrapping_sub(low) & mask;
             let size = places.sizes.get_unchecked_mut(bucket);
             let count = *size as usize;
             *size += 1;
@@ -109,7 +111,7 @@ where
     }
     if waits > 0 {
         // SAFETY: there are n words but for the places that the words set aside are for; so many are.
-        unsafe { insert(words, places, shift, mask, waits) };
+        unsafe { insert(words, places, radix, waits) };
     }
     true
 }
@@ -169,7 +171,8 @@ where
 /// # Safety
 /// `to` holds the words of the buckets, each bucket's gap at its end, and so many `waits` are those that are missing.
 #[cold]
-unsafe fn insert<T: Lane>(to: *mut T, places: Places<T::Key>, shift: u32, mask: usize, waits: usize) {
+unsafe fn insert<T: Lane>(to: *mut T, places: Places<T::Key>, radix: &Radix, waits: usize) {
+    let (shift, low, mask) = radix.steps();
     // From here on sizes are beginnings.
     let mut end = 0;
     for (bucket, size) in places.sizes.iter_mut().enumerate() {
@@ -182,7 +185,7 @@ unsafe fn insert<T: Lane>(to: *mut T, places: Places<T::Key>, shift: u32, mask: 
         // first missing word.
         unsafe {
             let word = places.waiting.add(i).read();
-            let bucket = word.digit(shift) & mask;
+            let bucket = word.digit(shift).wrapping_sub(low) & mask;
             let gap = &mut *places.gaps.add(bucket);
             let (start, mut at) = (places.sizes[bucket] as usize, *gap as usize);
             *gap += 1;
