@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::super::leaf::CAPACITY;
-use super::avx512::{partners, run, with_bit};
+use super::avx512::{OTHER, partners, run, with_bit};
 use super::{Vector, array, first};
 
 /// Sixteen numbers of 32 bits.
@@ -124,7 +124,10 @@ unsafe impl Vector for U32x16 {
     #[inline(always)]
     unsafe fn sort(self, other: Self) -> (Self, Self) {
         // SAFETY: see `splat`.
-        unsafe { (U32x16(_mm512_min_epu32(self.0, other.0)), U32x16(_mm512_max_epu32(self.0, other.0))) }
+        unsafe {
+            let smaller = _mm512_min_epu32(self.0, other.0);
+            (U32x16(smaller), U32x16(_mm512_ternarylogic_epi32::<OTHER>(smaller, self.0, other.0)))
+        }
     }
 
     #[inline(always)]
@@ -132,7 +135,7 @@ unsafe impl Vector for U32x16 {
         // SAFETY: see `splat`.
         unsafe {
             let smaller = _mm512_min_epu32(self.0, other.0);
-            U32x16(_mm512_mask_max_epu32(smaller, with_bit(16, larger) as u16, self.0, other.0))
+            U32x16(_mm512_mask_ternarylogic_epi32::<OTHER>(smaller, with_bit(16, larger) as u16, self.0, other.0))
         }
     }
 

@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::super::leaf::CAPACITY;
-use super::avx512::{U64x8, transposed, with_bit};
+use super::avx512::{OTHER, U64x8, transposed, with_bit};
 use super::{Vector, array, first};
 
 /// Eight numbers of 128 bits.
@@ -143,7 +143,7 @@ unsafe impl Vector for U128x8 {
                 lower: _mm512_mask_blend_epi64(swap, self.lower, other.lower),
             };
             let larger = U128x8 {
-                upper: _mm512_max_epu64(self.upper, other.upper),
+                upper: _mm512_ternarylogic_epi64::<OTHER>(smaller.upper, self.upper, other.upper),
                 lower: _mm512_mask_blend_epi64(swap, other.lower, self.lower),
             };
             (smaller, larger)
