@@ -182,11 +182,36 @@ mod tests {
         Sorter::new().threads(1).sort_pairs(&mut pairs).unwrap();
         assert!(pairs == expected);
         let skewed = |i: u64| u128::MAX - u128::from(random(i) >> (random(i + 1) % 64));
-        let mut keys: Vec<u128> = (0..20_000).map(skewed).collect();
+        // Most far below the largest, some closer the fewer, few close to it.
+        let in_parts = |i: u64| match random(i + 3) % 50 {
+            0 => u128::MAX - u128::from(random(i) >> 20),
+            1..4 => u128::MAX - ((1 << 49) - 1001) + u128::from(random(i) >> (16 + random(i + 1) % 30)),
+            _ => u128::MAX - u128::from(random(i) >> 8),
+        };
+        for (n, key) in [(20_000, &skewed as &dyn Fn(u64) -> u128), (100_000, &in_parts), (1_300_000, &in_parts)] {
+            let mut keys: Vec<u128> = (0..n).map(key).collect();
+            let mut pairs: Vec<(u128, u64)> = keys.iter().copied().zip(0..).collect();
+            let mut expected = keys.clone();
+            expected.sort();
+            Sorter::new().threads(1).sort(&mut keys).unwrap();
+            assert!(keys == expected);
+            Sorter::new().threads(1).sort_pairs(&mut pairs).unwrap();
+            assert!(pairs.iter().map(|pair| pair.0).eq(expected));
+        }
+    }
+
+    /// As many words as there is room for to compare them, of half the size of what that room is measured in.
+    #[test]
+    #[cfg_attr(miri, ignore = "many thousand words")]
+    fn room_for_an_odd_number_of_words() {
+        let keys: Vec<u32> = (0..60_001).map(|i| random(i) as u32 >> (random(i + 1) % 32)).collect();
         let mut expected = keys.clone();
-        expected.sort();
-        Sorter::new().threads(1).sort(&mut keys).unwrap();
-        assert!(keys == expected);
+        expected.sort_unstable();
+        for slack in (673_500..674_500).step_by(4) {
+            let mut got = keys.clone();
+            Sorter::new().threads(1).slack(slack).sort(&mut got).unwrap();
+            assert!(got == expected, "{slack}");
+        }
     }
 
     /// Keys that agree in ever more bits, more of them than a worker takes: each step takes little of the stack.

@@ -29,8 +29,8 @@ const fn together<W>() -> usize {
 }
 /// A range of numbers that has become larger than that is a leaf all the same, and its table in the second-level cache:
 /// another split would take longer.
-const fn largest_leaf<W>() -> usize {
-    if size_of::<W>() <= 8 { 4 * together::<W>() } else { together::<W>() }
+const fn largest_leaf<W: Word>() -> usize {
+    if size_of::<W>() <= 8 && !W::STABLE { 4 * together::<W>() } else { together::<W>() }
 }
 /// What a leaf should have, at most: less than it can take, since buckets vary.
 const fn leaf_mean<W>() -> usize {
@@ -62,7 +62,7 @@ pub(super) struct Worker<W> {
     table: Scratch<u64>,
     /// None if there are leaves only.
     blocks: Option<Blocks<W>>,
-    /// A place for a few words, and for skewed ones of a small range.
+    /// A place for a few words, for skewed ones of a small range, and for a table of cells.
     pub(super) spare: Scratch<W>,
 }
 
@@ -201,7 +201,8 @@ impl<W: Word> Worker<W> {
     fn sort_by_borders(&mut self, level: Level, range: Range<'_, W>, mut tree: Tree) {
         let words = &mut *range.words;
         let blocks = self.blocks.as_mut().expect("what is not split is a leaf");
-        let compares = compares_fast::<W>(level) && size_of_val(words) <= size_of_val(&*self.spare);
+        let table: &Table = as_room(&mut self.spare);
+        let compares = compares_fast::<W>(level) && size_of_val(words) <= size_of_val(table);
         let cells = match compares && words.len() < LOOK_UP {
             true => None,
             false => Cells::new(&mut tree, words.len(), as_room(&mut self.spare)),

@@ -75,9 +75,9 @@ pub(crate) struct Cells<'a> {
 
 impl<'a> Cells<'a> {
     /// Makes a table of a tree for `n` keys, whose borders move. None, and none has moved, if more than an eighth of
-    /// them would meet.
+    /// them would meet, or move to where no keys are above them.
     pub(crate) fn new(tree: &'a mut Tree, n: usize, table: &'a mut [MaybeUninit<u8>]) -> Option<Cells<'a>> {
-        let borders = tree.borders();
+        let (borders, top) = (tree.borders(), tree.top());
         let (&first, &last) = (borders.first()?, borders.last()?);
         // One place is for what is beyond the last cell, and the first border may be anywhere in its own.
         let most = table.len().checked_sub(2)?.min(n.saturating_mul(EACH)).min(MOST);
@@ -95,8 +95,8 @@ impl<'a> Cells<'a> {
             let mut count = 0;
             for border in borders {
                 let end = low.saturating_add(scale.end(scale.cell(border - low)));
-                // The largest number there is cannot be a border.
-                if end < u64::MAX && (count == 0 || ends[count - 1] < end) {
+                // Nothing is above the largest key.
+                if end < top && (count == 0 || ends[count - 1] < end) {
                     ends[count] = end;
                     count += 1;
                 }
@@ -231,6 +231,27 @@ mod tests {
         };
         for (low, bits) in [(0, 60), (1 << 63, 50), (7, 61)].into_iter().take(if cfg!(miri) { 1 } else { 3 }) {
             ROOMS.iter().for_each(|&room| finds_what_the_tree_has(true, room, &powers(low, bits)));
+        }
+    }
+
+    /// Wide keys up to the largest there is, of which the least is known: no cell ends above them.
+    #[test]
+    fn cells_end_below_the_largest_key() {
+        for shift in [0, 40] {
+            let known = Bounds { low: u128::MAX - ((1 << (49 + shift)) - 1), high: u128::MAX };
+            let lens = Lens::new::<u128>(known);
+            let top = lens.of(u128::MAX);
+            let powers = (0..4 * top.ilog2()).map(|i| 1000 + ((1u64 << (i / 4)) / 4) * u64::from(4 + i % 4));
+            let mut borders: Vec<u64> = powers.filter(|&border| border < top).chain([top - 1]).collect();
+            borders.dedup();
+            let mut tree = Tree::new(Level::best(), lens, known, &borders);
+            let mut table = vec![MaybeUninit::uninit(); MOST];
+            let cells = Cells::new(&mut tree, MOST, &mut table).expect("hardly a border shares a cell");
+            let fan = cells.tree.borders().len() + 1;
+            let bounds: Vec<Bounds> = (0..fan).map(|rank| Classifier::<u128>::bounds(&cells, rank)).collect();
+            assert!(bounds.iter().all(|bounds| bounds.low <= bounds.high));
+            assert!(bounds.windows(2).all(|two| two[0].high.checked_add(1) == Some(two[1].low)));
+            assert_eq!((bounds[0].low, bounds[fan - 1].high), (known.low, known.high));
         }
     }
 

@@ -89,6 +89,11 @@ impl Tree {
         *self = Tree::new(self.level, self.lens, self.known, sorted);
     }
 
+    /// The largest key there may be.
+    pub(super) fn top(&self) -> u64 {
+        ((self.known.high - self.lens.low) >> self.lens.shift) as u64
+    }
+
     /// Its borders, in ascending order.
     pub(super) fn borders(&self) -> &[u64] {
         &self.borders[..self.borders.partition_point(|&border| border < u64::MAX)]

@@ -1,6 +1,6 @@
 //! Columns: a bucket in each lane, all sorted at once.
 //!
-//! Words are loaded as rows, transposed, run through a network of vertical minima and maxima, and transposed back.
+//! Words are loaded as rows, transposed, run through a network of vertical comparators, and transposed back.
 //! Nothing moves between lanes inside the network, so it costs two instructions a comparator and register.
 
 use super::Vector;
