@@ -114,7 +114,7 @@ impl<W: Word> Sorting<W> {
             return job.ready.push(range);
         }
         if let Some((range, radix)) = self.divide_unless_even(range, whole, job) {
-            self.split(range, &radix, whole, job);
+            self.split_by_digits(range, &radix, whole, job);
         }
     }
 
@@ -163,7 +163,7 @@ impl<W: Word> Sorting<W> {
 
     /// Splits a range by digits, and goes on with the buckets.
     #[inline(never)]
-    fn split<'a>(&mut self, range: Range<'a, W>, radix: &Radix, whole: bool, job: &mut Job<'a, '_, W>) {
+    fn split_by_digits<'a>(&mut self, range: Range<'a, W>, radix: &Radix, whole: bool, job: &mut Job<'a, '_, W>) {
         let blocks = self.blocks.as_mut().expect("what is not split is a worker's");
         let mut starts = [0; FAN + 1];
         if blocks.split(self.level, range.words, radix, &mut starts, job.pulse(whole)) {

@@ -156,7 +156,7 @@ impl<W: Word> Worker<W> {
         if range.known.low < range.known.high
             && let Some((range, radix)) = self.sort_unless_even(level, range)
         {
-            self.split(level, range, &radix);
+            self.split_by_digits(level, range, &radix);
         }
     }
 
@@ -190,7 +190,7 @@ impl<W: Word> Worker<W> {
 
     /// Splits words by digits, and sorts the buckets.
     #[inline(never)]
-    fn split(&mut self, level: Level, range: Range<'_, W>, radix: &Radix) {
+    fn split_by_digits(&mut self, level: Level, range: Range<'_, W>, radix: &Radix) {
         let blocks = self.blocks.as_mut().expect("what is not split is a leaf");
         let starts = split(blocks, level, range.words, radix);
         self.go_on(level, range, &starts, radix);
