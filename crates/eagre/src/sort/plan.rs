@@ -33,6 +33,8 @@ pub(super) struct Wanted {
     pub(super) bits: u32,
     /// Ways to split by borders, about.
     pub(super) ways: usize,
+    /// The most ways to split: a power of two, up to [`tree::FAN`].
+    pub(super) most: usize,
     /// So many words may be set aside, about, in counting.
     pub(super) room: usize,
     /// So many threads may help.
@@ -44,6 +46,8 @@ pub(super) struct Wanted {
 
 /// Splitting so many ways is good enough whatever was asked for.
 const MANY: usize = 64;
+/// So many keys of a sample for each bucket between two borders.
+const EACH_WAY: usize = 8;
 /// The largest part of words that may be rare where others are counted.
 const RARE: f64 = 1.0 / 16.0;
 
@@ -62,7 +66,7 @@ pub(super) fn plan<W: Word>(level: Level, words: &[W], known: Bounds, wanted: Wa
     if even(&sample, &radix) && sample.few(0.5).is_none() {
         return Plan::Radix(radix);
     }
-    sample = Sample::draw(level, words, known, sample::MOST);
+    sample = Sample::draw(level, words, known, (EACH_WAY * wanted.ways).max(sample::MANY));
     // That more are rare than there is room for is found out in counting, most often early.
     let rare = if wanted.room > 0 { RARE } else { 0.0 };
     if wanted.guesses > 0
@@ -83,7 +87,7 @@ pub(super) fn plan<W: Word>(level: Level, words: &[W], known: Bounds, wanted: Wa
     let seen = sample.bounds();
     if wanted.guesses > 0
         && !even(&sample, &Radix::new(seen, wanted.bits))
-        && let Some(tree) = tree_of(level, &sample, known, wanted.ways)
+        && let Some(tree) = tree_of(level, &sample, known, wanted)
     {
         return Plan::Tree(tree);
     }
@@ -95,25 +99,27 @@ pub(super) fn plan<W: Word>(level: Level, words: &[W], known: Bounds, wanted: Wa
     if wanted.guesses == 0 || radix.is_last() || even(&sample, &radix) {
         return Plan::Radix(radix);
     }
-    tree_of(level, &sample, known, wanted.ways).map_or(Plan::Radix(radix), Plan::Tree)
+    tree_of(level, &sample, known, wanted).map_or(Plan::Radix(radix), Plan::Tree)
 }
 
-/// A tree for about so many ways, fewer if they need too many borders. None if the sample is all of one key.
-fn tree_of(level: Level, sample: &Sample, known: Bounds, mut ways: usize) -> Option<Tree> {
+/// A tree for about as many ways as are wanted, fewer if they need too many borders. None if the sample is all of one
+/// key.
+fn tree_of(level: Level, sample: &Sample, known: Bounds, wanted: Wanted) -> Option<Tree> {
+    let Wanted { mut ways, most, .. } = wanted;
     let mut borders = [0; tree::FAN];
     loop {
         match sample.borders(ways, &mut borders) {
             0 => return None,
-            count if count < tree::FAN => return Some(Tree::new(level, sample.lens(), known, &borders[..count])),
+            count if count < most => return Some(Tree::new(level, sample.lens(), known, &borders[..count])),
             // At most two for each way.
-            _ => ways = (ways * 2 / 3).max(tree::FAN / 2),
+            _ => ways = (ways * 2 / 3).max(most / 2),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Sorter, range::GUESSES};
+    use super::super::{Sorter, range::GUESSES, worker::Room};
     use super::*;
 
     type Pattern = fn(u64, u64) -> u64;
@@ -200,14 +206,19 @@ mod tests {
         }
     }
 
-    /// As many words as there is room for to compare them, of half the size of what that room is measured in.
+    /// As many words as there is room for to compare them, of half the size of what that room is measured in: too many
+    /// for a leaf, dense in the middle, so that no scale has cells for them.
     #[test]
     #[cfg_attr(miri, ignore = "many thousand words")]
     fn room_for_an_odd_number_of_words() {
-        let keys: Vec<u32> = (0..60_001).map(|i| random(i) as u32 >> (random(i + 1) % 32)).collect();
+        let distance = |i| random(i) as u32 >> (1 + random(i + 1) % 31);
+        let sides = |i| if i % 2 == 0 { (1 << 31) + distance(i) } else { (1 << 31) - 1 - distance(i) };
+        let keys: Vec<u32> = (0..100_001).map(sides).collect();
         let mut expected = keys.clone();
         expected.sort_unstable();
-        for slack in (673_500..674_500).step_by(4) {
+        let (n, bytes) = (keys.len(), size_of_val(&keys[..]));
+        let least = Room::new::<u32>(Level::best(), n, n).bytes::<u32>();
+        for slack in (least + bytes - 64..least + bytes + 64).step_by(4) {
             let mut got = keys.clone();
             Sorter::new().threads(1).slack(slack).sort(&mut got).unwrap();
             assert!(got == expected, "{slack}");
@@ -238,7 +249,7 @@ mod tests {
     fn plans_fit_the_keys() {
         let kind = |pattern: Pattern| {
             let words: Vec<u64> = (0..100_000).map(|i| pattern(i, 100_000)).collect();
-            let wanted = Wanted { bits: 8, ways: 64, room: words.len(), threads: 1, guesses: GUESSES };
+            let wanted = Wanted { bits: 8, ways: 64, most: 256, room: words.len(), threads: 1, guesses: GUESSES };
             match plan(Level::best(), &words, Bounds::of_bits(64), wanted) {
                 Plan::Nothing => "nothing",
                 Plan::Reverse => "reverse",

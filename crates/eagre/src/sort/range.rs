@@ -26,7 +26,7 @@ use super::kernels::{Level, Word};
 use super::plan::{Plan, Wanted, plan};
 use super::progress::{Monitor, Pulse, WHOLE};
 use super::team;
-use super::worker::{self, BORDERS, BUCKET, LEAST, Range, Room, Worker, ways};
+use super::worker::{self, BUCKET, LEAST, Range, Room, Worker, ways};
 
 /// A thread costs some ten microseconds: it is worth it for so many bytes.
 pub(super) const THREAD_BYTES: usize = 1 << 20;
@@ -56,7 +56,7 @@ impl<W: Word> Sorting<W> {
         let threads = threads.min(len * size_of::<W>() / THREAD_BYTES).max(1);
         let most = worker::most::<W>();
         // One thread sorts by itself what it can; several always split first.
-        let shape = (threads > 1 || len > most).then(|| Shape::in_memory::<W>(len));
+        let shape = (threads > 1 || len > most).then(|| Shape::in_memory::<W>());
         let blocks = shape.map_or(0, |shape| Blocks::<W>::bytes(shape, len, threads));
         let mut room = Room::new::<W>(level, len.min(most), len);
         let least = blocks.saturating_add(threads.saturating_mul(room.bytes::<W>()));
@@ -130,11 +130,14 @@ impl<W: Word> Sorting<W> {
         let (level, threads, n) = (self.level, self.workers.len(), range.words.len());
         // Several buckets for each thread, so that none has nothing to do in the end.
         let least = if threads > 1 { (8 * threads).next_power_of_two().ilog2().max(5) } else { LEAST };
-        let most = self.blocks.as_ref().map_or(LEAST, |blocks| blocks.fan().ilog2());
-        let bits = ways(n, BUCKET).max(least).min(most);
+        let leaf = self.workers[0].leaf(level);
+        // Buckets are leaves if they can be: of equal size by digits, and of any size between borders.
+        let piece = |most: usize, mean: usize| if n.div_ceil(FAN) <= most { mean } else { BUCKET };
+        let bits = ways(n, piece(leaf / 4 * 3, leaf / 2)).max(least).min(FAN.ilog2());
+        let ways = (n / piece(leaf / 4, leaf / 4)).clamp(64, FAN - FAN / 64);
         let Range { words, known, mut guesses } = range;
         let room = self.workers[0].spare.len();
-        let mut wanted = Wanted { bits, ways: (1 << bits).clamp(64, BORDERS), room, threads, guesses };
+        let mut wanted = Wanted { bits, ways, most: FAN, room, threads, guesses };
         let mut next = plan(level, words, known, wanted);
         if let Plan::Common(word) | Plan::Tally(word) = next {
             let sorted = match next {

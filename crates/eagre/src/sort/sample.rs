@@ -7,9 +7,11 @@ use super::kernels::{Level, Word};
 use super::worker;
 
 /// The largest sample.
-pub(super) const MOST: usize = 2048;
+const MOST: usize = 4096;
 /// What tells most often that digits are even.
 pub(super) const FEW: usize = 512;
+/// What tells the rest, if nothing needs more.
+pub(super) const MANY: usize = 2048;
 /// At least so many words for each one in the sample.
 const EACH: usize = 32;
 
@@ -25,7 +27,7 @@ impl Sample {
     /// likely to follow; the same ones each time.
     pub(super) fn draw<W: Word>(level: Level, words: &[W], known: Bounds, most: usize) -> Sample {
         let lens = Lens::new::<W>(known);
-        let len = (words.len() / EACH).clamp(1, most);
+        let len = (words.len() / EACH).clamp(1, most.min(MOST));
         let part = words.len() / len;
         let mut keys = [0; MOST];
         let mut random = 1u64;

@@ -22,7 +22,7 @@ use super::plan::{Plan, Wanted, plan};
 use super::progress::{Monitor, Pulse, WHOLE};
 
 /// Up to so many words are one leaf, in a table inside the second-level cache, for one thread.
-pub(super) const ALONE: usize = 1 << 14;
+pub(super) const ALONE: usize = 1 << 15;
 /// Many leaves, one after the other, are up to so large: their table stays in the first-level cache.
 const fn together<W>() -> usize {
     if size_of::<W>() <= 4 { 5632 } else { 2816 }
@@ -30,7 +30,7 @@ const fn together<W>() -> usize {
 /// A range of numbers that has become larger than that is a leaf all the same, and its table in the second-level cache:
 /// another split would take longer.
 const fn largest_leaf<W: Word>() -> usize {
-    if size_of::<W>() <= 8 && !W::STABLE { 4 * together::<W>() } else { together::<W>() }
+    if size_of::<W>() <= 8 && !W::STABLE { 16 * together::<W>() } else { together::<W>() }
 }
 /// What a leaf should have, at most: less than it can take, since buckets vary.
 const fn leaf_mean<W>() -> usize {
@@ -43,8 +43,8 @@ const MOST_BYTES: usize = 8 << 20;
 /// What a bucket of a split in memory should have: so that it fits the second-level cache, most often.
 pub(super) const BUCKET: usize = 1 << 17;
 
-/// The most ways to split by borders: a tree has room for a few more, which keys that fill a bucket take.
-pub(super) const BORDERS: usize = 250;
+/// The most ways to split by borders: there is room for a few more, which keys that fill a bucket take.
+const BORDERS: usize = 250;
 
 /// Fewer uneven words are compared faster than split, where there are vectors for it.
 const LOOK_UP: usize = 1 << 16;
@@ -119,9 +119,14 @@ impl<W: Word> Worker<W> {
         })
     }
 
+    /// The largest leaf.
+    pub(super) fn leaf(&self, level: Level) -> usize {
+        leaf::most::<W>(level, self.table.len())
+    }
+
     /// Whether it sorts so many words.
     pub(super) fn takes(&self, level: Level, n: usize) -> bool {
-        self.blocks.as_ref().is_some_and(|blocks| blocks.takes(n)) || n <= leaf::most::<W>(level, self.table.len())
+        self.blocks.as_ref().is_some_and(|blocks| blocks.takes(n)) || n <= self.leaf(level)
     }
 
     pub(super) fn sort_unless_stopped(
@@ -141,7 +146,7 @@ impl<W: Word> Worker<W> {
     /// Sorts as many words as it takes.
     pub(super) fn sort(&mut self, level: Level, range: Range<'_, W>) {
         let n = range.words.len();
-        if n <= leaf::most::<W>(level, self.table.len()) {
+        if n <= self.leaf(level) {
             // Without vectors, comparing is slower than splitting once more if they are many.
             let compare = n <= together::<W>() || self.blocks.is_none() || compares_fast::<W>(level);
             if leaf_in_place(level, range.words, range.known, &mut self.table, compare) {
@@ -168,7 +173,8 @@ impl<W: Word> Worker<W> {
         let n = words.len();
         let bits = ways(n, leaf_mean::<W>()).clamp(LEAST, FAN.ilog2());
         let ways = (n / leaf_mean::<W>()).clamp(2, BORDERS);
-        let mut wanted = Wanted { bits, ways, room: self.spare.len(), threads: 1, guesses };
+        let mut wanted =
+            Wanted { bits, ways, most: BORDERS.next_power_of_two(), room: self.spare.len(), threads: 1, guesses };
         let mut next = plan(level, words, known, wanted);
         if let Plan::Common(word) | Plan::Tally(word) = next {
             let count = if let Plan::Common(_) = next { Self::take_out } else { Self::tally };

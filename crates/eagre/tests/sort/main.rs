@@ -88,10 +88,12 @@ fn many_keys<K: Case>() {
         }
     }
     let block = 4096 / size_of::<K>();
-    let sizes = [65_535, 65_536, 65_537, 70_001, 100 * block - 1, 100 * block, 100 * block + 1, 131_073, 300_007];
+    let whole = [65_535, 65_536, 65_537, 70_001, 100 * block - 1, 100 * block, 100 * block + 1, 131_073, 300_007];
+    let leaves = [32_767, 32_768, 32_769, 45_056, 45_057, 90_112, 90_113];
+    let sizes = whole.into_iter().chain(leaves);
     // Without optimisation each takes a while.
     let every = if cfg!(debug_assertions) { 9 } else { 1 };
-    for (i, n) in sizes.into_iter().enumerate().filter(|_| !cfg!(miri)) {
+    for (i, n) in sizes.enumerate().filter(|_| !cfg!(miri)) {
         for (seed, (what, pattern)) in PATTERNS.iter().enumerate().skip((i + size_of::<K>()) % every).step_by(every) {
             let (keys, expected) = make::<K>(*pattern, n, seed as u64);
             next += 1;

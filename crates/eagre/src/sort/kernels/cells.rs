@@ -11,19 +11,17 @@
 
 use std::mem::MaybeUninit;
 
-use super::classifier::{AHEAD, Classifier};
+use super::Word;
+use super::classifier::{BATCH, Classifier, ask_for_batch};
 use super::tree::{FAN, Lens, Tree};
-use super::{Word, prefetch};
 use crate::sort::bounds::Bounds;
 
 /// So many cells are tried first.
 const FEW: usize = 1 << 14;
 /// The most cells.
-const MOST: usize = 1 << 18;
+const MOST: usize = 1 << 20;
 /// At most so many for each key: making the table costs as much as a pass over the keys otherwise.
 const EACH: usize = 2;
-/// So many keys are looked up at once.
-const BATCH: usize = 64;
 
 /// The first number of more than 64 bits.
 const BEYOND: f64 = (1u128 << 64) as f64;
@@ -70,13 +68,13 @@ pub(crate) struct Cells<'a> {
     low: u64,
     scale: Scale,
     /// Each cell's bucket; those above the last border share the last place.
-    buckets: &'a [u8],
+    buckets: &'a [u16],
 }
 
 impl<'a> Cells<'a> {
     /// Makes a table of a tree for `n` keys, whose borders move. None, and none has moved, if more than an eighth of
     /// them would meet, or move to where no keys are above them.
-    pub(crate) fn new(tree: &'a mut Tree, n: usize, table: &'a mut [MaybeUninit<u8>]) -> Option<Cells<'a>> {
+    pub(crate) fn new(tree: &'a mut Tree, n: usize, table: &'a mut [MaybeUninit<u16>]) -> Option<Cells<'a>> {
         let (borders, top) = (tree.borders(), tree.top());
         let (&first, &last) = (borders.first()?, borders.last()?);
         // One place is for what is beyond the last cell, and the first border may be anywhere in its own.
@@ -107,10 +105,10 @@ impl<'a> Cells<'a> {
         let mut start = 0;
         for (bucket, end) in ends[..count].iter().enumerate() {
             let end = scale.cell(end - low) as usize + 1;
-            table[start..end].fill(MaybeUninit::new(bucket as u8));
+            table[start..end].fill(MaybeUninit::new(bucket as u16));
             start = end;
         }
-        table[start].write(count as u8);
+        table[start].write(count as u16);
         // SAFETY: written up to there.
         let buckets = unsafe { table[..=start].assume_init_ref() };
         tree.change_borders(&ends[..count]);
@@ -124,9 +122,7 @@ impl<'a> Cells<'a> {
         let mut cells = [0u32; BATCH];
         for start in (0..n).step_by(BATCH) {
             let count = BATCH.min(n - start);
-            for line in 0..(BATCH * size_of::<W>()).div_ceil(64) {
-                prefetch(words.wrapping_add(start).cast::<u8>().wrapping_add((AHEAD + line) * 64));
-            }
+            ask_for_batch(words.wrapping_add(start));
             for (i, cell) in cells[..count].iter_mut().enumerate() {
                 // SAFETY: as many as there are; `put` has not seen them yet.
                 let number = self.lens.of(unsafe { *words.add(start + i) });
@@ -220,6 +216,8 @@ mod tests {
             let borders: Vec<u64> = (0..99).map(border).collect();
             ROOMS.iter().for_each(|&room| finds_what_the_tree_has(false, room, &borders));
         }
+        let many: Vec<u64> = (1..FAN as u64).map(|i| i << 50).collect();
+        finds_what_the_tree_has(false, ROOMS[0], &many);
     }
 
     /// Borders over many powers of two, from 0 or from the middle of all numbers on, up to the last number.

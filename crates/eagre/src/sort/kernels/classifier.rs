@@ -4,7 +4,17 @@ use super::{Word, prefetch, words_in};
 use crate::sort::bounds::Bounds;
 
 /// So many cache lines are asked for ahead: the processor does so by itself, but begins again with each page.
-pub(super) const AHEAD: usize = 16;
+const AHEAD: usize = 16;
+/// So many words are classified at once, where that takes more than a digit.
+pub(super) const BATCH: usize = 64;
+
+/// Asks for as many words as a batch has, so far ahead of these.
+#[inline(always)]
+pub(super) fn ask_for_batch<W>(words: *const W) {
+    for line in 0..(BATCH * size_of::<W>()).div_ceil(64) {
+        prefetch(words.cast::<u8>().wrapping_add((AHEAD + line) * 64));
+    }
+}
 
 /// Sends each word to a bucket.
 ///
@@ -98,6 +108,22 @@ unsafe impl<W: Word> Classifier<W> for Radix {
     #[inline(always)]
     unsafe fn each(&self, words: *const W, n: usize, mut put: impl FnMut(W, usize)) {
         let (shift, mask) = (self.shift, (1u32 << self.bits) - 1);
+        if W::DIGITS_TOGETHER {
+            let mut digits = [0; BATCH];
+            for start in (0..n).step_by(BATCH) {
+                let count = BATCH.min(n - start);
+                ask_for_batch(words.wrapping_add(start));
+                for (i, digit) in digits[..count].iter_mut().enumerate() {
+                    // SAFETY: as many as there are; `put` has not seen them yet.
+                    *digit = unsafe { *words.add(start + i) }.digit(shift) & mask;
+                }
+                for (i, &digit) in digits[..count].iter().enumerate() {
+                    // SAFETY: as above.
+                    put(unsafe { *words.add(start + i) }, digit as usize);
+                }
+            }
+            return;
+        }
         let line = const { words_in::<W>(64) };
         for start in (0..n).step_by(line) {
             prefetch(words.wrapping_add(start + AHEAD * line).cast());

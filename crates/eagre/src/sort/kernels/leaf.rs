@@ -23,7 +23,7 @@ const FAN: usize = 256;
 
 /// A table on the stack, for leaves that fit the first-level cache.
 #[repr(C, align(64))]
-pub(crate) struct SmallTable([MaybeUninit<u64>; table_len(512)]);
+pub(crate) struct SmallTable([MaybeUninit<u64>; table_len::<u64>(512)]);
 
 impl SmallTable {
     pub(crate) const fn new() -> SmallTable {
@@ -42,8 +42,8 @@ pub(super) const fn buckets(n: usize) -> usize {
 }
 
 /// What a table for so many buckets needs: their words, two numbers of 32 bits each, and the words set aside.
-pub(super) const fn table_len(buckets: usize) -> usize {
-    buckets * (CAPACITY + 1) + aside(buckets)
+pub(super) const fn table_len<W>(buckets: usize) -> usize {
+    buckets + size_of::<W>() * (buckets * CAPACITY + aside(buckets)) / size_of::<u64>()
 }
 
 /// How many words may not fit their bucket: twice what is expected of uniform keys.

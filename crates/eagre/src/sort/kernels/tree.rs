@@ -4,16 +4,14 @@
 //! of arithmetic and no branch, and eight keys are searched for at once in the lanes of a register. A level of the tree
 //! that fits two registers is looked up by one instruction; 64 ways take 27 instructions for eight keys.
 
-use super::classifier::{AHEAD, Classifier};
-use super::{Level, Word, prefetch};
+use super::classifier::{BATCH, Classifier, ask_for_batch};
+use super::{Level, Word};
 use crate::sort::bounds::Bounds;
 
 /// The most ways to split.
-pub(crate) const FAN: usize = 256;
+pub(crate) const FAN: usize = 512;
 /// The fewest: what a few registers hold.
 const LEAST: u32 = 6;
-/// So many keys are searched for at once.
-const BATCH: usize = 64;
 
 /// A key as the tree sees it, a number of 64 bits in the same order: the key itself or, of longer keys, the highest
 /// bits of the distance from the least.
@@ -103,7 +101,7 @@ impl Tree {
         self.lens
     }
 
-    fn search(&self, keys: &[u64; BATCH], found: &mut [u8; BATCH]) {
+    fn search(&self, keys: &[u64; BATCH], found: &mut [u16; BATCH]) {
         match self.level {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             // SAFETY: the level is only there if the processor has it.
@@ -114,7 +112,7 @@ impl Tree {
 }
 
 /// Which bucket each key belongs to.
-fn search(nodes: &[u64; FAN], bits: u32, keys: &[u64; BATCH], found: &mut [u8; BATCH]) {
+fn search(nodes: &[u64; FAN], bits: u32, keys: &[u64; BATCH], found: &mut [u16; BATCH]) {
     let mut at = [1usize; BATCH];
     for _ in 0..bits {
         for (at, &key) in at.iter_mut().zip(keys) {
@@ -122,7 +120,7 @@ fn search(nodes: &[u64; FAN], bits: u32, keys: &[u64; BATCH], found: &mut [u8; B
         }
     }
     for (found, at) in found.iter_mut().zip(at) {
-        *found = (at - (1 << bits)) as u8;
+        *found = (at - (1 << bits)) as u16;
     }
 }
 
@@ -153,9 +151,7 @@ unsafe impl<W: Word> Classifier<W> for Tree {
         let (mut keys, mut found) = ([0; BATCH], [0; BATCH]);
         for start in (0..n).step_by(BATCH) {
             let count = BATCH.min(n - start);
-            for line in 0..(BATCH * size_of::<W>()).div_ceil(64) {
-                prefetch(words.wrapping_add(start).cast::<u8>().wrapping_add((AHEAD + line) * 64));
-            }
+            ask_for_batch(words.wrapping_add(start));
             for (i, key) in keys[..count].iter_mut().enumerate() {
                 // SAFETY: as many as there are; `put` has not seen them yet.
                 *key = self.lens.of(unsafe { *words.add(start + i) });
@@ -177,16 +173,17 @@ mod avx512 {
 
     /// [`super::search`].
     #[target_feature(enable = "avx512f,avx512vl,avx512dq")]
-    pub(super) fn search(nodes: &[u64; FAN], bits: u32, keys: &[u64; BATCH], found: &mut [u8; BATCH]) {
+    pub(super) fn search(nodes: &[u64; FAN], bits: u32, keys: &[u64; BATCH], found: &mut [u16; BATCH]) {
         match bits {
             ..=6 => search_in::<6>(nodes, keys, found),
             7 => search_in::<7>(nodes, keys, found),
-            _ => search_in::<8>(nodes, keys, found),
+            8 => search_in::<8>(nodes, keys, found),
+            _ => search_in::<9>(nodes, keys, found),
         }
     }
 
     #[target_feature(enable = "avx512f,avx512vl,avx512dq")]
-    fn search_in<const BITS: u32>(nodes: &[u64; FAN], keys: &[u64; BATCH], found: &mut [u8; BATCH]) {
+    fn search_in<const BITS: u32>(nodes: &[u64; FAN], keys: &[u64; BATCH], found: &mut [u16; BATCH]) {
         for (keys, found) in keys.as_chunks::<8>().0.iter().zip(found.as_chunks_mut::<8>().0) {
             // SAFETY: eight numbers.
             let keys = unsafe { _mm512_loadu_si512(keys.as_ptr().cast()) };
@@ -211,9 +208,13 @@ mod avx512 {
                 let upper = _mm512_test_epi64_mask(at, _mm512_set1_epi64(64));
                 descend!(_mm512_mask_mov_epi64(of_64(nodes, 16, at), upper, of_64(nodes, 24, at)));
             }
-            let buckets = _mm512_cvtepi64_epi8(_mm512_sub_epi64(at, _mm512_set1_epi64(1 << BITS)));
-            // SAFETY: eight bytes.
-            unsafe { _mm_storel_epi64(found.as_mut_ptr().cast(), buckets) };
+            if BITS > 8 {
+                // SAFETY: `at` is from 256 to 511, and so many nodes are there.
+                descend!(unsafe { _mm512_i64gather_epi64::<8>(at, nodes.as_ptr().cast()) });
+            }
+            let buckets = _mm512_cvtepi64_epi16(_mm512_sub_epi64(at, _mm512_set1_epi64(1 << BITS)));
+            // SAFETY: eight numbers of 16 bits.
+            unsafe { _mm_storeu_si128(found.as_mut_ptr().cast(), buckets) };
         }
     }
 
@@ -256,8 +257,8 @@ mod tests {
     #[test]
     fn finds_what_counting_finds() {
         let known = Bounds::of_bits(64);
-        for count in [1, 2, 62, 63, 64, 127, 128, 254, 255] {
-            let borders: Vec<u64> = (0..count).map(|i| if i == 0 { 0 } else { u64::MAX / 256 * i + i % 3 }).collect();
+        for count in [1, 2, 62, 63, 64, 127, 128, 255, 256, 510, 511] {
+            let borders: Vec<u64> = (0..count).map(|i| if i == 0 { 0 } else { u64::MAX / 512 * i + i % 3 }).collect();
             let near = |&border: &u64| [border.saturating_sub(1), border, border + 1];
             let mut keys: Vec<u64> = borders.iter().flat_map(near).collect();
             keys.extend([u64::MAX - 1, u64::MAX]);

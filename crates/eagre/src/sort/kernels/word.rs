@@ -20,6 +20,9 @@ pub unsafe trait Word: Copy + Send + Sync + 'static {
     /// Whether words with equal keys may differ: they stay in the order they are in.
     const STABLE: bool = false;
 
+    /// Whether a digit takes more than a shift: many are computed at once then, by vectors.
+    const DIGITS_TOGETHER: bool = false;
+
     /// The key.
     fn key(self) -> u128;
 
@@ -39,7 +42,7 @@ pub unsafe trait Word: Copy + Send + Sync + 'static {
 
     /// The length of a table for leaves of up to `n` words.
     fn leaf_table(n: usize) -> usize {
-        leaf::table_len(leaf::buckets(n))
+        leaf::table_len::<Self>(leaf::buckets(n))
     }
 
     /// How many words a leaf takes in a table of such a length.
@@ -103,10 +106,11 @@ macro_rules! vectors {
 }
 
 macro_rules! number {
-    ($type:ty, $bits:literal, $word:ident => $key:expr; $($vectors:tt)*) => {
+    ($type:ty, $bits:literal, $together:expr, $word:ident => $key:expr; $($vectors:tt)*) => {
         // SAFETY: the key is as wide as the number.
         unsafe impl Word for $type {
             const KEY_BITS: u32 = $bits;
+            const DIGITS_TOGETHER: bool = $together;
 
             #[inline(always)]
             fn key(self) -> u128 {
@@ -129,13 +133,17 @@ macro_rules! number {
 const SIGN_32: u32 = 1 << 31;
 const SIGN_64: u64 = 1 << 63;
 
-number!(u32, 32, word => word; Avx512: U32x16, Avx2: U32x8);
-number!(i32, 32, word => (word as u32 ^ SIGN_32); Avx512: U32x16, Avx2: U32x8);
-number!(f32, 32, word => float_32(word.to_bits()); Avx512: U32x16, Avx2: U32x8);
-number!(u64, 64, word => word; Avx512: U64x8, Avx2: U64x4);
-number!(i64, 64, word => (word as u64 ^ SIGN_64); Avx512: U64x8, Avx2: U64x4);
-number!(f64, 64, word => float_64(word.to_bits()); Avx512: U64x8, Avx2: U64x4);
-number!((u32, u32), 64, word => (u64::from(word.0) << 32 | u64::from(word.1)); Avx512: U64x8, Avx2: U64x4);
+/// See [`Word::DIGITS_TOGETHER`].
+const TOGETHER: bool = true;
+const APART: bool = false;
+
+number!(u32, 32, APART, word => word; Avx512: U32x16, Avx2: U32x8);
+number!(i32, 32, APART, word => (word as u32 ^ SIGN_32); Avx512: U32x16, Avx2: U32x8);
+number!(f32, 32, TOGETHER, word => float_32(word.to_bits()); Avx512: U32x16, Avx2: U32x8);
+number!(u64, 64, APART, word => word; Avx512: U64x8, Avx2: U64x4);
+number!(i64, 64, APART, word => (word as u64 ^ SIGN_64); Avx512: U64x8, Avx2: U64x4);
+number!(f64, 64, TOGETHER, word => float_64(word.to_bits()); Avx512: U64x8, Avx2: U64x4);
+number!((u32, u32), 64, APART, word => (u64::from(word.0) << 32 | u64::from(word.1)); Avx512: U64x8, Avx2: U64x4);
 
 /// The order of [`f32::total_cmp`]: all bits of a negative number are turned over, of others the sign.
 #[inline(always)]
@@ -164,11 +172,6 @@ macro_rules! wide {
             #[inline(always)]
             fn digit(self, shift: u32) -> u32 {
                 (self.key() >> shift) as u32
-            }
-
-            /// Words are two numbers of a table.
-            fn leaf_table(n: usize) -> usize {
-                2 * leaf::table_len(leaf::buckets(n))
             }
 
             vectors!(Avx512: U128x8);

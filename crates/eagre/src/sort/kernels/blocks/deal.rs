@@ -1,27 +1,26 @@
 //! Words to buckets without counting them first: each goes to its bucket's buffer, and a full buffer goes, as a
 //! *block*, to the next place at the front. Whatever the number of buckets, memory is read and written in sequence;
-//! what is written in many places, the buffers, stays in the cache.
+//! what is written in many places, the buffers, stays in the cache; and the line that a bucket's next word goes to is
+//! asked for as soon as its last word has been written, long before a store would wait for it.
 
 use std::mem::MaybeUninit;
 
 use super::super::classifier::Classifier;
-use super::super::{Word, copy_block};
-use super::FAN;
+use super::super::{Word, copy_block, prefetch};
+use super::{FAN, stagger};
 
 /// After so many words a thread reports its progress.
 pub(super) const PIECE: usize = 1 << 17;
 
-/// Sorts `words` into `buffers`, one for each bucket, of `block` words, every `pitch` words; and full buffers to the
-/// front of `words`, one after the other. `tags` become the blocks' ranks, and `left` the words of each rank that are
+/// Sorts `words` into `buffers`, one for each bucket, of `block` words and [`stagger`] more between them; and full
+/// buffers to the front of `words`, one after the other. `tags` become the blocks' ranks, and `left` the words of each rank that are
 /// in its buffer. It ends early, but with each word in one place only, if `beat` says so. Returns how many blocks are
 /// at the front, and whether all words have been read.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "parts of what belongs to several threads")]
 pub(super) fn deal<W: Word, C: Classifier<W>>(
     words: &mut [W],
     block: usize,
     buffers: &mut [MaybeUninit<W>],
-    pitch: usize,
     tags: &mut [u16],
     left: &mut [u32; FAN],
     classifier: &C,
@@ -29,10 +28,10 @@ pub(super) fn deal<W: Word, C: Classifier<W>>(
 ) -> (usize, bool) {
     let (n, fan) = (words.len(), classifier.fan());
     assert!(fan <= FAN && tags.len() >= n / block && block.is_power_of_two());
-    assert!(pitch >= block && buffers.len() >= fan * pitch && buffers.len() <= u32::MAX as usize);
+    let stagger = const { stagger::<W>() };
+    assert!(buffers.len() >= fan * (block + stagger) && buffers.len() <= u32::MAX as usize);
     let (words, buffers) = (words.as_mut_ptr(), buffers.as_mut_ptr().cast::<W>());
     // Where the next word would go if buffers followed each other: a multiple of the block when the last one is full.
-    let stagger = pitch - block;
     let mut next: [u32; FAN] = std::array::from_fn(|bucket| (bucket * block) as u32);
     let mut blocks = 0;
     let mut put = |word, bucket: usize| {
@@ -42,11 +41,14 @@ pub(super) fn deal<W: Word, C: Classifier<W>>(
         unsafe {
             let next = next.get_unchecked_mut(bucket);
             let at = *next as usize;
-            *buffers.add(at + bucket * stagger) = word;
+            let place = buffers.add(at + bucket * stagger);
+            *place = word;
+            prefetch(place.wrapping_add(1).cast());
             *next += 1;
             if (at + 1) & (block - 1) == 0 {
+                std::hint::cold_path();
                 *next -= block as u32;
-                copy_block(buffers.add(bucket * pitch), words.add(blocks * block), block);
+                copy_block(buffers.add(bucket * (block + stagger)), words.add(blocks * block), block);
                 *tags.get_unchecked_mut(blocks) = classifier.rank(bucket) as u16;
                 blocks += 1;
             }

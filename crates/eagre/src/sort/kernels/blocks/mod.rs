@@ -30,14 +30,12 @@ use std::ops::Range;
 use self::deal::deal;
 use super::classifier::Classifier;
 use super::scratch::Scratch;
-use super::{Level, Word, tree, words_in};
+use super::{Level, Word, words_in};
 use crate::sort::progress::Pulse;
 use crate::sort::team;
 
 /// The most ways to split.
 pub(crate) const FAN: usize = 512;
-/// The ways to split that any range may get.
-const LEAST: usize = tree::FAN;
 
 /// How many ways there are at most, and the words of a block. Larger blocks permute faster, smaller ones allow for more
 /// of them in the buffers.
@@ -48,27 +46,23 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// For ranges of up to `len` words that do not fit the cache. All buffers are a MiB, which stays in the second-level
-    /// cache; blocks are as large as that allows, since each begins with a wait for memory.
-    pub(crate) fn in_memory<W>(len: usize) -> Shape {
+    /// For ranges that do not fit the cache. All buffers are a MiB, which stays in the second-level cache; blocks are as
+    /// large as that allows, since each begins with a wait for memory.
+    pub(crate) fn in_memory<W>() -> Shape {
         const BUFFERS: usize = 1 << 20;
-        /// More ways are there for ranges that would come in pieces larger than this.
-        const PIECE: usize = 2 << 20;
-        let pieces = len.saturating_mul(size_of::<W>()).div_ceil(PIECE);
-        let fan = pieces.checked_next_power_of_two().unwrap_or(FAN).clamp(LEAST, FAN);
-        Shape { fan, block: words_in::<W>(BUFFERS / fan) }
+        Shape { fan: FAN, block: words_in::<W>(BUFFERS / FAN) }
     }
 
     /// For ranges of up to `len` words that do, and should come in pieces of `piece` words.
     pub(crate) fn in_cache<W>(len: usize, piece: usize) -> Shape {
         const BLOCK: usize = 512;
+        const LEAST: usize = FAN / 2;
         Shape { fan: len.div_ceil(piece).next_power_of_two().clamp(LEAST, FAN), block: words_in::<W>(BLOCK) }
     }
 
-    /// From one buffer to the next: a cache line more than a block. Buffers fill at nearly the same rate, and the lines
-    /// in use would be in the same few sets of the cache.
+    /// The words from one buffer to the next.
     fn pitch<W>(self) -> usize {
-        self.block + (64 / size_of::<W>()).max(1)
+        self.block + stagger::<W>()
     }
 
     /// The words of one thread's buffers; see [`Blocks::cut`] and [`Blocks::aside`].
@@ -86,6 +80,12 @@ pub(crate) struct Blocks<W> {
     tags: Vec<u16>,
     /// For each place, the block that belongs there.
     sources: Vec<u32>,
+}
+
+/// The words between two buffers: a cache line. Buffers fill at nearly the same rate, and the lines in use would be in
+/// the same few sets of the cache.
+const fn stagger<W>() -> usize {
+    if size_of::<W>() < 64 { 64 / size_of::<W>() } else { 1 }
 }
 
 /// No block.
@@ -135,11 +135,6 @@ impl<W: Word> Blocks<W> {
     pub(crate) fn bytes(shape: Shape, len: usize, threads: usize) -> usize {
         let of_blocks = len.div_ceil(shape.block) * (size_of::<u16>() + size_of::<u32>());
         threads.saturating_mul(shape.buffers::<W>() * size_of::<W>()).saturating_add(of_blocks)
-    }
-
-    /// The most ways to split.
-    pub(crate) fn fan(&self) -> usize {
-        self.shape.fan
     }
 
     /// Whether there is room for what is known of so many words.
@@ -217,7 +212,7 @@ impl<W: Word> Blocks<W> {
                 let mut left = [0; FAN];
                 let (front, complete) = level.run(
                     #[inline(always)]
-                    || deal(words, block, buffers, pitch, tags, &mut left, classifier, |n| pulse.beat(n)),
+                    || deal(words, block, buffers, tags, &mut left, classifier, |n| pulse.beat(n)),
                 );
                 Stripe {
                     start: i * places,

@@ -6,7 +6,7 @@ use crate::sort::progress::Monitor;
 
 /// A small shape, and those for words of this type. An interpreter has time for the first.
 fn shapes<W>() -> impl Iterator<Item = Shape> {
-    let shapes = [Shape { fan: 8, block: 4 }, Shape::in_memory::<W>(1), Shape::in_cache::<W>(1, 1)];
+    let shapes = [Shape { fan: 8, block: 4 }, Shape::in_memory::<W>(), Shape::in_cache::<W>(1, 1)];
     shapes.into_iter().take(if cfg!(miri) { 1 } else { 3 })
 }
 
@@ -61,7 +61,7 @@ fn splits_into_buckets() {
 #[test]
 #[cfg_attr(miri, ignore = "many thousand words")]
 fn splits_into_many_buckets() {
-    let shape = Shape::in_memory::<u64>(1 << 27);
+    let shape = Shape::in_memory::<u64>();
     assert_eq!((shape.fan, shape.block), (FAN, 256));
     for shape in [shape, Shape::in_cache::<u64>(1 << 20, 1408)] {
         for threads in [1, 2] {

@@ -1,23 +1,19 @@
 //! A leaf: a radix step into small buckets that are then sorted as columns, one bucket a lane.
 
 use super::super::classifier::Radix;
-use super::super::leaf::{CAPACITY, MEAN, Table, aside, buckets};
+use super::super::leaf::{CAPACITY, MEAN, Table, aside, buckets, table_len};
+use super::super::prefetch;
 use super::lane::{self, Lane, Number};
 use super::network::{columns_of_8, columns_of_16};
 use super::{Vector, array};
 use crate::sort::bounds::Bounds;
 
-/// What a table for so many buckets needs, in bytes: their keys, two numbers of 32 bits each, and the keys set aside.
-const fn table_bytes<K>(buckets: usize) -> usize {
-    size_of::<K>() * (buckets * CAPACITY + aside(buckets)) + 2 * size_of::<u32>() * buckets
-}
-
 /// How many words a leaf takes in a table of such a length.
 pub(in super::super) fn most<V: Vector>(table: usize) -> usize {
-    let bytes = table * size_of::<u64>();
     // The largest power of two whose table is not longer.
-    let mut buckets = (bytes / (size_of::<V::Key>() * CAPACITY)).checked_ilog2().map_or(0, |bits| 1 << bits);
-    if table_bytes::<V::Key>(buckets) > bytes {
+    let bucket = size_of::<V::Key>() * CAPACITY;
+    let mut buckets = (table * size_of::<u64>() / bucket).checked_ilog2().map_or(0, |bits| 1 << bits);
+    if table_len::<V::Key>(buckets) > table {
         buckets /= 2;
     }
     // The sort of a group of buckets needs them all; and nobody asks for fewer than eight.
@@ -58,7 +54,7 @@ struct Places<'a, K> {
 impl<K: Number> Places<'_, K> {
     #[inline(always)]
     fn new(table: &mut Table, buckets: usize) -> Places<'_, K> {
-        assert!(table_bytes::<K>(buckets) <= size_of_val(table));
+        assert!(table_len::<K>(buckets) <= table.len());
         let slots = table.as_mut_ptr().cast::<K>();
         assert!(slots.is_aligned());
         // SAFETY: the table is long enough for all of them; numbers of 32 bits come after those that need more
@@ -95,7 +91,10 @@ where
             let count = *size as usize;
             *size += 1;
             if count < CAPACITY {
-                places.slots.add(bucket * CAPACITY + count).write(word);
+                let slot = places.slots.add(bucket * CAPACITY + count);
+                slot.write(word);
+                // The next word's line, before a store waits for it.
+                prefetch(slot.wrapping_add(1).cast());
             } else if waits < most_aside {
                 places.waiting.add(waits).write(word);
                 waits += 1;
