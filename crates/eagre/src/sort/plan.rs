@@ -33,8 +33,8 @@ pub(super) struct Wanted {
     pub(super) bits: u32,
     /// Ways to split by borders, about.
     pub(super) ways: usize,
-    /// The most ways to split: a power of two, up to [`tree::FAN`].
-    pub(super) most: usize,
+    /// There are at most so many: a power of two, up to [`tree::FAN`].
+    pub(super) most_ways: usize,
     /// So many words may be set aside, about, in counting.
     pub(super) room: usize,
     /// So many threads may help.
@@ -66,7 +66,7 @@ pub(super) fn plan<W: Word>(level: Level, words: &[W], known: Bounds, wanted: Wa
     if even(&sample, &radix) && sample.few(0.5).is_none() {
         return Plan::Radix(radix);
     }
-    sample = Sample::draw(level, words, known, (EACH_WAY * wanted.ways).max(sample::MANY));
+    sample = Sample::draw(level, words, known, (EACH_WAY * wanted.ways).max(sample::USUAL));
     // That more are rare than there is room for is found out in counting, most often early.
     let rare = if wanted.room > 0 { RARE } else { 0.0 };
     if wanted.guesses > 0
@@ -105,14 +105,14 @@ pub(super) fn plan<W: Word>(level: Level, words: &[W], known: Bounds, wanted: Wa
 /// A tree for about as many ways as are wanted, fewer if they need too many borders. None if the sample is all of one
 /// key.
 fn tree_of(level: Level, sample: &Sample, known: Bounds, wanted: Wanted) -> Option<Tree> {
-    let Wanted { mut ways, most, .. } = wanted;
+    let Wanted { mut ways, most_ways, .. } = wanted;
     let mut borders = [0; tree::FAN];
     loop {
         match sample.borders(ways, &mut borders) {
             0 => return None,
-            count if count < most => return Some(Tree::new(level, sample.lens(), known, &borders[..count])),
+            count if count < most_ways => return Some(Tree::new(level, sample.lens(), known, &borders[..count])),
             // At most two for each way.
-            _ => ways = (ways * 2 / 3).max(most / 2),
+            _ => ways = (ways * 2 / 3).max(most_ways / 2),
         }
     }
 }
@@ -249,7 +249,7 @@ mod tests {
     fn plans_fit_the_keys() {
         let kind = |pattern: Pattern| {
             let words: Vec<u64> = (0..100_000).map(|i| pattern(i, 100_000)).collect();
-            let wanted = Wanted { bits: 8, ways: 64, most: 256, room: words.len(), threads: 1, guesses: GUESSES };
+            let wanted = Wanted { bits: 8, ways: 64, most_ways: 256, room: words.len(), threads: 1, guesses: GUESSES };
             match plan(Level::best(), &words, Bounds::of_bits(64), wanted) {
                 Plan::Nothing => "nothing",
                 Plan::Reverse => "reverse",

@@ -32,6 +32,9 @@ use super::worker::{self, BUCKET, LEAST, Range, Room, Worker, ways};
 pub(super) const THREAD_BYTES: usize = 1 << 20;
 /// A thread that only reads is worth it for so many.
 const READER_BYTES: usize = 4 << 20;
+/// The fewest and the most ways to split by borders; there is room for a few more, which keys that fill a bucket take.
+const FEW_BORDERS: usize = 64;
+const BORDERS: usize = 504;
 /// How often one range, and a part of it, and so on, may be treated as a sample says.
 pub(super) const GUESSES: u32 = 8;
 
@@ -59,7 +62,11 @@ impl<W: Word> Sorting<W> {
         let shape = (threads > 1 || len > most).then(|| Shape::in_memory::<W>());
         let blocks = shape.map_or(0, |shape| Blocks::<W>::bytes(shape, len, threads));
         let mut room = Room::new::<W>(level, len.min(most), len);
-        let least = blocks.saturating_add(threads.saturating_mul(room.bytes::<W>()));
+        let take = |room: Room| blocks.saturating_add(threads.saturating_mul(room.bytes::<W>()));
+        if take(room) > slack {
+            room = room.with_small_leaves::<W>();
+        }
+        let least = take(room);
         let rest = slack.checked_sub(least).ok_or(Lack::Slack)?;
         room.spare = room.spare.min(rest / threads / size_of::<W>());
         let made = || {
@@ -132,12 +139,12 @@ impl<W: Word> Sorting<W> {
         let least = if threads > 1 { (8 * threads).next_power_of_two().ilog2().max(5) } else { LEAST };
         let leaf = self.workers[0].leaf(level);
         // Buckets are leaves if they can be: of equal size by digits, and of any size between borders.
-        let piece = |most: usize, mean: usize| if n.div_ceil(FAN) <= most { mean } else { BUCKET };
+        let piece = |largest: usize, mean: usize| if n.div_ceil(FAN) <= largest { mean } else { BUCKET };
         let bits = ways(n, piece(leaf / 4 * 3, leaf / 2)).max(least).min(FAN.ilog2());
-        let ways = (n / piece(leaf / 4, leaf / 4)).clamp(64, FAN - FAN / 64);
+        let between_borders = (n / piece(leaf / 4, leaf / 4)).clamp(FEW_BORDERS, BORDERS);
         let Range { words, known, mut guesses } = range;
         let room = self.workers[0].spare.len();
-        let mut wanted = Wanted { bits, ways, most: FAN, room, threads, guesses };
+        let mut wanted = Wanted { bits, ways: between_borders, most_ways: FAN, room, threads, guesses };
         let mut next = plan(level, words, known, wanted);
         if let Plan::Common(word) | Plan::Tally(word) = next {
             let sorted = match next {
@@ -303,7 +310,17 @@ pub(super) fn in_order<W: Word>(level: Level, words: &mut [W], threads: usize) -
 #[cfg(test)]
 mod tests {
     use super::super::Sorter;
-    use super::worker;
+    use super::{Level, Sorting, worker};
+
+    /// What a large table for leaves would be too much for is sorted in a smaller one.
+    #[test]
+    fn little_memory_is_enough() {
+        for (len, threads, slack) in [(20_000, 1, 300_000), (100_000, 1, 310_000), (300_000, 2, 3 << 20)] {
+            for level in [Level::Portable, Level::best()] {
+                assert!(Sorting::<u64>::new(level, len, threads, slack).is_ok(), "{len} words, {level:?}");
+            }
+        }
+    }
 
     /// As many words to sort aside as a worker takes, and more.
     #[test]

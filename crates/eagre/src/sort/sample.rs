@@ -10,8 +10,8 @@ use super::worker;
 const MOST: usize = 4096;
 /// What tells most often that digits are even.
 pub(super) const FEW: usize = 512;
-/// What tells the rest, if nothing needs more.
-pub(super) const MANY: usize = 2048;
+/// What tells the rest, if no more ways than usual are wanted.
+pub(super) const USUAL: usize = 2048;
 /// At least so many words for each one in the sample.
 const EACH: usize = 32;
 
@@ -36,7 +36,10 @@ impl Sample {
             let offset = ((random >> 32) * part as u64) >> 32;
             *key = lens.of(words[i * part + offset as usize]);
         }
-        worker::small(level, &mut keys[..len]);
+        // Without vectors a large sample is no leaf.
+        if !worker::small(level, &mut keys[..len]) {
+            keys[..len].sort_unstable();
+        }
         Sample { lens, keys, len }
     }
 
@@ -119,4 +122,20 @@ impl Sample {
 fn roundest(low: u64, high: u64) -> u64 {
     let zeros = (low ^ high).ilog2();
     high >> zeros << zeros
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without vectors too, where it is too large for a leaf.
+    #[test]
+    #[cfg_attr(miri, ignore = "many thousand words")]
+    fn the_largest_sample_is_in_order() {
+        let words: Vec<u64> = (0..200_000).map(|i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        for level in [Level::Portable, Level::best()] {
+            let sample = Sample::draw(level, &words, Bounds::of_bits(64), MOST);
+            assert!(sample.len == MOST && sample.keys().is_sorted(), "{level:?}");
+        }
+    }
 }

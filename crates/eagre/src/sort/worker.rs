@@ -8,7 +8,7 @@
 use std::sync::Mutex;
 
 use super::bounds::Bounds;
-use super::kernels::blocks::{Blocks, FAN, Shape};
+use super::kernels::blocks::{self, Blocks, FAN, Shape};
 use super::kernels::cells::Cells;
 use super::kernels::classifier::{Classifier, Radix};
 use super::kernels::common;
@@ -21,7 +21,7 @@ use super::kernels::{Level, Word};
 use super::plan::{Plan, Wanted, plan};
 use super::progress::{Monitor, Pulse, WHOLE};
 
-/// Up to so many words are one leaf, in a table inside the second-level cache, for one thread.
+/// Up to so many words are one leaf for one thread, in a table that fits the second-level cache if words are numbers.
 pub(super) const ALONE: usize = 1 << 15;
 /// Many leaves, one after the other, are up to so large: their table stays in the first-level cache.
 const fn together<W>() -> usize {
@@ -45,6 +45,7 @@ pub(super) const BUCKET: usize = 1 << 17;
 
 /// The most ways to split by borders: there is room for a few more, which keys that fill a bucket take.
 const BORDERS: usize = 250;
+const _: () = assert!(BORDERS < blocks::LEAST);
 
 /// Fewer uneven words are compared faster than split, where there are vectors for it.
 const LOOK_UP: usize = 1 << 16;
@@ -92,7 +93,15 @@ impl Room {
         // A few of many words, or all of some; of words that are half a number, as many as a table has.
         let spare = (whole / 8).clamp(BUCKET.min(len), most::<W>()).next_multiple_of(2).min(most::<W>());
         let spare = if one { 0 } else { spare };
-        Room { len, leaf: if one { len } else { len.min(largest_leaf::<W>()) }, one, spare }
+        // What vectors take in a table that is large enough, or what portable code takes in any.
+        let largest = leaf::most::<W>(level, leaf::table_for::<W>(largest_leaf::<W>()));
+        Room { len, leaf: if one { len } else { len.min(largest) }, one, spare }
+    }
+
+    /// The same with a smaller table, which only means one more split at times.
+    pub(super) fn with_small_leaves<W: Word>(self) -> Room {
+        let leaf = self.leaf.min(together::<W>());
+        Room { leaf, one: self.one && leaf == self.len, ..self }
     }
 
     fn shape<W>(self) -> Option<Shape> {
@@ -172,9 +181,15 @@ impl<W: Word> Worker<W> {
         let Range { words, known, mut guesses } = range;
         let n = words.len();
         let bits = ways(n, leaf_mean::<W>()).clamp(LEAST, FAN.ilog2());
-        let ways = (n / leaf_mean::<W>()).clamp(2, BORDERS);
-        let mut wanted =
-            Wanted { bits, ways, most: BORDERS.next_power_of_two(), room: self.spare.len(), threads: 1, guesses };
+        let between_borders = (n / leaf_mean::<W>()).clamp(2, BORDERS);
+        let mut wanted = Wanted {
+            bits,
+            ways: between_borders,
+            most_ways: blocks::LEAST,
+            room: self.spare.len(),
+            threads: 1,
+            guesses,
+        };
         let mut next = plan(level, words, known, wanted);
         if let Plan::Common(word) | Plan::Tally(word) = next {
             let count = if let Plan::Common(_) = next { Self::take_out } else { Self::tally };
@@ -198,7 +213,8 @@ impl<W: Word> Worker<W> {
     #[inline(never)]
     fn split_by_digits(&mut self, level: Level, range: Range<'_, W>, radix: &Radix) {
         let blocks = self.blocks.as_mut().expect("what is not split is a leaf");
-        let starts = split(blocks, level, range.words, radix);
+        let mut starts = [0; FAN + 1];
+        split(blocks, level, range.words, radix, &mut starts);
         self.go_on(level, range, &starts, radix);
     }
 
@@ -213,11 +229,12 @@ impl<W: Word> Worker<W> {
             true => None,
             false => Cells::new(&mut tree, words.len(), as_room(&mut self.spare)),
         };
-        let starts = match cells {
-            Some(cells) => split(blocks, level, words, &cells),
+        let mut starts = [0; FAN + 1];
+        match cells {
+            Some(cells) => split(blocks, level, words, &cells, &mut starts),
             // What is in the cache is compared faster than it is searched for twice.
             None if compares => return W::by_comparison(level, words, as_room(&mut self.spare)),
-            None => split(blocks, level, words, &tree),
+            None => split(blocks, level, words, &tree, &mut starts),
         };
         self.go_on(level, range, &starts, &tree);
     }
@@ -267,17 +284,16 @@ impl<W: Word> Worker<W> {
     }
 }
 
-/// Splits words without telling anybody. Returns where the buckets start.
+/// Splits words without telling anybody. `starts` become where the buckets start.
 fn split<W: Word, C: Classifier<W>>(
     blocks: &mut Blocks<W>,
     level: Level,
     words: &mut [W],
     classifier: &C,
-) -> [usize; FAN + 1] {
-    let mut starts = [0; FAN + 1];
+    starts: &mut [usize; FAN + 1],
+) {
     let silence = Monitor::new(None, words.len(), size_of::<W>(), WHOLE);
-    blocks.split(level, words, classifier, &mut starts, silence.pulse(0));
-    starts
+    blocks.split(level, words, classifier, starts, silence.pulse(0));
 }
 
 /// How many bits to split `n` words by for buckets of at most `most` in the mean.

@@ -6,8 +6,7 @@
 //! are uneven, but not so uneven that many borders share a cell.
 //!
 //! Few cells are tried first: borders are rounder numbers then, so that digits use more of the buckets within them, and
-//! the table stays in the first-level cache. A large one may be larger than a cache, since hardly any cells have most
-//! of the keys.
+//! the table is small. A large one may be larger than a cache, since hardly any cells have most of the keys.
 
 use std::mem::MaybeUninit;
 

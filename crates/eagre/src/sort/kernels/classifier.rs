@@ -5,7 +5,7 @@ use crate::sort::bounds::Bounds;
 
 /// So many cache lines are asked for ahead: the processor does so by itself, but begins again with each page.
 const AHEAD: usize = 16;
-/// So many words are classified at once, where that takes more than a digit.
+/// So many words are classified at once, where that takes more than a shift.
 pub(super) const BATCH: usize = 64;
 
 /// Asks for as many words as a batch has, so far ahead of these.

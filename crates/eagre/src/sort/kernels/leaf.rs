@@ -41,7 +41,8 @@ pub(super) const fn buckets(n: usize) -> usize {
     if buckets < 8 { 8 } else { buckets }
 }
 
-/// What a table for so many buckets needs: their words, two numbers of 32 bits each, and the words set aside.
+/// What a table for so many buckets needs, in numbers of 64 bits: their words, two numbers of 32 bits each, and the words
+/// set aside.
 pub(super) const fn table_len<W>(buckets: usize) -> usize {
     buckets + size_of::<W>() * (buckets * CAPACITY + aside(buckets)) / size_of::<u64>()
 }

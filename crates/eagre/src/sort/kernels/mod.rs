@@ -6,7 +6,7 @@
 //! | [`common`] | one read | sorts words that are nearly all the same |
 //! | [`tally`] | one read, one write | sorts few distinct words by counting them |
 //! | [`blocks`] | two passes, in place | splits a range of any size |
-//! | [`mod@leaf`] | in the cache | sorts up to some 2800 words, or some thousands more where that saves a split |
+//! | [`mod@leaf`] | in the cache | sorts up to some 2800 words, or some ten thousands where that saves a split |
 //!
 //! How to split is a [`classifier`]'s business: by digits, or by borders in a search [`tree`] or a table of [`cells`].
 //!

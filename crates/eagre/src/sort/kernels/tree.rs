@@ -2,7 +2,7 @@
 //!
 //! The tree is complete and lies in an array, the two below node `i` at `2i` and `2i + 1`. So a search is a few steps
 //! of arithmetic and no branch, and eight keys are searched for at once in the lanes of a register. A level of the tree
-//! that fits two registers is looked up by one instruction; 64 ways take 27 instructions for eight keys.
+//! that fits two registers is looked up by one instruction; 64 ways take 27 instructions for eight keys. The last of nine levels is read from memory.
 
 use super::classifier::{BATCH, Classifier, ask_for_batch};
 use super::{Level, Word};

@@ -20,7 +20,7 @@ pub unsafe trait Word: Copy + Send + Sync + 'static {
     /// Whether words with equal keys may differ: they stay in the order they are in.
     const STABLE: bool = false;
 
-    /// Whether a digit takes more than a shift: many are computed at once then, by vectors.
+    /// Whether the digits of many words are computed at once, by vectors: worth it for floating-point numbers.
     const DIGITS_TOGETHER: bool = false;
 
     /// The key.

@@ -1,7 +1,7 @@
 //! Words to buckets without counting them first: each goes to its bucket's buffer, and a full buffer goes, as a
 //! *block*, to the next place at the front. Whatever the number of buckets, memory is read and written in sequence;
-//! what is written in many places, the buffers, stays in the cache; and the line that a bucket's next word goes to is
-//! asked for as soon as its last word has been written, long before a store would wait for it.
+//! what is written in many places, the buffers, stays in the cache; and the line of the place behind a word is asked for
+//! as soon as the word is there, long before the bucket's next word would wait for it.
 
 use std::mem::MaybeUninit;
 
@@ -13,9 +13,9 @@ use super::{FAN, stagger};
 pub(super) const PIECE: usize = 1 << 17;
 
 /// Sorts `words` into `buffers`, one for each bucket, of `block` words and [`stagger`] more between them; and full
-/// buffers to the front of `words`, one after the other. `tags` become the blocks' ranks, and `left` the words of each rank that are
-/// in its buffer. It ends early, but with each word in one place only, if `beat` says so. Returns how many blocks are
-/// at the front, and whether all words have been read.
+/// buffers to the front of `words`, one after the other. `tags` become the blocks' ranks, and `left` the words of each
+/// rank that are in its buffer. It ends early, but with each word in one place only, if `beat` says so. Returns how many
+/// blocks are at the front, and whether all words have been read.
 #[inline(always)]
 pub(super) fn deal<W: Word, C: Classifier<W>>(
     words: &mut [W],

@@ -36,6 +36,8 @@ use crate::sort::team;
 
 /// The most ways to split.
 pub(crate) const FAN: usize = 512;
+/// As many as any range may be split.
+pub(crate) const LEAST: usize = FAN / 2;
 
 /// How many ways there are at most, and the words of a block. Larger blocks permute faster, smaller ones allow for more
 /// of them in the buffers.
@@ -56,7 +58,6 @@ impl Shape {
     /// For ranges of up to `len` words that do, and should come in pieces of `piece` words.
     pub(crate) fn in_cache<W>(len: usize, piece: usize) -> Shape {
         const BLOCK: usize = 512;
-        const LEAST: usize = FAN / 2;
         Shape { fan: len.div_ceil(piece).next_power_of_two().clamp(LEAST, FAN), block: words_in::<W>(BLOCK) }
     }
 
@@ -82,7 +83,7 @@ pub(crate) struct Blocks<W> {
     sources: Vec<u32>,
 }
 
-/// The words between two buffers: a cache line. Buffers fill at nearly the same rate, and the lines in use would be in
+/// The words between two buffers: a cache line, or nearly. Buffers fill at nearly the same rate, and the lines in use would be in
 /// the same few sets of the cache.
 const fn stagger<W>() -> usize {
     if size_of::<W>() < 64 { 64 / size_of::<W>() } else { 1 }

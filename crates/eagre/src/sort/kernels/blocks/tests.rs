@@ -57,7 +57,7 @@ fn splits_into_buckets() {
     }
 }
 
-/// As many ways as there are, of smaller blocks than a range of this size would get.
+/// As many ways as there are, with blocks for memory and for the cache.
 #[test]
 #[cfg_attr(miri, ignore = "many thousand words")]
 fn splits_into_many_buckets() {
