@@ -189,10 +189,9 @@ impl Lane {
     const NONE: Lane = Lane { to: std::ptr::null_mut(), end: std::ptr::null_mut() };
 }
 
-/// Followed by a line, so that buffers that fill at the same rate do not meet in the same few sets of the cache.
 #[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Buffer([u64; BUFFER], [u64; 8]);
+#[repr(align(64))]
+struct Buffer([u64; BUFFER]);
 
 /// Takes keys to their buckets through buffers, which are written whole; returns what is left in them. `more` gives room
 /// for at least a buffer.
@@ -202,7 +201,7 @@ fn combine(
     lanes: &mut [Lane],
     more: &mut dyn FnMut(usize, *mut u64) -> Lane,
 ) -> Vec<Vec<u64>> {
-    let mut buffers = vec![Buffer([0; BUFFER], [0; 8]); lanes.len()];
+    let mut buffers = vec![Buffer([0; BUFFER]); lanes.len()];
     let mut filled = vec![0u32; lanes.len()];
     assert!(lanes.len() == 1 << (64 - shift));
     for step in keys.chunks(16) {
@@ -215,10 +214,7 @@ fn combine(
             unsafe {
                 let at = *filled.get_unchecked(bucket) as usize;
                 let buffer = buffers.get_unchecked_mut(bucket);
-                let slot = buffer.0.get_unchecked_mut(at);
-                *slot = key;
-                // As Eagre does: the next key's line, before a store waits for it.
-                prefetch(std::ptr::from_ref(slot).wrapping_add(1));
+                *buffer.0.get_unchecked_mut(at) = key;
                 if at + 1 < BUFFER {
                     *filled.get_unchecked_mut(bucket) = at as u32 + 1;
                     continue;

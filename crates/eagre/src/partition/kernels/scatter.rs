@@ -46,9 +46,6 @@ impl<T> Shape<T> {
     };
     /// Bytes of a buffer.
     pub(super) const BYTES: usize = Self::ITEMS * size_of::<T>();
-    /// Bytes from one buffer to the next: a line more. Buffers fill at nearly the same rate, and the lines in use would be
-    /// in the same few sets of the cache.
-    const PITCH: usize = Self::BYTES + LINE;
     /// Whether it is whole lines.
     const LINES: bool = Self::BYTES.is_multiple_of(LINE);
 }
@@ -107,7 +104,7 @@ impl<T: Item, S: Sink> Scatter<T, S> {
     /// Empty buffers for so many buckets.
     pub(super) fn new(ways: usize, sink: S) -> Result<Scatter<T, S>, NoMemory> {
         assert!((1..=MAX_WAYS).contains(&ways));
-        let count = (ways * Shape::<T>::PITCH).div_ceil(LINE);
+        let count = (ways * Shape::<T>::BYTES).div_ceil(LINE);
         let mut lines = Vec::new();
         lines.try_reserve_exact(count).map_err(|_| NoMemory)?;
         lines.resize(count, Line([MaybeUninit::uninit(); LINE]));
@@ -153,11 +150,8 @@ impl<T: Item, S: Sink> Scatter<T, S> {
             let filled = self.filled.get_unchecked_mut(bucket);
             let at = *filled as usize;
             debug_assert!(at < Shape::<T>::ITEMS);
-            let buffer = self.lines.as_mut_ptr().cast::<u8>().add(bucket * Shape::<T>::PITCH);
-            let slot = buffer.cast::<T>().add(at);
-            slot.write(*item);
-            // The next item's line, before a store waits for it.
-            stream::prefetch(slot.wrapping_add(1).cast());
+            let buffer = self.lines.as_mut_ptr().cast::<u8>().add(bucket * Shape::<T>::BYTES);
+            buffer.cast::<T>().add(at).write(*item);
             *filled = at as u32 + 1;
             if at + 1 == Shape::<T>::ITEMS { self.flush(bucket) } else { Ok(()) }
         }
@@ -171,7 +165,7 @@ impl<T: Item, S: Sink> Scatter<T, S> {
     unsafe fn flush(&mut self, bucket: usize) -> Result<(), NoMemory> {
         // SAFETY: the caller says there is such a bucket. A lane's room may be written.
         unsafe {
-            let buffer = self.lines.as_ptr().cast::<u8>().add(bucket * Shape::<T>::PITCH);
+            let buffer = self.lines.as_ptr().cast::<u8>().add(bucket * Shape::<T>::BYTES);
             let lane = self.lanes.get_unchecked_mut(bucket);
             if lane.room() < Shape::<T>::BYTES {
                 if !make_room(&mut self.sink, bucket, buffer, Shape::<T>::BYTES, lane) {
@@ -197,7 +191,7 @@ impl<T: Item, S: Sink> Scatter<T, S> {
             let bytes = self.filled[bucket] as usize * size_of::<T>();
             // SAFETY: within the buffers.
             let buffer = unsafe {
-                let start = self.lines.as_ptr().cast::<MaybeUninit<u8>>().add(bucket * Shape::<T>::PITCH);
+                let start = self.lines.as_ptr().cast::<MaybeUninit<u8>>().add(bucket * Shape::<T>::BYTES);
                 std::slice::from_raw_parts(start, bytes)
             };
             last(&mut self.sink, bucket, buffer, lane);
