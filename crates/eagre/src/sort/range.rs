@@ -141,7 +141,7 @@ impl<W: Word> Sorting<W> {
         // Buckets are leaves if they can be: of equal size by digits, and of any size between borders.
         let piece = |largest: usize, mean: usize| if n.div_ceil(FAN) <= largest { mean } else { BUCKET };
         let bits = ways(n, piece(leaf / 4 * 3, leaf / 2)).max(least).min(FAN.ilog2());
-        let between_borders = (n / piece(leaf / 4, leaf / 4)).clamp(FEW_BORDERS, BORDERS);
+        let between_borders = (n / piece(leaf / 2, leaf / 4)).clamp(FEW_BORDERS, BORDERS);
         let Range { words, known, mut guesses } = range;
         let room = self.workers[0].spare.len();
         let mut wanted = Wanted { bits, ways: between_borders, most_ways: FAN, room, threads, guesses };

@@ -83,6 +83,11 @@ impl Radix {
         (key >> self.shift).saturating_sub(self.known.low >> self.shift) as usize
     }
 
+    /// How many buckets there are keys for.
+    pub(super) fn used(&self) -> usize {
+        ((self.known.high >> self.shift) - (self.known.low >> self.shift)) as usize + 1
+    }
+
     /// Whether each bucket has one key only.
     pub(crate) fn is_last(&self) -> bool {
         self.shift == 0

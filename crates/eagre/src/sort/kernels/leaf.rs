@@ -124,3 +124,20 @@ pub(super) unsafe fn scalar<W: Word>(words: *mut W, n: usize, known: Bounds, tab
     }
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::scratch::Scratch;
+    use super::*;
+
+    /// Keys up to a little more than a power of two, which half of the digits are not for, are no reason to give up.
+    #[test]
+    fn half_of_the_digits_unused() {
+        let known = Bounds { low: 7, high: (1 << 40) + (1 << 30) };
+        let key = |i: u64| ((u128::from(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)) * (known.high - 6)) >> 64) as u64 + 7;
+        let mut words: Vec<u64> = (0..2700).map(key).collect();
+        let mut table = Scratch::new(table_for::<u64>(5000)).unwrap();
+        assert!(leaf_in_place(Level::best(), &mut words, known, &mut table));
+        assert!(words.is_sorted());
+    }
+}

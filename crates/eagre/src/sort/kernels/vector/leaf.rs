@@ -29,7 +29,11 @@ where
     T: Lane,
     V: Vector<Key = T::Key>,
 {
-    let radix = Radix::new(known, buckets(n).ilog2());
+    let mut radix = Radix::new(known, buckets(n).ilog2());
+    // Keys just beyond a power of two leave half of the buckets empty.
+    if radix.used() * MEAN < n && table_len::<V::Key>(2 * buckets(n).max(V::LANES)) <= table.len() {
+        radix = Radix::new(known, buckets(n).ilog2() + 1);
+    }
     // SAFETY: the caller's promise.
     unsafe {
         V::run(
