@@ -53,7 +53,7 @@ impl<'a> Sorter<'a> {
     /// Takes at most so many bytes of memory beside the keys and the threads' stacks, for which a MiB each is
     /// enough. By default an eighth of the keys' own memory, or 64 MiB if that is more; eleven MiB a thread and 0.6 %
     /// of the keys' memory are not exceeded whatever is allowed, and eight of them are only touched for keys that are
-    /// far from random. With less than 2 MiB, and 0.6 % of the keys' memory, more than 8 MiB of keys are sorted by
+    /// far from random. With less than 1.7 MiB, and 0.6 % of the keys' memory, more than 8 MiB of keys are sorted by
     /// comparing, which is slower; with too little for all threads, by fewer.
     pub fn slack(mut self, bytes: usize) -> Self {
         self.slack = Some(bytes);

@@ -83,8 +83,8 @@ pub(crate) struct Blocks<W> {
     sources: Vec<u32>,
 }
 
-/// The words between two buffers: a cache line, or nearly. Buffers fill at nearly the same rate, and the lines in use would be in
-/// the same few sets of the cache.
+/// The words between two buffers: a cache line, or nearly. Buffers fill at nearly the same rate, and the lines in use
+/// would be in the same few sets of the cache.
 const fn stagger<W>() -> usize {
     if size_of::<W>() < 64 { 64 / size_of::<W>() } else { 1 }
 }
