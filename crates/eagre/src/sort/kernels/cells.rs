@@ -242,7 +242,7 @@ mod tests {
             let mut borders: Vec<u64> = powers.filter(|&border| border < top).chain([top - 1]).collect();
             borders.dedup();
             let mut tree = Tree::new(Level::best(), lens, known, &borders);
-            let mut table = vec![MaybeUninit::uninit(); MOST];
+            let mut table = vec![MaybeUninit::uninit(); ROOMS[0]];
             let cells = Cells::new(&mut tree, MOST, &mut table).expect("hardly a border shares a cell");
             let fan = cells.tree.borders().len() + 1;
             let bounds: Vec<Bounds> = (0..fan).map(|rank| Classifier::<u128>::bounds(&cells, rank)).collect();
@@ -260,9 +260,9 @@ mod tests {
         let (below, above) = ((0..60).rev().map(|i| middle - (1 << i)), (0..60).map(|i| middle + (1 << i)));
         let borders: Vec<u64> = below.chain(above).collect();
         let mut tree = Tree::new(Level::best(), Lens::new::<u64>(known), known, &borders);
-        assert!(Cells::new(&mut tree, MOST, &mut vec![MaybeUninit::uninit(); 2 * MOST]).is_none());
+        assert!(Cells::new(&mut tree, MOST, &mut vec![MaybeUninit::uninit(); ROOMS[0]]).is_none());
         assert_eq!(tree.borders(), borders);
-        assert!(Cells::new(&mut tree, 0, &mut vec![MaybeUninit::uninit(); 2 * MOST]).is_none());
+        assert!(Cells::new(&mut tree, 0, &mut vec![MaybeUninit::uninit(); ROOMS[0]]).is_none());
         for room in 0..8 {
             assert!(Cells::new(&mut tree, MOST, &mut vec![MaybeUninit::uninit(); room]).is_none());
         }
