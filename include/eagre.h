@@ -386,7 +386,8 @@ typedef struct EagreSortOptions {
     uint32_t threads;
     // EAGRE_STABLE or 0, the default.
     uint32_t flags;
-    // The most bytes of memory taken beside the keys. Default: EAGRE_SLACK_DEFAULT. With too little it takes longer.
+    // The most bytes of memory taken beside the keys, or beside the copies that eagre_argsort makes of them. Default:
+    // EAGRE_SLACK_DEFAULT. With too little it takes longer.
     uint64_t slack;
     // Called every few MiB of work, or null, the default. It must return: no longjmp, no exception.
     EagreProgress progress;
@@ -653,6 +654,9 @@ enum EagreStatus eagre_sort_largest(void *keys, size_t count, int32_t key, size_
 // Puts into places, which has room for count numbers, where the keys are in ascending order: first the index of the
 // smallest. Equal keys come in the order they are in, EAGRE_STABLE or not. The keys stay where they are: places must not
 // lie over them, not even in part.
+//
+// It takes memory for copies of the keys, each with its place: 8, 16 or 32 bytes for a key of 4, 8 or 16, and 8 for the
+// result.
 //
 // Fails as eagre_sort, and with EAGRE_INVALID if places and keys overlap; places is as it was then.
 enum EagreStatus eagre_argsort(const void *keys, size_t count, int32_t key, const struct EagreSortOptions *options, uint64_t *places);

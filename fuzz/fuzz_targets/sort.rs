@@ -1,6 +1,7 @@
-//! Bytes as keys of some type, sorted in some way: as the standard library sorts them.
+//! Bytes as keys of some type, sorted in some way, or their places, or the smallest of them: as the standard library
+//! has them.
 //!
-//! The first bytes say which type, vector instructions, threads and memory, and how often the keys are repeated, with
+//! The first bytes say which type and what of it, vector instructions, threads and memory, and how often the keys are repeated, with
 //! what added each time: large inputs come of few bytes.
 #![no_main]
 
@@ -14,6 +15,7 @@ use libfuzzer_sys::fuzz_target;
 /// How to sort, and what.
 struct Way {
     sorter: Sorter<'static>,
+    what: u8,
     repeat: usize,
     step: u64,
 }
@@ -26,7 +28,7 @@ fuzz_target!(|input: ([u8; 4], u16, u64, &[u8])| {
     }
     // Up to some 100,000 keys of eight bytes.
     let repeat = (repeat as usize).min(800_000 / bytes.len().max(1)).max(1);
-    let way = Way { sorter, repeat, step };
+    let way = Way { sorter, what: kind / 11 % 3, repeat, step };
     match kind % 11 {
         0 => check(&way, keys::<4, u32>(&way, bytes, |number, _| number as u32), Ord::cmp),
         1 => check(&way, keys::<4, i32>(&way, bytes, |number, _| number as i32), Ord::cmp),
@@ -68,7 +70,20 @@ fn keys<const N: usize, K>(way: &Way, bytes: &[u8], make: impl Fn(u64, u64) -> K
 fn check<K: Key + Debug>(way: &Way, mut keys: Vec<K>, order: impl Fn(&K, &K) -> Ordering) {
     let mut expected = keys.clone();
     expected.sort_by(&order);
-    way.sorter.sort(&mut keys).expect("there is memory");
+    let some = keys.len() / 3;
+    match way.what {
+        0 => way.sorter.sort(&mut keys).expect("there is memory"),
+        1 => {
+            let places = way.sorter.argsort(&keys).expect("there is memory");
+            let stable = |pair: &[usize]| order(&keys[pair[0]], &keys[pair[1]]).then(pair[0].cmp(&pair[1])).is_lt();
+            assert!(places.windows(2).all(stable), "{} places, {:?}", keys.len(), way.sorter);
+            keys = places.into_iter().map(|place| keys[place]).collect();
+        }
+        _ => {
+            way.sorter.smallest(&mut keys, some).expect("there is memory");
+            keys[some..].sort_by(&order);
+        }
+    }
     let wrong = keys.iter().zip(&expected).position(|(got, expected)| order(got, expected).is_ne());
     assert_eq!(wrong, None, "{} keys, {:?}", keys.len(), way.sorter);
 }

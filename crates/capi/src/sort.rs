@@ -65,7 +65,8 @@ pub struct EagreSortOptions {
     pub threads: u32,
     /// EAGRE_STABLE or 0, the default.
     pub flags: u32,
-    /// The most bytes of memory taken beside the keys. Default: EAGRE_SLACK_DEFAULT. With too little it takes longer.
+    /// The most bytes of memory taken beside the keys, or beside the copies that eagre_argsort makes of them. Default:
+    /// EAGRE_SLACK_DEFAULT. With too little it takes longer.
     pub slack: u64,
     /// Called every few MiB of work, or null, the default. It must return: no longjmp, no exception.
     pub progress: EagreProgress,
@@ -286,6 +287,9 @@ unsafe fn some<K>(
 /// Puts into places, which has room for count numbers, where the keys are in ascending order: first the index of the
 /// smallest. Equal keys come in the order they are in, EAGRE_STABLE or not. The keys stay where they are: places must not
 /// lie over them, not even in part.
+///
+/// It takes memory for copies of the keys, each with its place: 8, 16 or 32 bytes for a key of 4, 8 or 16, and 8 for the
+/// result.
 ///
 /// Fails as eagre_sort, and with EAGRE_INVALID if places and keys overlap; places is as it was then.
 #[unsafe(no_mangle)]

@@ -38,7 +38,8 @@ with as many digits as the last needs. No file appears before all of them are on
 appear one after another, so none of them may be a FILE. Files of an earlier run with more buckets \
 stay. With --contiguous OUT is one file, bucket after bucket, and where each begins is printed as JSON.
 
-All keys must fit into memory, and about a quarter more.";
+All keys must fit into memory, and beside them a quarter more, or 2 MiB for each bucket if that is \
+more, but never more than as much again.";
 
 const AFTER: &str = "\
 Examples:

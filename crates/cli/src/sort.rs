@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use eagre::file::WriteOptions;
 use eagre::keys::{self, FileKey, Order};
+use eagre::scan::kernels::Kernels;
 use eagre::sort::{SortError, Sorter};
 use eagre::{RewiredVec, options};
 
@@ -119,6 +120,8 @@ impl Args {
             let message = Message::new("sort", "--stable", format!("keys of {} have no parts", self.keys.name()));
             return Err(Failure::Trouble(message.cure(Some("it is for pairs, such as --keys u64:u64")).to_string()));
         }
+        // The library takes the best there is instead of what cannot be.
+        Kernels::chosen().map_err(|why| Failure::Trouble(format!("eagre: sort: {why}")))?;
         let files = KeyFiles::look("sort", Input::all(&self.files), self.keys)?;
         if self.check {
             return with_key!(self.keys, K => self.check_order::<K>(&files, console));

@@ -406,6 +406,23 @@ fn no_memory() {
 }
 
 #[test]
+fn every_simd_setting_that_can_be() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a"), bytes(&numbers(50_000))).unwrap();
+    let sorted = |simd: &str| {
+        let command = &mut eagre();
+        let command = command.current_dir(folder.path()).env("EAGRE_SIMD", simd);
+        command.args(["sort", "--keys", "u64", "a"]).output().unwrap()
+    };
+    let portable = sorted("portable");
+    assert_eq!(portable.status.code(), Some(0));
+    assert_eq!(portable.stdout, sorted("").stdout);
+    let (code, out, err) = parts(&sorted("mmx"));
+    assert_eq!((code, out.as_str(), err.lines().count()), (2, "", 1), "{err}");
+    assert!(err.starts_with("eagre: sort: EAGRE_SIMD=mmx: not a value it takes; set one of: "), "{err}");
+}
+
+#[test]
 fn json_and_explanation() {
     let folder = tempfile::tempdir().unwrap();
     let keys: Vec<u64> = numbers(100_000).into_iter().map(|number| number % 1000).collect();

@@ -15,6 +15,7 @@ use crate::trap::{self, Answer, End, Resolve};
 use crate::units::PAGE;
 use std::fs::File;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::{fmt, io};
 
@@ -25,9 +26,9 @@ const NOTHING: usize = usize::MAX;
 ///
 /// Several may exist at once, beside streams, and several threads may look at one.
 pub struct Mapping {
-    /// Its address is known to the registry, and must not change when the mapping moves.
-    guard: Box<Guard>,
-    _target: Box<Target>,
+    /// The registry points to both. Shared, since to move a `Box` asserts that nobody else points into it.
+    guard: Arc<Guard>,
+    _target: Arc<Target>,
     place: Place,
     /// The process that made it; a forked child has the addresses but not the guard.
     process: u32,
@@ -76,10 +77,10 @@ impl Mapping {
         process::remember();
         trap::guard().map_err(Errno::to_io)?;
         let start = map::file(file, offset, length).map_err(Errno::to_io)?;
-        let guard = Box::new(Guard { start, length, gone: AtomicUsize::new(NOTHING) });
-        let target = Box::new(Target::new(&raw const *guard as *const dyn Resolve, End::Reader));
+        let guard = Arc::new(Guard { start, length, gone: AtomicUsize::new(NOTHING) });
+        let target = Arc::new(Target::new(Arc::as_ptr(&guard) as *const dyn Resolve, End::Reader));
         // SAFETY: `drop` withdraws the place and waits until it is quiet before it frees target and guard.
-        match unsafe { registry::register(start, guard.whole_pages(), &raw const *target) } {
+        match unsafe { registry::register(start, guard.whole_pages(), Arc::as_ptr(&target)) } {
             Some(place) => Ok(Mapping { guard, _target: target, place, process: process::id() }),
             None => {
                 // SAFETY: mapped above, and nobody knows of it.

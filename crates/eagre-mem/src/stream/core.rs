@@ -78,7 +78,7 @@ pub(crate) struct Ranges {
 pub(crate) struct Registered {
     pub(crate) places: [Place; 2],
     /// What the registry points to.
-    pub(crate) _targets: Box<[Target; 2]>,
+    pub(crate) _targets: Arc<[Target; 2]>,
 }
 
 /// One end's side of the shared half.

@@ -28,12 +28,12 @@ pub(crate) fn open(core: Arc<Core>) -> Result<Arc<Core>, OpenError> {
     sweep(GRACE);
     if let Some(ranges) = &core.ranges {
         let resolver = Arc::as_ptr(&core) as *const dyn Resolve;
-        let targets = Box::new(End::BOTH.map(|end| Target::new(resolver, end)));
+        let targets = Arc::new(End::BOTH.map(|end| Target::new(resolver, end)));
         let register = |end: End| {
             let range = &ranges.of[end as usize];
             // SAFETY: the targets live in the core beside the places, and the core lives until `shut` has withdrawn
             // them and found them quiet.
-            unsafe { registry::register(range.start(), range.len(), &targets[end as usize]) }
+            unsafe { registry::register(range.start(), range.len(), &raw const targets[end as usize]) }
         };
         let places = match (register(End::Writer), register(End::Reader)) {
             (Some(writer), Some(reader)) => [writer, reader],

@@ -11,7 +11,7 @@ use super::patterns::Random;
 use super::progress::Hook;
 use super::{Progress, SortError, Sorter};
 
-/// Large enough to be split in place.
+/// Large enough to be split in place, by one thread.
 const N: usize = if cfg!(miri) { 3000 } else { 150_001 };
 
 /// Sorts with a hook that is called often enough for so few elements.
@@ -93,6 +93,19 @@ fn sorts_stop() {
     for (what, sorter) in sorters() {
         stop_everywhere(&what, &uniform, sorter, |sorter, items| sorter.sort(items), |items| items.is_sorted());
         stop_everywhere(&what, &skewed, sorter, |sorter, items| sorter.sort(items), |items| items.is_sorted());
+    }
+}
+
+/// So many that they are split before a worker takes them, by one thread and by several: each step of that is stopped.
+#[test]
+#[cfg_attr(miri, ignore = "millions of keys")]
+fn sorts_in_memory_stop() {
+    let mut random = Random(8);
+    let many: Vec<u64> = (0..1_200_003).map(|_| random.next()).collect();
+    for threads in [1, 3] {
+        let sorter = Sorter { threads: Some(threads), ..Sorter::new() };
+        let what = format!("in memory, {threads} threads");
+        stop_everywhere(&what, &many, sorter, |sorter, items| sorter.sort(items), |items| items.is_sorted());
     }
 }
 

@@ -129,11 +129,24 @@ suites! {
 #[test]
 #[cfg_attr(miri, ignore = "millions of keys")]
 fn more_than_a_worker_takes() {
-    let ways = ways();
-    let (n, every) = if cfg!(debug_assertions) { (1_200_003, 5) } else { (5_000_001, 1) };
-    for (i, (what, pattern)) in PATTERNS.iter().enumerate().step_by(every) {
-        let (keys, expected) = make::<u64>(*pattern, n, 7);
-        check(what, &keys, &expected, ways[(3 * i) % ways.len()]);
-        check(what, &keys, &expected, ways[(7 * i + 11) % ways.len()]);
+    fn many<K: Case>(n: usize, every: usize) {
+        let ways = ways();
+        for (i, (what, pattern)) in PATTERNS.iter().enumerate().step_by(every) {
+            let (keys, expected) = make::<K>(*pattern, n, 7);
+            check(what, &keys, &expected, ways[(3 * i) % ways.len()]);
+            check(what, &keys, &expected, ways[(7 * i + 11) % ways.len()]);
+        }
+    }
+    // Without optimisation each takes a while.
+    if cfg!(debug_assertions) {
+        many::<u64>(1_200_003, 5);
+        many::<u32>(2_300_003, 9);
+        many::<f32>(2_300_003, 11);
+        many::<u128>(600_011, 9);
+    } else {
+        many::<u64>(5_000_001, 1);
+        many::<u32>(5_000_001, 1);
+        many::<f32>(5_000_001, 2);
+        many::<u128>(2_500_001, 2);
     }
 }

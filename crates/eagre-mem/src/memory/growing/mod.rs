@@ -20,6 +20,7 @@ use crate::units::Bytes;
 use faults::Ground;
 use std::fmt;
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 
 /// The most it can be told to hold.
 const MOST_BYTES: u64 = 1 << 45;
@@ -44,11 +45,11 @@ const MOST_BYTES: u64 = 1 << 45;
 ///
 /// A forked child has no part in it.
 pub struct GrowingBuffer {
-    ground: Box<Ground>,
+    ground: Arc<Ground>,
     context: Context,
     place: Place,
-    /// What the registry points to.
-    _target: Box<Target>,
+    /// What the registry points to. Shared, as the ground is: to move a `Box` asserts that nobody else points into it.
+    _target: Arc<Target>,
 }
 
 // SAFETY: the memory is the buffer's own; the registry's target is only read.
@@ -76,14 +77,14 @@ impl GrowingBuffer {
         let system = |errno| RewireError::new(RewireErrorKind::System, errno);
         let context = trap::context_of(pool.0.engine().uffd()).map_err(system)?;
         mapping_budget::claim(1)?;
-        let ground = Ground::new(pool.0.clone(), context, limit).map(Box::new).map_err(|errno| {
+        let ground = Ground::new(pool.0.clone(), context, limit).map(Arc::new).map_err(|errno| {
             mapping_budget::release(1);
             no_addresses(format!("{} are not to be had: {errno}", Bytes(limit)))
         })?;
-        let target = Box::new(Target::new(ptr::from_ref::<Ground>(&ground) as *const dyn Resolve, End::Writer));
+        let target = Arc::new(Target::new(Arc::as_ptr(&ground) as *const dyn Resolve, End::Writer));
         let (start, len) = ground.addresses();
-        // SAFETY: ground and target live in boxes until `drop` has withdrawn the place and found it quiet.
-        let Some(place) = (unsafe { registry::register(start, len, &*target) }) else {
+        // SAFETY: ground and target live, and stay where they are, until `drop` has withdrawn the place and found it quiet.
+        let Some(place) = (unsafe { registry::register(start, len, Arc::as_ptr(&target)) }) else {
             // SAFETY: nobody has seen it.
             unsafe { ground.unmap() };
             mapping_budget::release(1);

@@ -11,16 +11,17 @@ use crate::sys::process;
 use crate::trap::registry::{self, Place, Target};
 use crate::trap::{self, Context, End, Resolve};
 use crate::units::Bytes;
-use std::ptr;
+use std::sync::Arc;
 
 /// The most addresses some arrays take together.
 const MOST_BYTES: u64 = 1 << 46;
 
 /// What the arrays that were made together stand on.
 pub(super) struct Home {
-    pub(super) ground: Box<Ground>,
-    /// The range's place in the registry, and what that points to. `None` without a trap.
-    registered: Option<(Place, Box<Target>)>,
+    pub(super) ground: Arc<Ground>,
+    /// The range's place in the registry, and what that points to; `None` without a trap. Shared, as the ground is: to
+    /// move a `Box` asserts that nobody else points into it.
+    registered: Option<(Place, Arc<Target>)>,
 }
 
 impl Home {
@@ -51,17 +52,18 @@ impl Home {
         let blocks = (bytes + skew).div_ceil(block.bytes() as u64).max(1) as u32;
         mapping_budget::claim(1)?;
         let ground =
-            Ground::new(pool.0.clone(), context, count, value, blocks, windows).map(Box::new).map_err(|errno| {
+            Ground::new(pool.0.clone(), context, count, value, blocks, windows).map(Arc::new).map_err(|errno| {
                 mapping_budget::release(1);
                 no_addresses(format!("{} are not to be had: {errno}", Bytes(all)))
             })?;
         let mut home = Home { ground, registered: None };
         if context.is_some() {
-            let resolver = ptr::from_ref::<Ground>(&home.ground) as *const dyn Resolve;
-            let target = Box::new(Target::new(resolver, End::Writer));
+            let resolver = Arc::as_ptr(&home.ground) as *const dyn Resolve;
+            let target = Arc::new(Target::new(resolver, End::Writer));
             let (start, len) = home.ground.addresses();
-            // SAFETY: ground and target live in boxes until `drop` has withdrawn the place and found it quiet.
-            let Some(place) = (unsafe { registry::register(start, len, &*target) }) else {
+            // SAFETY: ground and target live, and stay where they are, until `drop` has withdrawn the place and found it
+            // quiet.
+            let Some(place) = (unsafe { registry::register(start, len, Arc::as_ptr(&target)) }) else {
                 return Err(no_addresses(format!("{} ranges with pointers are in use", registry::CAPACITY)));
             };
             home.registered = Some((place, target));
