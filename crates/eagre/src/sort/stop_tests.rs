@@ -14,9 +14,8 @@ use super::{Progress, SortError, Sorter};
 /// Large enough to be split in place, by one thread.
 const N: usize = if cfg!(miri) { 3000 } else { 150_001 };
 
-/// Sorts with a hook that is called often enough for so few elements.
-fn hooked<'a>(sorter: Sorter<'_>, call: &'a (dyn Fn(Progress) -> ControlFlow<()> + Sync)) -> Sorter<'a> {
-    let step = if cfg!(miri) { 1 << 10 } else { 1 << 18 };
+/// Sorts with a hook that is called every so many bytes of work.
+fn hooked<'a>(sorter: Sorter<'_>, call: &'a (dyn Fn(Progress) -> ControlFlow<()> + Sync), step: u64) -> Sorter<'a> {
     Sorter { level: sorter.level, threads: sorter.threads, slack: sorter.slack, hook: Some(Hook { call, step }) }
 }
 
@@ -31,6 +30,8 @@ fn stop_everywhere<T: Clone + Ord + Debug>(
 ) {
     let mut same = items.to_vec();
     same.sort_unstable();
+    // Often enough for few elements; and for many, which take a while each time, not too often.
+    let step = if cfg!(miri) { 1 << 10 } else { (size_of_val(items) as u64 / 4).max(1 << 18) };
 
     let reports = Mutex::new(Vec::new());
     let listen = |progress: Progress| {
@@ -38,7 +39,7 @@ fn stop_everywhere<T: Clone + Ord + Debug>(
         ControlFlow::Continue(())
     };
     let mut all = items.to_vec();
-    sort(&hooked(sorter, &listen), &mut all).unwrap();
+    sort(&hooked(sorter, &listen, step), &mut all).unwrap();
     assert!(sorted(&all), "{what}");
     let reports = reports.into_inner().unwrap();
     assert!(reports.is_sorted_by_key(|progress| progress.done), "{what}: {reports:?}");
@@ -59,7 +60,7 @@ fn stop_everywhere<T: Clone + Ord + Debug>(
             ControlFlow::Break(())
         };
         let mut some = items.to_vec();
-        let result = catch_unwind(AssertUnwindSafe(|| sort(&hooked(sorter, &stop), &mut some)));
+        let result = catch_unwind(AssertUnwindSafe(|| sort(&hooked(sorter, &stop, step), &mut some)));
         let calls = calls.into_inner();
         match result {
             // With several threads there may be fewer calls than the first time.
