@@ -1,6 +1,6 @@
 //! What partitioning takes of the machine, seen from outside, and that it works with whatever the machine gives.
 
-use eagre::partition::{Layout, Partitioner};
+use eagre::partition::{Item, Layout, Partitioner};
 use eagre::{BlockSize, Mover, Pool, RewiredVec, Trap};
 use std::process::Command;
 
@@ -82,6 +82,18 @@ fn every_mover_and_page() {
         }
     }
     assert!(ran >= 2, "copying works everywhere");
+}
+
+#[test]
+fn pairs_go_by_their_first() {
+    fn check<T: Item + PartialEq + std::fmt::Debug>(low: T, high: T) {
+        let parts = Partitioner::new().boundaries(&[5]).partition(&[high, low]).unwrap();
+        assert_eq!((parts.bucket(0), parts.bucket(1)), (&[low][..], &[high][..]));
+    }
+    check((3u32, 9u32), (7, 1));
+    check((3u32, 9u64), (7, 1));
+    check((3u64, 9u32), (7, 1));
+    check((3u64, 9u64), (7, 1));
 }
 
 /// The pool that all share is there without being asked for.

@@ -56,6 +56,8 @@ items! {
     f32, 32, number => in_order_32(number.to_bits()).into();
     f64, 64, number => in_order_64(number.to_bits());
     (u32, u32), 32, pair => pair.0.into();
+    (u32, u64), 32, pair => pair.0.into();
+    (u64, u32), 64, pair => pair.0;
     (u64, u64), 64, pair => pair.0;
 }
 

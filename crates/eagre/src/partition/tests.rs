@@ -57,6 +57,22 @@ impl Sample for (u32, u32) {
         self.1.into()
     }
 }
+impl Sample for (u32, u64) {
+    fn sample(key: u64, number: usize) -> (u32, u64) {
+        ((key >> 32) as u32, number as u64)
+    }
+    fn number(&self) -> u64 {
+        self.1
+    }
+}
+impl Sample for (u64, u32) {
+    fn sample(key: u64, number: usize) -> (u64, u32) {
+        (key, number as u32)
+    }
+    fn number(&self) -> u64 {
+        self.1.into()
+    }
+}
 impl Sample for (u64, u64) {
     fn sample(key: u64, number: usize) -> (u64, u64) {
         (key, number as u64)
@@ -243,6 +259,8 @@ fn numbers() {
 fn pairs() {
     check_type::<(u32, u32)>("(u32, u32)", &borders(8), &[3]);
     check_type::<(u64, u64)>("(u64, u64)", &borders(16), &[3]);
+    check_type::<(u32, u64)>("(u32, u64)", &[10_000], &[5]);
+    check_type::<(u64, u32)>("(u64, u32)", &[10_000], &[5]);
 }
 
 #[test]

@@ -312,6 +312,12 @@ pub(super) fn small<W: Word>(level: Level, words: &mut [W]) -> bool {
         W::by_comparison(level, words, &mut []);
         return true;
     }
+    small_leaf(level, words)
+}
+
+/// On its own: to make room for its table on the stack takes as long as to sort a few words.
+#[inline(never)]
+fn small_leaf<W: Word>(level: Level, words: &mut [W]) -> bool {
     let mut table = SmallTable::new();
     let table = table.get();
     let fits = words.len() <= leaf::most::<W>(level, table.len());
