@@ -45,13 +45,21 @@ unsafe fn rows<T: Lane, V: Vector<Key = T::Key>, const R: usize>(from: *const T:
             let at = V::LANES * i;
             V::load_some(from.wrapping_add(at), n.saturating_sub(at))
         });
-        columns(&mut rows);
-        merge_columns(&mut rows);
+        if let [one, two] = &mut rows[..] {
+            two_rows(one, two);
+        } else {
+            columns(&mut rows);
+            merge_columns(&mut rows);
+        }
         for row in &mut rows {
             *row = lane::words(*row, T::ORDER);
         }
-        if R == 1 {
-            return rows[0].store_some(to, n);
+        if R <= 2 {
+            for (i, row) in rows.into_iter().enumerate() {
+                let at = V::LANES * i;
+                row.store_some(to.wrapping_add(at), n.saturating_sub(at));
+            }
+            return;
         }
         for (i, group) in rows.chunks(8).enumerate() {
             let columns = V::columns(array!(group[0], |j| group[j % group.len()]));
@@ -69,14 +77,35 @@ unsafe fn rows<T: Lane, V: Vector<Key = T::Key>, const R: usize>(from: *const T:
 unsafe fn columns<V: Vector, const R: usize>(rows: &mut [V; R]) {
     // SAFETY: the caller's promise.
     unsafe {
-        if let [one, two] = &mut rows[..] {
-            (*one, *two) = one.sort(*two);
-        } else if let Some(rows) = rows.as_mut_slice().as_mut_array() {
+        if let Some(rows) = rows.as_mut_slice().as_mut_array() {
             *rows = columns_of_4(*rows);
         } else if let Some(rows) = rows.as_mut_slice().as_mut_array() {
             *rows = columns_of_8(*rows);
         } else if let Some(rows) = rows.as_mut_slice().as_mut_array() {
             *rows = columns_of_16(*rows);
+        }
+    }
+}
+
+/// Sorts two registers; the order goes along the first, then along the second. By columns it would take as many steps, and
+/// the words would have to be transposed.
+///
+/// # Safety
+/// Inside of [`Vector::run`].
+#[inline(always)]
+unsafe fn two_rows<V: Vector>(one: &mut V, two: &mut V) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (mut first, mut second) = ([*one], [*two]);
+        merge_columns(&mut first);
+        merge_columns(&mut second);
+        (*one, *two) = first[0].sort(second[0].swapped(V::LANES - 1));
+        // Each is bitonic now.
+        let mut distance = V::LANES / 2;
+        while distance > 0 {
+            *one = one.keep(one.swapped(distance), distance);
+            *two = two.keep(two.swapped(distance), distance);
+            distance /= 2;
         }
     }
 }
