@@ -1,8 +1,8 @@
 //! Bytes as keys of some type, sorted in some way, or their places, or the smallest of them: as the standard library
 //! has them.
 //!
-//! The first bytes say which type and what of it, vector instructions, threads and memory, and how often the keys are repeated, with
-//! what added each time: large inputs come of few bytes.
+//! The first bytes say which type and what of it, vector instructions, threads and memory, and how often the keys are
+//! repeated, with what added each time: large inputs come of few bytes.
 #![no_main]
 
 use std::cmp::Ordering;

@@ -67,6 +67,8 @@ pub(crate) enum Pattern {
     Reversed,
     /// All zero but one of a thousand.
     Zeros,
+    /// Each byte as often zero as not: half of what shares a prefix shares the next byte too, however long it is.
+    Prefixes,
 }
 
 /// Who sorts.
@@ -239,11 +241,11 @@ const fn case(name: &'static str, exponent: u32, sorting: Sorting) -> Case {
 }
 
 /// Many pieces of 2^`exponent` keys, 2^22 keys or one piece in all.
-const fn pieces(name: &'static str, exponent: u32) -> Case {
+const fn pieces(name: &'static str, exponent: u32, pattern: Pattern) -> Case {
     let all = if exponent > 22 { exponent } else { 22 };
     Case {
         name,
-        work: Work::Sort(Sorting { piece: 1 << exponent, ..UNIFORM }),
+        work: Work::Sort(Sorting { piece: 1 << exponent, pattern, ..UNIFORM }),
         size: 1 << all,
         quick: if exponent < 12 { 1 << 12 } else { 1 << 13 },
     }
@@ -257,7 +259,7 @@ const fn skewed(name: &'static str, pattern: Pattern, threads: usize) -> Case {
     case(name, 27, Sorting { pattern, threads, ..UNIFORM })
 }
 
-const fn patterns(threads: usize) -> [Case; 6] {
+const fn patterns(threads: usize) -> [Case; 7] {
     [
         skewed("zipf", Pattern::Zipf, threads),
         skewed("few distinct", Pattern::Few, threads),
@@ -265,6 +267,7 @@ const fn patterns(threads: usize) -> [Case; 6] {
         skewed("sorted", Pattern::Sorted, threads),
         skewed("reversed", Pattern::Reversed, threads),
         skewed("almost all zeros", Pattern::Zeros, threads),
+        skewed("half-zero bytes", Pattern::Prefixes, threads),
     ]
 }
 
@@ -306,17 +309,23 @@ pub(super) const ROWS: &[Row] = &[
         source: SOURCE,
         unit: Unit::MegakeysPerSecond,
         cases: &[
-            pieces("2^4", 4),
-            pieces("2^7", 7),
-            pieces("2^10", 10),
-            pieces("2^14", 14),
-            pieces("2^17", 17),
-            pieces("2^20", 20),
-            pieces("2^24", 24),
+            pieces("2^3", 3, Pattern::Uniform),
+            pieces("2^4", 4, Pattern::Uniform),
+            pieces("2^5", 5, Pattern::Uniform),
+            pieces("2^6", 6, Pattern::Uniform),
+            pieces("2^7", 7, Pattern::Uniform),
+            pieces("2^10", 10, Pattern::Uniform),
+            pieces("2^14", 14, Pattern::Uniform),
+            pieces("2^17", 17, Pattern::Uniform),
+            pieces("2^20", 20, Pattern::Uniform),
+            pieces("2^24", 24, Pattern::Uniform),
         ],
         contenders: one![EAGRE],
         targets: &[
+            Target::must_best("eagre", 1.0, PEERS_OF_ONE).at("2^3"),
             Target::must_best("eagre", 1.0, PEERS_OF_ONE).at("2^4"),
+            Target::must_best("eagre", 1.0, PEERS_OF_ONE).at("2^5"),
+            Target::must_best("eagre", 1.0, PEERS_OF_ONE).at("2^6"),
             Target::must_best("eagre", 1.0, PEERS_OF_ONE).at("2^7"),
             Target::must_best("eagre", 1.0, PEERS_OF_ONE).at("2^10"),
             Target::must_best("eagre", 1.1, PEERS_OF_ONE).at("2^14"),
@@ -324,6 +333,28 @@ pub(super) const ROWS: &[Row] = &[
             Target::must_best("eagre", 1.2, PEERS_OF_ONE).at("2^20"),
             Target::must_best("eagre", 1.4, PEERS_OF_ONE).at("2^24"),
         ],
+    },
+    Row {
+        name: "sort-small-skew",
+        about: "sort pieces of so many 64-bit keys that are not random, warm in the cache, one thread",
+        source: SOURCE,
+        unit: Unit::MegakeysPerSecond,
+        cases: &[
+            pieces("zipf, 2^8", 8, Pattern::Zipf),
+            pieces("zipf, 2^10", 10, Pattern::Zipf),
+            pieces("zipf, 2^14", 14, Pattern::Zipf),
+            pieces("zipf, 2^17", 17, Pattern::Zipf),
+            pieces("exponential, 2^10", 10, Pattern::Exponential),
+            pieces("exponential, 2^14", 14, Pattern::Exponential),
+            pieces("exponential, 2^17", 17, Pattern::Exponential),
+            pieces("few distinct, 2^14", 14, Pattern::Few),
+            pieces("almost all zeros, 2^14", 14, Pattern::Zeros),
+            pieces("half-zero bytes, 2^10", 10, Pattern::Prefixes),
+            pieces("half-zero bytes, 2^14", 14, Pattern::Prefixes),
+            pieces("half-zero bytes, 2^17", 17, Pattern::Prefixes),
+        ],
+        contenders: one![EAGRE],
+        targets: &[Target::must_best("eagre", 1.0, PEERS_OF_ONE)],
     },
     Row {
         name: "sort-types",

@@ -102,6 +102,15 @@ impl<'a> Sorter<'a> {
 
     /// The same for all words.
     pub(super) fn sort_words<W: Word>(&self, words: &mut [W]) -> Result<(), SortError> {
+        if self.hook.is_none() && worker::small(self.level, words) {
+            return Ok(());
+        }
+        self.sort_many(words)
+    }
+
+    /// The same, with all that many words need: for a few, to set it up would take longer than to sort them.
+    #[inline(never)]
+    fn sort_many<W: Word>(&self, words: &mut [W]) -> Result<(), SortError> {
         let monitor = Monitor::new(self.hook, words.len(), size_of::<W>(), WHOLE);
         self.sort_monitored(words, &monitor)?;
         monitor.end()

@@ -108,6 +108,7 @@ pub(super) fn fill<T: Element>(pattern: Pattern, keys: &mut [T], from: u64, coun
         Pattern::Sorted => each(keys, from, |i| i),
         Pattern::Reversed => each(keys, from, |i| count - i),
         Pattern::Zeros => each(keys, from, |i| if random(!i).is_multiple_of(1000) { random(i) } else { 0 }),
+        Pattern::Prefixes => each(keys, from, |i| random(i) & ((random(!i) & (u64::MAX / 255)) * 255)),
     }
 }
 
@@ -195,7 +196,7 @@ fn share(len: usize) -> usize {
 mod tests {
     use super::*;
 
-    const PATTERNS: [Pattern; 7] = [
+    const PATTERNS: [Pattern; 8] = [
         Pattern::Uniform,
         Pattern::Exponential,
         Pattern::Zipf,
@@ -203,6 +204,7 @@ mod tests {
         Pattern::Sorted,
         Pattern::Reversed,
         Pattern::Zeros,
+        Pattern::Prefixes,
     ];
 
     #[test]
@@ -256,6 +258,8 @@ mod tests {
         assert!((share(Pattern::Zipf, |key| *key < 1 << 12) - 0.5).abs() < 0.01);
         assert!(keys(Pattern::Zipf).iter().all(|key| (1..1 << 24).contains(key)));
         assert!((share(Pattern::Zeros, |key| *key == 0) - 0.999).abs() < 0.001);
+        assert!((share(Pattern::Prefixes, |key| *key < 1 << 56) - 0.5).abs() < 0.01);
+        assert!((share(Pattern::Prefixes, |key| *key < 1 << 48) - 0.25).abs() < 0.01);
         let few: std::collections::HashSet<_> = keys(Pattern::Few).into_iter().collect();
         assert_eq!(few.len(), 256);
         assert!(keys(Pattern::Sorted).is_sorted() && keys(Pattern::Reversed).iter().rev().is_sorted());

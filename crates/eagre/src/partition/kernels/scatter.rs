@@ -96,6 +96,13 @@ pub(super) struct Scatter<T, S> {
     items: PhantomData<T>,
 }
 
+/// The buffers and their fills, for the loop to have at hand.
+#[derive(Clone, Copy)]
+struct Places {
+    filled: *mut u32,
+    buffers: *mut u8,
+}
+
 /// Some memory was not to be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoMemory;
@@ -122,6 +129,7 @@ impl<T: Item, S: Sink> Scatter<T, S> {
     /// Should a key be computed by code that panics, some items before it are taken: the first ones.
     pub(super) fn scatter<C: Classify>(&mut self, items: &[T], classify: &C) -> Result<(), NoMemory> {
         assert!(classify.ways() <= self.filled.len());
+        let places = Places { filled: self.filled.as_mut_ptr(), buffers: self.lines.as_mut_ptr().cast() };
         let (steps, rest) = items.as_chunks::<STEP>();
         for step in steps {
             let ahead = step.as_ptr().cast::<u8>().wrapping_add(AHEAD);
@@ -130,58 +138,30 @@ impl<T: Item, S: Sink> Scatter<T, S> {
             }
             if C::SEARCHES {
                 for (item, bucket) in step.iter().zip(classify.buckets(step)) {
-                    self.put(item, bucket)?;
+                    self.put(places, item, bucket)?;
                 }
             } else {
                 for item in step {
-                    self.put(item, classify.bucket(item))?;
+                    self.put(places, item, classify.bucket(item))?;
                 }
             }
         }
-        rest.iter().try_for_each(|item| self.put(item, classify.bucket(item)))
+        rest.iter().try_for_each(|item| self.put(places, item, classify.bucket(item)))
     }
 
-    /// `bucket` comes from a classifier.
+    /// `places` are its own, `bucket` comes from a classifier.
     #[inline(always)]
-    fn put(&mut self, item: &T, bucket: usize) -> Result<(), NoMemory> {
+    fn put(&mut self, places: Places, item: &T, bucket: usize) -> Result<(), NoMemory> {
         // SAFETY: a classifier gives no number of `ways` or more, and there are at least as many buffers. A buffer is
         // never left full, but where no more may come.
         unsafe {
-            let filled = self.filled.get_unchecked_mut(bucket);
+            let filled = places.filled.add(bucket);
             let at = *filled as usize;
             debug_assert!(at < Shape::<T>::ITEMS);
-            let buffer = self.lines.as_mut_ptr().cast::<u8>().add(bucket * Shape::<T>::BYTES);
-            buffer.cast::<T>().add(at).write(*item);
+            places.buffers.add(bucket * Shape::<T>::BYTES).cast::<T>().add(at).write(*item);
             *filled = at as u32 + 1;
-            if at + 1 == Shape::<T>::ITEMS { self.flush(bucket) } else { Ok(()) }
+            if at + 1 < Shape::<T>::ITEMS || flush(self, bucket) { Ok(()) } else { Err(NoMemory) }
         }
-    }
-
-    /// Writes a full buffer.
-    ///
-    /// # Safety
-    /// There is such a bucket, and its buffer is full.
-    #[inline(always)]
-    unsafe fn flush(&mut self, bucket: usize) -> Result<(), NoMemory> {
-        // SAFETY: the caller says there is such a bucket. A lane's room may be written.
-        unsafe {
-            let buffer = self.lines.as_ptr().cast::<u8>().add(bucket * Shape::<T>::BYTES);
-            let lane = self.lanes.get_unchecked_mut(bucket);
-            if lane.room() < Shape::<T>::BYTES {
-                if !make_room(&mut self.sink, bucket, buffer, Shape::<T>::BYTES, lane) {
-                    return Err(NoMemory);
-                }
-            } else {
-                if Shape::<T>::LINES {
-                    stream::lines(buffer, lane.to, Shape::<T>::BYTES);
-                } else {
-                    lane.to.copy_from_nonoverlapping(buffer, Shape::<T>::BYTES);
-                }
-                lane.to = lane.to.add(Shape::<T>::BYTES);
-            }
-            *self.filled.get_unchecked_mut(bucket) = 0;
-        }
-        Ok(())
     }
 
     /// Ends it: `last` gets the sink and, bucket by bucket, what is in its buffer and its lane.
@@ -200,20 +180,33 @@ impl<T: Item, S: Sink> Scatter<T, S> {
     }
 }
 
-/// [`Sink::take`], out of line. Of the ABI of C, because such a function does not unwind: the loop may keep in registers
-/// what an unwinding caller would have to find in memory.
+/// Writes a full buffer. False if there is no room, and none to be had.
+///
+/// Out of line, and of the ABI of C, because such a function does not unwind: the loop may keep in registers what an
+/// unwinding caller would have to find in memory.
 ///
 /// # Safety
-/// As there.
-#[cold]
+/// There is such a bucket, and its buffer is full.
 #[inline(never)]
-unsafe extern "C" fn make_room<S: Sink>(
-    sink: &mut S,
-    bucket: usize,
-    from: *const u8,
-    bytes: usize,
-    lane: &mut Lane,
-) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { sink.take(bucket, from, bytes, lane) }
+unsafe extern "C" fn flush<T: Item, S: Sink>(scatter: &mut Scatter<T, S>, bucket: usize) -> bool {
+    let Scatter { sink, lanes, filled, lines, .. } = scatter;
+    // SAFETY: the caller says there is such a bucket. A lane's room may be written.
+    unsafe {
+        let buffer = lines.as_ptr().cast::<u8>().add(bucket * Shape::<T>::BYTES);
+        let lane = lanes.get_unchecked_mut(bucket);
+        if lane.room() < Shape::<T>::BYTES {
+            if !sink.take(bucket, buffer, Shape::<T>::BYTES, lane) {
+                return false;
+            }
+        } else {
+            if Shape::<T>::LINES {
+                stream::lines(buffer, lane.to, Shape::<T>::BYTES);
+            } else {
+                lane.to.copy_from_nonoverlapping(buffer, Shape::<T>::BYTES);
+            }
+            lane.to = lane.to.add(Shape::<T>::BYTES);
+        }
+        *filled.get_unchecked_mut(bucket) = 0;
+    }
+    true
 }

@@ -13,7 +13,7 @@ use std::mem::MaybeUninit;
 use super::super::leaf::Table;
 use super::lane::{self, Lane, Number};
 use super::network::columns_of_8;
-use super::registers::{few, few_most, merge_columns};
+use super::registers::{few, few_most, sort_row};
 use super::{Vector, array, first};
 
 /// So many words need no table.
@@ -29,19 +29,34 @@ pub(in super::super) const fn quick_most<V: Vector>() -> usize {
 /// # Safety
 /// The processor has such registers.
 pub(in super::super) unsafe fn by_comparison<T: Lane, V: Vector<Key = T::Key>>(words: &mut [T], table: &mut Table) {
+    let (n, home) = (words.len(), words.as_mut_ptr());
+    // SAFETY: there are n words, as long as keys.
+    unsafe {
+        V::run(
+            #[inline(always)]
+            move || to_keys::<T, V>(home, n),
+        );
+        match n <= few_most::<V>() {
+            true => few::<T, V>(home.cast(), home, n),
+            false => with_pivots::<T, V>(words, table),
+        }
+    }
+}
+
+/// [`by_comparison`] for words that have become keys. On its own: to make room on the stack takes as long as to sort a
+/// few words.
+///
+/// # Safety
+/// The processor has such registers.
+#[inline(never)]
+unsafe fn with_pivots<T: Lane, V: Vector<Key = T::Key>>(words: &mut [T], table: &mut Table) {
     const { assert!(quick_most::<V>() <= SMALL) };
     let (n, home) = (words.len(), words.as_mut_ptr());
     let mut small = const { MaybeUninit::<[T::Key; SMALL]>::uninit() };
     let other = if n <= SMALL { small.as_mut_ptr().cast() } else { table.as_mut_ptr().cast::<T::Key>() };
     assert!(n <= SMALL || (size_of_val(words) <= size_of_val(table) && other.is_aligned()));
     // SAFETY: both places have room for n keys, as long as words.
-    unsafe {
-        V::run(
-            #[inline(always)]
-            || to_keys::<T, V>(home, n),
-        );
-        Quick::<T, V> { home, other, of: PhantomData }.sort(0, n, true, 2 * n.max(1).ilog2());
-    }
+    unsafe { Quick::<T, V> { home, other, of: PhantomData }.sort(0, n, true, 2 * n.max(1).ilog2()) }
 }
 
 /// Keys take the words' place for a while.
@@ -156,9 +171,7 @@ unsafe fn median<V: Vector>(from: *const V::Key, n: usize) -> Pivot<V::Key> {
             let rows = array!(V::load(from), |i| V::load(from.add((n / 8) * i + n / 16)));
             columns_of_8(rows)[4]
         };
-        let mut sorted = [medians];
-        merge_columns(&mut sorted);
-        sorted[0].store(lanes.as_mut_ptr());
+        sort_row(medians).store(lanes.as_mut_ptr());
     }
     let middle = lanes[V::LANES / 2];
     if lanes[V::LANES / 2 - 1] == middle || lanes[V::LANES / 2 + 1] == middle {

@@ -20,7 +20,7 @@ pub(super) unsafe fn few<T: Lane, V: Vector<Key = T::Key>>(from: *const T::Key, 
     unsafe {
         V::run(
             #[inline(always)]
-            || match n.div_ceil(V::LANES) {
+            move || match n.div_ceil(V::LANES) {
                 0..=1 => rows::<T, V, 1>(from, to, n),
                 2 => rows::<T, V, 2>(from, to, n),
                 3..=4 => rows::<T, V, 4>(from, to, n),
@@ -45,11 +45,13 @@ unsafe fn rows<T: Lane, V: Vector<Key = T::Key>, const R: usize>(from: *const T:
             let at = V::LANES * i;
             V::load_some(from.wrapping_add(at), n.saturating_sub(at))
         });
-        if let [one, two] = &mut rows[..] {
-            two_rows(one, two);
-        } else {
-            columns(&mut rows);
-            merge_columns(&mut rows);
+        match &mut rows[..] {
+            [row] => *row = sort_row(*row),
+            [one, two] => two_rows(one, two),
+            _ => {
+                columns(&mut rows);
+                merge_columns(&mut rows);
+            }
         }
         for row in &mut rows {
             *row = lane::words(*row, T::ORDER);
@@ -96,18 +98,45 @@ unsafe fn columns<V: Vector, const R: usize>(rows: &mut [V; R]) {
 unsafe fn two_rows<V: Vector>(one: &mut V, two: &mut V) {
     // SAFETY: the caller's promise.
     unsafe {
-        let (mut first, mut second) = ([*one], [*two]);
-        merge_columns(&mut first);
-        merge_columns(&mut second);
-        (*one, *two) = first[0].sort(second[0].swapped(V::LANES - 1));
+        let (first, second) = (sort_row(*one), sort_row(*two));
+        let (smaller, larger) = first.sort(second.swapped(V::LANES - 1));
         // Each is bitonic now.
-        let mut distance = V::LANES / 2;
-        while distance > 0 {
-            *one = one.keep(one.swapped(distance), distance);
-            *two = two.keep(two.swapped(distance), distance);
-            distance /= 2;
-        }
+        (*one, *two) = (clean_row(smaller), clean_row(larger));
     }
+}
+
+/// The steps that sort a register, each as who is compared with whom: lanes whose numbers differ in the bits `.0`; of
+/// two, those that have the bit `.1` keep the larger. A table, since the compiler does not unroll loops within loops
+/// for one register, and computes masks and orders of lanes then. Sixteen lanes take all steps, fewer the first ones.
+const STEPS: [(usize, usize); 10] = [(1, 1), (3, 2), (1, 1), (7, 4), (2, 2), (1, 1), (15, 8), (4, 4), (2, 2), (1, 1)];
+/// How far lanes are apart that are compared where a register is bitonic. Fewer lanes than sixteen take the last ones.
+const BITONIC_STEPS: [usize; 4] = [8, 4, 2, 1];
+
+/// Sorts one register.
+///
+/// # Safety
+/// Inside of [`Vector::run`].
+#[inline(always)]
+pub(super) unsafe fn sort_row<V: Vector>(mut row: V) -> V {
+    let bits = V::LANES.ilog2() as usize;
+    for &(partner, larger) in &STEPS[..bits * (bits + 1) / 2] {
+        // SAFETY: the caller's promise.
+        row = unsafe { row.keep(row.swapped(partner), larger) };
+    }
+    row
+}
+
+/// Sorts a register that is bitonic.
+///
+/// # Safety
+/// Inside of [`Vector::run`].
+#[inline(always)]
+unsafe fn clean_row<V: Vector>(mut row: V) -> V {
+    for &distance in &BITONIC_STEPS[4 - V::LANES.ilog2() as usize..] {
+        // SAFETY: the caller's promise.
+        row = unsafe { row.keep(row.swapped(distance), distance) };
+    }
+    row
 }
 
 /// Sorts what has sorted columns; the order goes down the first column, then down the second.
@@ -115,7 +144,7 @@ unsafe fn two_rows<V: Vector>(one: &mut V, two: &mut V) {
 /// # Safety
 /// Inside of [`Vector::run`].
 #[inline(always)]
-pub(super) unsafe fn merge_columns<V: Vector, const R: usize>(rows: &mut [V; R]) {
+unsafe fn merge_columns<V: Vector, const R: usize>(rows: &mut [V; R]) {
     // SAFETY: the caller's promise.
     unsafe {
         let mut run = 2;
