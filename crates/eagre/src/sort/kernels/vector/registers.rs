@@ -67,8 +67,13 @@ unsafe fn rows<T: Lane, V: Vector<Key = T::Key>, const R: usize>(from: *const T:
             let columns = V::columns(array!(group[0], |j| group[j % group.len()]));
             for (lane, &column) in columns.as_ref().iter().enumerate() {
                 let place = lane * R + 8 * i;
-                let here = n.saturating_sub(place).min(group.len());
-                V::store_some_of_eight(column, to.wrapping_add(place), here);
+                // Where it holds too much, the next one is stored upon that.
+                if place + 8 <= n {
+                    V::store_eight(column, to.add(place));
+                } else {
+                    let here = n.saturating_sub(place).min(group.len());
+                    V::store_some_of_eight(column, to.wrapping_add(place), here);
+                }
             }
         }
     }
