@@ -327,13 +327,26 @@ fn small_leaf<W: Word>(level: Level, words: &mut [W]) -> bool {
     fits
 }
 
+/// Whether a few words far apart are all the same: then most are, likely, and what a leaf does first is in vain.
+fn seem_the_same<W: Word>(words: &[W]) -> bool {
+    let first = words[0].key();
+    words.iter().step_by(words.len().div_ceil(8)).all(|word| word.key() == first)
+}
+
 /// Sorts what fits a leaf. False, with the words unchanged, if that is only possible by comparing, and it may not.
 fn leaf_in_place<W: Word>(level: Level, words: &mut [W], known: Bounds, table: &mut Table, compare: bool) -> bool {
     if words.len() <= W::few(level) {
         W::by_comparison(level, words, table);
         return true;
     }
-    if known.low == known.high || leaf::leaf_in_place(level, words, known, table) {
+    if known.low == known.high {
+        return true;
+    }
+    if compare && compares_fast::<W>(level) && seem_the_same(words) {
+        W::by_comparison(level, words, table);
+        return true;
+    }
+    if leaf::leaf_in_place(level, words, known, table) {
         return true;
     }
     let seen = extremes(level, words, 1);

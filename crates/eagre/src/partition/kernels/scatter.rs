@@ -9,8 +9,9 @@
 //!                                                                                               to     end
 //! ```
 //!
-//! The hot loop knows only buffers and room. What becomes of a full buffer for which there is no room is a [`Sink`]'s
-//! business, once a block at most: out of line, or the loop would keep its state ready for that call all the time.
+//! The hot loop knows only buffers, and has their places at hand: read from memory for each item, it was slower by a
+//! fifth or not, by where the linker put it. A full buffer is written out of line, once in some ten items; what becomes
+//! of one for which there is no room is a [`Sink`]'s business, once a block at most.
 
 use super::MAX_WAYS;
 use super::classify::{Classify, STEP};

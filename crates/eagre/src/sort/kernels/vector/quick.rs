@@ -239,11 +239,15 @@ unsafe fn part_in_three<T: Lane, V: Vector<Key = T::Key>>(
         while n - at >= 2 * V::LANES {
             let keys = V::load(from.add(at));
             let (below, above) = (keys.below(pivots), pivots.below(keys));
+            at += V::LANES;
+            // Where nearly all are the pivot, hardly a vector has another key.
+            if below | above == 0 {
+                continue;
+            }
             keys.compress(below).store(to.add(lower));
             keys.split(!above).1.store(to.add(end - V::LANES));
             lower += below.count_ones() as usize;
             end -= above.count_ones() as usize;
-            at += V::LANES;
         }
         while at < n {
             let some = (n - at).min(V::LANES);
