@@ -242,6 +242,9 @@ unsafe fn part_in_three<T: Lane, V: Vector<Key = T::Key>>(
             at += V::LANES;
             // Where nearly all are the pivot, hardly a vector has another key.
             if below | above == 0 {
+                while n - at >= 4 * V::LANES && all_are(from.add(at), pivots) {
+                    at += 4 * V::LANES;
+                }
                 continue;
             }
             keys.compress(below).store(to.add(lower));
@@ -262,11 +265,26 @@ unsafe fn part_in_three<T: Lane, V: Vector<Key = T::Key>>(
             at += some;
         }
         let (mut at, words) = (lower, lane::words(pivots, T::ORDER));
-        while at < end {
-            words.store_some(home.cast::<T::Key>().add(at), end - at);
+        while end - at >= V::LANES {
+            words.store(home.cast::<T::Key>().add(at));
             at += V::LANES;
         }
+        words.store_some(home.cast::<T::Key>().add(at), end - at);
         (lower, end)
+    }
+}
+
+/// Whether each lane of four vectors equals that of `keys`.
+///
+/// # Safety
+/// Four vectors may be read; inside of [`Vector::run`].
+#[inline(always)]
+unsafe fn all_are<V: Vector>(from: *const V::Key, keys: V) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let [a, b, c, d]: [V; 4] = array!(keys, |i| V::load(from.add(i * V::LANES)).xor(keys));
+        let differ = a.or(b).or(c.or(d));
+        keys.xor(keys).below(differ) == 0
     }
 }
 
