@@ -28,7 +28,8 @@ fn run(name: &str, keys: &str) -> Vec<(String, String, f64)> {
 /// less what was resident before, is the slack and a little for stacks and code that was not needed before.
 #[test]
 fn memory_beside_the_keys_is_bounded_by_the_slack() {
-    const LITTLE: f64 = 2.0;
+    // A MiB of stack for each of two threads, as `Sorter::slack` says, and code that was not needed before.
+    const LITTLE: f64 = 3.0;
     // 32 MiB of keys.
     let measured = run("sort-slack", "22");
     assert_eq!(measured.len(), 8, "{measured:?}");
