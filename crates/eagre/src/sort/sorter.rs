@@ -102,17 +102,20 @@ impl<'a> Sorter<'a> {
 
     /// The same for all words.
     pub(super) fn sort_words<W: Word>(&self, words: &mut [W]) -> Result<(), SortError> {
-        if self.hook.is_none() && worker::small(self.level, words) {
+        let sorted = worker::small(self.level, words);
+        if sorted && self.hook.is_none() {
             return Ok(());
         }
-        self.sort_many(words)
+        self.sort_watched(words, sorted)
     }
 
-    /// The same, with all that many words need: for a few, to set it up would take longer than to sort them.
+    /// The rest of it: for a few words, to set up a monitor would take longer than to sort them.
     #[inline(never)]
-    fn sort_many<W: Word>(&self, words: &mut [W]) -> Result<(), SortError> {
+    fn sort_watched<W: Word>(&self, words: &mut [W], sorted: bool) -> Result<(), SortError> {
         let monitor = Monitor::new(self.hook, words.len(), size_of::<W>(), WHOLE);
-        self.sort_monitored(words, &monitor)?;
+        if !sorted {
+            self.sort_many(words, &monitor)?;
+        }
         monitor.end()
     }
 
@@ -121,6 +124,11 @@ impl<'a> Sorter<'a> {
         if worker::small(self.level, words) {
             return Ok(());
         }
+        self.sort_many(words, monitor)
+    }
+
+    /// The same for more words than [`worker::small`] takes.
+    fn sort_many<W: Word>(&self, words: &mut [W], monitor: &Monitor<'_>) -> Result<(), SortError> {
         // To ask how many threads there may be is not worth it if there will be one.
         let threads = if size_of_val(words) < 2 * range::THREAD_BYTES { 1 } else { self.team_size(words.len()) };
         if range::in_order(self.level, words, threads) {

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The hot loop knows only buffers, and has their places at hand: read from memory for each item, it was slower by a
-//! fifth or not, by where the linker put it. A full buffer is written out of line, once in some ten items; what becomes
+//! fifth or not, by where the linker put it. A full buffer, of 64 numbers for example, is written out of line; what becomes
 //! of one for which there is no room is a [`Sink`]'s business, once a block at most.
 
 use super::MAX_WAYS;
