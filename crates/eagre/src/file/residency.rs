@@ -5,7 +5,8 @@
 //!
 //! The kernel counts the pages of a range (`cachestat`, Linux 6.5). Where it has no such call, or will not tell us
 //! about a file that is somebody else's, a few single bytes are read from all over the range with the wish not to wait:
-//! a refusal means that the byte would have to come from the disk.
+//! a refusal means that the byte would have to come from the disk. (The kernel begins to read it all the same; a device
+//! that is done before the call is, as happens where other work holds that up, passes for memory.)
 
 use std::fs::File;
 use std::io::IoSliceMut;
@@ -99,9 +100,21 @@ mod tests {
             return;
         }
         for way in WAYS {
-            let Some(residency) = way(&file, 0, SIZE) else { continue };
-            assert!((0.45..=0.55).contains(&residency.fraction()), "{residency:?}");
-            assert!(way(&file, SIZE / 2, SIZE / 2).unwrap().fraction() < 0.05);
+            if way(&file, 0, SIZE).is_none() {
+                continue;
+            }
+            let mut seen = Vec::new();
+            // A sample that the device was quick to bring is taken for one that was there: not time and again.
+            let is_right = (0..50).any(|_| {
+                let fraction_of = |offset, length| {
+                    fadvise(&file, SIZE / 2, None, Advice::DontNeed).unwrap();
+                    way(&file, offset, length).unwrap().fraction()
+                };
+                let (all, dropped) = (fraction_of(0, SIZE), fraction_of(SIZE / 2, SIZE / 2));
+                seen.push((all, dropped));
+                (0.45..=0.55).contains(&all) && dropped < 0.05
+            });
+            assert!(is_right, "{seen:?}");
         }
     }
 
