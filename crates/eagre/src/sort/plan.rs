@@ -216,9 +216,8 @@ mod tests {
         let keys: Vec<u32> = (0..100_001).map(sides).collect();
         let mut expected = keys.clone();
         expected.sort_unstable();
-        let (n, bytes) = (keys.len(), size_of_val(&keys[..]));
-        let least = Room::new::<u32>(Level::best(), n, n).bytes::<u32>();
-        for slack in (least + bytes - 64..least + bytes + 64).step_by(4) {
+        let enough = Room::new::<u32>(Level::best(), keys.len(), keys.len()).bytes::<u32>();
+        for slack in (enough - 64..enough + 64).step_by(4) {
             let mut got = keys.clone();
             Sorter::new().threads(1).slack(slack).sort(&mut got).unwrap();
             assert!(got == expected, "{slack}");

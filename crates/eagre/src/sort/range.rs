@@ -62,13 +62,12 @@ impl<W: Word> Sorting<W> {
         let shape = (threads > 1 || len > most).then(|| Shape::in_memory::<W>());
         let blocks = shape.map_or(0, |shape| Blocks::<W>::bytes(shape, len, threads));
         let mut room = Room::new::<W>(level, len.min(most), len);
-        let take = |room: Room| blocks.saturating_add(threads.saturating_mul(room.bytes::<W>()));
+        let take = |room: Room| blocks.saturating_add(threads.saturating_mul(room.least::<W>()));
         if take(room) > slack {
             room = room.with_small_leaves::<W>();
         }
-        let least = take(room);
-        let rest = slack.checked_sub(least).ok_or(Lack::Slack)?;
-        room.spare = room.spare.min(rest / threads / size_of::<W>());
+        let rest = slack.checked_sub(take(room)).ok_or(Lack::Slack)?;
+        room = room.with_more::<W>(rest / threads);
         let made = || {
             Some(Sorting {
                 level,
@@ -79,7 +78,7 @@ impl<W: Word> Sorting<W> {
                 },
             })
         };
-        made().ok_or(Lack::Memory(least + threads * room.spare * size_of::<W>()))
+        made().ok_or(Lack::Memory(blocks + threads * room.bytes::<W>()))
     }
 
     /// Sorts as many words as this was made for, or stops in between.
@@ -143,7 +142,7 @@ impl<W: Word> Sorting<W> {
         let bits = ways(n, piece(leaf / 4 * 3, leaf / 2)).max(least).min(FAN.ilog2());
         let between_borders = (n / piece(leaf / 2, leaf / 4)).clamp(FEW_BORDERS, BORDERS);
         let Range { words, known, mut guesses } = range;
-        let room = self.workers[0].spare.len();
+        let room = self.workers[0].most_aside();
         let mut wanted = Wanted { bits, ways: between_borders, most_ways: FAN, room, threads, guesses };
         let mut next = plan(level, words, known, wanted);
         if let Plan::Common(word) | Plan::Tally(word) = next {
@@ -187,7 +186,7 @@ impl<W: Word> Sorting<W> {
         let (level, pulse, words) = (self.level, job.pulse(whole), &mut *range.words);
         let blocks = self.blocks.as_mut().expect("what is not split is a worker's");
         let mut starts = [0; FAN + 1];
-        let split = match Cells::new(&mut tree, words.len(), as_room(&mut self.workers[0].spare)) {
+        let split = match Cells::new(&mut tree, words.len(), as_room(&mut self.workers[0].room)) {
             Some(cells) => blocks.split(level, words, &cells, &mut starts, pulse),
             None => blocks.split(level, words, &tree, &mut starts, pulse),
         };
@@ -219,10 +218,10 @@ impl<W: Word> Sorting<W> {
     fn take_out(&mut self, words: &mut [W], word: W, known: Bounds) -> bool {
         let (level, threads) = (self.level, self.workers.len());
         let share = words.len().div_ceil(threads);
-        let room = self.workers[0].spare.len() / threads;
+        let room = self.workers[0].most_aside() / threads;
         let stripes = words.chunks_mut(share).zip(&mut self.workers);
         let jobs = stripes.map(|(words, worker)| {
-            let room = &mut worker.spare[..room];
+            let room = &mut as_room(&mut worker.room)[..room];
             move || {
                 let aside = room;
                 common::take_out(level, words, word, aside)
@@ -248,10 +247,10 @@ impl<W: Word> Sorting<W> {
     fn tally(&mut self, words: &mut [W], common: W, known: Bounds) -> bool {
         let (level, threads, n) = (self.level, self.workers.len(), words.len());
         let sum = Mutex::new(Tally::new(common));
-        let (total, room) = (&sum, self.workers[0].spare.len() / threads);
+        let (total, room) = (&sum, self.workers[0].most_aside() / threads);
         let stripes = words.chunks(n.div_ceil(threads)).zip(&mut self.workers);
         let jobs = stripes.map(|(words, worker)| {
-            let room = &mut worker.spare[..room];
+            let room = &mut as_room(&mut worker.room)[..room];
             move || {
                 let aside = room;
                 Tally::count(total, level, words, common, aside)

@@ -14,7 +14,7 @@ use super::kernels::classifier::{Classifier, Radix};
 use super::kernels::common;
 use super::kernels::leaf::{self, SmallTable, Table};
 use super::kernels::scratch::{Scratch, as_room};
-use super::kernels::survey::extremes;
+use super::kernels::survey::{extremes, seem_uneven};
 use super::kernels::tally::Tally;
 use super::kernels::tree::Tree;
 use super::kernels::{Level, Word};
@@ -60,11 +60,12 @@ pub(super) struct Range<'a, W> {
 
 /// What one thread sorts in.
 pub(super) struct Worker<W> {
-    table: Scratch<u64>,
+    /// Room for one thing at a time: a leaf's table, a few words, skewed ones of a small range, or a table of cells.
+    pub(super) room: Scratch<u64>,
+    /// A leaf's table takes so much of it.
+    table: usize,
     /// None if there are leaves only.
     blocks: Option<Blocks<W>>,
-    /// A place for a few words, for skewed ones of a small range, and for a table of cells.
-    pub(super) spare: Scratch<W>,
 }
 
 /// The most words that a thread sorts by itself: those that one split makes leaves of.
@@ -83,7 +84,8 @@ pub(super) struct Room {
     leaf: usize,
     /// No range is more than a leaf.
     one: bool,
-    pub(super) spare: usize,
+    /// So many words may be set aside, when no leaf is sorted.
+    aside: usize,
 }
 
 impl Room {
@@ -91,11 +93,10 @@ impl Room {
     pub(super) fn new<W: Word>(level: Level, len: usize, whole: usize) -> Room {
         let one = len <= ALONE && len <= leaf::most::<W>(level, leaf::table_for::<W>(len));
         // A few of many words, or all of some; of words that are half a number, as many as a table has.
-        let spare = (whole / 8).clamp(BUCKET.min(len), most::<W>()).next_multiple_of(2).min(most::<W>());
-        let spare = if one { 0 } else { spare };
+        let aside = if one { 0 } else { (whole / 8).clamp(BUCKET.min(len), most::<W>()) };
         // What vectors take in a table that is large enough, or what portable code takes in any.
         let largest = leaf::most::<W>(level, leaf::table_for::<W>(largest_leaf::<W>()));
-        Room { len, leaf: if one { len } else { len.min(largest) }, one, spare }
+        Room { len, leaf: if one { len } else { len.min(largest) }, one, aside }
     }
 
     /// The same with a smaller table, which only means one more split at times.
@@ -104,14 +105,30 @@ impl Room {
         Room { leaf, one: self.one && leaf == self.len, ..self }
     }
 
-    fn shape<W>(self) -> Option<Shape> {
-        (!self.one).then(|| Shape::in_cache::<W>(self.len, leaf_mean::<W>()))
+    /// The same, if it may take only so many bytes more than [`Room::least`].
+    pub(super) fn with_more<W: Word>(self, more: usize) -> Room {
+        let most = (leaf::table_for::<W>(self.leaf) + more / size_of::<u64>()) * size_of::<u64>();
+        Room { aside: self.aside.min(most / size_of::<W>()), ..self }
     }
 
-    /// How many bytes that is, without the spare memory, which need not be as large.
+    /// How many bytes it takes at least, with fewer words set aside.
+    pub(super) fn least<W: Word>(self) -> usize {
+        Room { aside: 0, ..self }.bytes::<W>()
+    }
+
+    /// How many bytes it takes.
     pub(super) fn bytes<W: Word>(self) -> usize {
         let blocks = self.shape::<W>().map_or(0, |shape| Blocks::<W>::bytes(shape, self.len, 1));
-        leaf::table_for::<W>(self.leaf) * size_of::<u64>() + blocks
+        self.numbers::<W>() * size_of::<u64>() + blocks
+    }
+
+    /// The same without what splits take, in numbers of 64 bits.
+    fn numbers<W: Word>(self) -> usize {
+        leaf::table_for::<W>(self.leaf).max((self.aside * size_of::<W>()).div_ceil(size_of::<u64>()))
+    }
+
+    fn shape<W>(self) -> Option<Shape> {
+        (!self.one).then(|| Shape::in_cache::<W>(self.len, leaf_mean::<W>()))
     }
 }
 
@@ -119,18 +136,23 @@ impl<W: Word> Worker<W> {
     /// None if there is no memory.
     pub(super) fn new(room: Room) -> Option<Worker<W>> {
         Some(Worker {
-            table: Scratch::new(leaf::table_for::<W>(room.leaf))?,
+            room: Scratch::new(room.numbers::<W>())?,
+            table: leaf::table_for::<W>(room.leaf),
             blocks: match room.shape::<W>() {
                 Some(shape) => Some(Blocks::new(shape, room.len, 1)?),
                 None => None,
             },
-            spare: Scratch::new(room.spare)?,
         })
     }
 
     /// The largest leaf.
     pub(super) fn leaf(&self, level: Level) -> usize {
-        leaf::most::<W>(level, self.table.len())
+        leaf::most::<W>(level, self.table)
+    }
+
+    /// So many words may be set aside.
+    pub(super) fn most_aside(&self) -> usize {
+        self.room.len() * size_of::<u64>() / size_of::<W>()
     }
 
     /// Whether it sorts so many words.
@@ -158,7 +180,7 @@ impl<W: Word> Worker<W> {
         if n <= self.leaf(level) {
             // Without vectors, comparing is slower than splitting once more if they are many.
             let compare = n <= together::<W>() || self.blocks.is_none() || compares_fast::<W>(level);
-            if leaf_in_place(level, range.words, range.known, &mut self.table, compare) {
+            if leaf_in_place(level, range.words, range.known, &mut self.room, compare) {
                 return;
             }
         }
@@ -186,7 +208,7 @@ impl<W: Word> Worker<W> {
             bits,
             ways: between_borders,
             most_ways: blocks::LEAST,
-            room: self.spare.len(),
+            room: self.most_aside(),
             threads: 1,
             guesses,
         };
@@ -221,19 +243,18 @@ impl<W: Word> Worker<W> {
     /// Sorts words whose digits are uneven: splits them by borders, looked up if possible, or compares.
     #[inline(never)]
     fn sort_by_borders(&mut self, level: Level, range: Range<'_, W>, mut tree: Tree) {
-        let words = &mut *range.words;
+        let (words, most_aside) = (&mut *range.words, self.most_aside());
         let blocks = self.blocks.as_mut().expect("what is not split is a leaf");
-        let table: &Table = as_room(&mut self.spare);
-        let compares = compares_fast::<W>(level) && size_of_val(words) <= size_of_val(table);
+        let compares = compares_fast::<W>(level) && words.len() <= most_aside;
         let cells = match compares && words.len() < LOOK_UP {
             true => None,
-            false => Cells::new(&mut tree, words.len(), as_room(&mut self.spare)),
+            false => Cells::new(&mut tree, words.len(), as_room(&mut self.room)),
         };
         let mut starts = [0; FAN + 1];
         match cells {
             Some(cells) => split(blocks, level, words, &cells, &mut starts),
             // What is in the cache is compared faster than it is searched for twice.
-            None if compares => return W::by_comparison(level, words, as_room(&mut self.spare)),
+            None if compares => return W::by_comparison(level, words, &mut self.room),
             None => split(blocks, level, words, &tree, &mut starts),
         };
         self.go_on(level, range, &starts, &tree);
@@ -261,7 +282,7 @@ impl<W: Word> Worker<W> {
     #[inline(never)]
     fn take_out(&mut self, level: Level, range: Range<'_, W>, word: W) -> bool {
         let Range { words, known, .. } = range;
-        let Some(aside) = common::take_out(level, words, word, &mut self.spare) else { return false };
+        let Some(aside) = common::take_out(level, words, word, as_room(&mut self.room)) else { return false };
         let front = aside.len();
         common::put_back(words, aside);
         self.sort(level, Range { words: &mut words[..front], known, guesses: 0 });
@@ -274,7 +295,7 @@ impl<W: Word> Worker<W> {
     fn tally(&mut self, level: Level, range: Range<'_, W>, common: W) -> bool {
         let Range { words, known, .. } = range;
         let total = Mutex::new(Tally::new(common));
-        let Some(aside) = Tally::count(&total, level, words, common, &mut self.spare) else { return false };
+        let Some(aside) = Tally::count(&total, level, words, common, as_room(&mut self.room)) else { return false };
         let count = aside.len();
         words[..count].copy_from_slice(aside);
         // No guesses more: counts within counts would be too much for a small stack.
@@ -327,12 +348,6 @@ fn small_leaf<W: Word>(level: Level, words: &mut [W]) -> bool {
     fits
 }
 
-/// Whether a few words far apart are all the same: then most are, likely, and what a leaf does first is in vain.
-fn seem_the_same<W: Word>(words: &[W]) -> bool {
-    let first = words[0].key();
-    words.iter().step_by(words.len().div_ceil(8)).all(|word| word.key() == first)
-}
-
 /// Sorts what fits a leaf. False, with the words unchanged, if that is only possible by comparing, and it may not.
 fn leaf_in_place<W: Word>(level: Level, words: &mut [W], known: Bounds, table: &mut Table, compare: bool) -> bool {
     if words.len() <= W::few(level) {
@@ -342,7 +357,7 @@ fn leaf_in_place<W: Word>(level: Level, words: &mut [W], known: Bounds, table: &
     if known.low == known.high {
         return true;
     }
-    if compare && compares_fast::<W>(level) && seem_the_same(words) {
+    if compare && compares_fast::<W>(level) && seem_uneven(level, words) {
         W::by_comparison(level, words, table);
         return true;
     }

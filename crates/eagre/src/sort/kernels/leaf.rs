@@ -129,6 +129,7 @@ pub(super) unsafe fn scalar<W: Word>(words: *mut W, n: usize, known: Bounds, tab
 mod tests {
     use super::super::scratch::Scratch;
     use super::*;
+    use crate::scan::kernels::Simd;
 
     /// Keys up to a little more than a power of two, which half of the digits are not for, are no reason to give up.
     #[test]
@@ -139,5 +140,46 @@ mod tests {
         let mut table = Scratch::new(table_for::<u64>(5000)).unwrap();
         assert!(leaf_in_place(Level::best(), &mut words, known, &mut table));
         assert!(words.is_sorted());
+    }
+
+    /// Keys of which there are no more than words, from the least there is, up to the largest, and in between: at every
+    /// place near a register's end one key, or many of them.
+    fn dense<W: Word>(word: impl Fn(u128) -> W) {
+        let largest = Bounds::of_bits(W::KEY_BITS).high;
+        let mut table = Scratch::new(table_for::<W>(400)).unwrap();
+        for level in [Level::Portable, Level::up_to(Simd::Avx2), Level::up_to(Simd::Avx512)] {
+            for (n, keys) in [(150, 2), (151, 20), (257, 257), (300, 100), (301, 299), (400, 3)] {
+                for low in [0, 3 << 20, largest - (keys - 1)] {
+                    let known = Bounds { low, high: low + (keys - 1) };
+                    // Few of the upper keys; the last one is there or is not.
+                    for upper in [keys, keys - 1] {
+                        let key = |i: u128| low + (i * 7919 % upper) * (i * 104_729 % upper) / upper;
+                        let mut words: Vec<W> = (0..n).map(|i| word(key(i))).collect();
+                        let mut expected: Vec<u128> = words.iter().map(|word| word.key()).collect();
+                        expected.sort();
+                        if !leaf_in_place(level, &mut words, known, &mut table) {
+                            // Without vectors, which AVX2 has not for wide keys, uneven ones are too much for it.
+                            assert!(level == Level::Portable || level == Level::Avx2 && W::KEY_BITS > 64);
+                            continue;
+                        }
+                        assert!(
+                            words.iter().map(|word| word.key()).eq(expected),
+                            "{level:?}, {n} words, {keys} keys from {low} on"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn dense_keys() {
+        dense(|key| key as u64);
+        dense(|key| key as u32);
+        dense(|key| (key as u32 ^ 1 << 31) as i32);
+        dense(|key| ((key >> 32) as u32, key as u32));
+        dense(|key| key);
+        dense(|key| ((key >> 64) as u64, key as u64));
+        dense(|key| f64::from_bits(if key >> 63 == 1 { key as u64 ^ 1 << 63 } else { !key as u64 }));
     }
 }

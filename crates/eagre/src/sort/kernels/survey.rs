@@ -137,6 +137,39 @@ fn least_and_largest<W: Word>(words: &[W]) -> Bounds {
     }
 }
 
+/// So many words are glanced at.
+const GLANCE: usize = 32;
+/// Evenly spread keys hit 20 of 32 equal parts of their range in the mean, and hardly ever fewer than that.
+const EVEN: u32 = 14;
+
+/// Whether a few words far apart are unevenly spread: then all are, likely, and a radix step is in vain.
+pub(crate) fn seem_uneven<W: Word>(level: Level, words: &[W]) -> bool {
+    level.run(
+        #[inline(always)]
+        || hits(words) < EVEN,
+    )
+}
+
+/// How many of as many equal parts of their range a few words hit.
+#[inline(always)]
+fn hits<W: Word>(words: &[W]) -> u32 {
+    let step = (words.len() / GLANCE).max(1);
+    let key = |i: usize| words[(i * step).min(words.len() - 1)].key();
+    // Of wide keys, 64 bits from the highest that differ on.
+    let dropped = match W::KEY_BITS > u64::BITS {
+        true => u64::BITS - (0..GLANCE).fold(0, |differ, i| differ | ((key(i) ^ key(0)) >> 64) as u64).leading_zeros(),
+        false => 0,
+    };
+    let keys: [u64; GLANCE] = std::array::from_fn(
+        #[inline(always)]
+        |i| (key(i) >> dropped) as u64,
+    );
+    let (low, high) = keys.iter().fold((u64::MAX, 0), |(low, high), &key| (key.min(low), key.max(high)));
+    let shift = (u64::BITS - (high - low).leading_zeros()).saturating_sub(u32::BITS);
+    let parts_each = ((GLANCE as u64) << 32) / (((high - low) >> shift) + 1);
+    keys.iter().fold(0u32, |hit, key| hit | 1 << ((((key - low) >> shift) * parts_each) >> 32)).count_ones()
+}
+
 /// Turns words around, with so many threads.
 pub(crate) fn reverse<W: Word>(words: &mut [W], threads: usize) {
     let n = words.len();

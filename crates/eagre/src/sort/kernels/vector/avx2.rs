@@ -1,7 +1,7 @@
 //! Keys of 64 bits in 256-bit registers, and what those of 32 bits share with them.
 //!
-//! There are no masks: a lane is chosen by the highest bit of another register's, or all of them. Unsigned numbers of 64
-//! bits are compared as signed ones, with their highest bits turned over.
+//! There are no masks: a lane is chosen by the highest bit of another register's, or all of them. Numbers of 64 bits can
+//! only be compared as signed ones: in a register they have their highest bits turned over.
 
 use std::arch::x86_64::*;
 
@@ -23,17 +23,29 @@ pub(in super::super) fn run<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Four numbers of 64 bits.
+/// Four numbers of 64 bits, with their highest bits turned over.
 #[derive(Clone, Copy)]
 pub(in super::super) struct U64x4(__m256i);
+
+impl U64x4 {
+    /// From the numbers' own bits.
+    #[inline(always)]
+    unsafe fn new(bits: __m256i) -> U64x4 {
+        // SAFETY: see [`Vector`]; so below.
+        U64x4(unsafe { _mm256_xor_si256(bits, _mm256_set1_epi64x(i64::MIN)) })
+    }
+
+    #[inline(always)]
+    unsafe fn bits(self) -> __m256i {
+        // SAFETY: see `new`.
+        unsafe { U64x4::new(self.0).0 }
+    }
+}
 
 /// All bits set in the first `n` numbers, from the middle of this on.
 static FIRST_64: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
 
 /// A mask of the first `n` of four lanes.
-///
-/// # Safety
-/// See [`Vector`]; so below.
 #[inline(always)]
 unsafe fn first_64(n: usize) -> __m256i {
     // SAFETY: four numbers from one of the first five on.
@@ -92,19 +104,29 @@ unsafe fn transposed_4([r0, r1, r2, r3]: [__m256i; 4]) -> [__m256i; 4] {
     }
 }
 
-/// Where the one is above the other, as unsigned numbers.
+/// Fewer bytes than there are, a multiple of four. Stores with a mask take many times as long on AMD's processors.
 #[inline(always)]
-unsafe fn above(one: __m256i, other: __m256i) -> __m256i {
-    // SAFETY: the caller's promise.
+pub(super) unsafe fn store_first(bits: __m256i, mut to: *mut u8, count: usize) {
+    // SAFETY: the caller's promise; nothing is written beyond so many bytes.
     unsafe {
-        let sign = _mm256_set1_epi64x(i64::MIN);
-        _mm256_cmpgt_epi64(_mm256_xor_si256(one, sign), _mm256_xor_si256(other, sign))
+        let mut rest = _mm256_castsi256_si128(bits);
+        if count & 16 != 0 {
+            _mm_storeu_si128(to.cast(), rest);
+            (rest, to) = (_mm256_extracti128_si256::<1>(bits), to.add(16));
+        }
+        if count & 8 != 0 {
+            _mm_storeu_si64(to, rest);
+            (rest, to) = (_mm_unpackhi_epi64(rest, rest), to.add(8));
+        }
+        if count & 4 != 0 {
+            _mm_storeu_si32(to, rest);
+        }
     }
 }
 
 /// What both kinds of registers have in common.
 macro_rules! common {
-    ($key:ty, $lanes:literal, $first:ident, $orders:ident, $maskload:ident, $maskstore:ident) => {
+    ($key:ty, $lanes:literal, $first:ident, $orders:ident, $maskload:ident) => {
         type Key = $key;
         const LANES: usize = $lanes;
 
@@ -117,7 +139,7 @@ macro_rules! common {
         #[inline(always)]
         unsafe fn load(from: *const $key) -> Self {
             // SAFETY: see `run`.
-            Self(unsafe { _mm256_loadu_si256(from.cast()) })
+            unsafe { Self::new(_mm256_loadu_si256(from.cast())) }
         }
 
         #[inline(always)]
@@ -126,20 +148,25 @@ macro_rules! common {
             unsafe {
                 let mask = $first(n);
                 let missing = _mm256_xor_si256(mask, _mm256_set1_epi32(-1));
-                Self(_mm256_or_si256($maskload(from.cast(), mask), missing))
+                Self::new(_mm256_or_si256($maskload(from.cast(), mask), missing))
             }
         }
 
         #[inline(always)]
         unsafe fn store(self, to: *mut $key) {
             // SAFETY: see `run`.
-            unsafe { _mm256_storeu_si256(to.cast(), self.0) }
+            unsafe { _mm256_storeu_si256(to.cast(), self.bits()) }
         }
 
         #[inline(always)]
         unsafe fn store_some(self, to: *mut $key, n: usize) {
             // SAFETY: see `run`.
-            unsafe { $maskstore(to.cast(), $first(n), self.0) }
+            unsafe {
+                match n >= $lanes {
+                    true => self.store(to),
+                    false => store_first(self.bits(), to.cast(), n * size_of::<$key>()),
+                }
+            }
         }
 
         #[inline(always)]
@@ -158,13 +185,13 @@ macro_rules! common {
         #[inline(always)]
         unsafe fn xor(self, other: Self) -> Self {
             // SAFETY: see `run`.
-            Self(unsafe { _mm256_xor_si256(self.0, other.0) })
+            unsafe { Self::new(_mm256_xor_si256(self.bits(), other.bits())) }
         }
 
         #[inline(always)]
         unsafe fn or(self, other: Self) -> Self {
             // SAFETY: see `run`.
-            Self(unsafe { _mm256_or_si256(self.0, other.0) })
+            unsafe { Self::new(_mm256_or_si256(self.bits(), other.bits())) }
         }
     };
 }
@@ -176,12 +203,12 @@ unsafe impl Vector for U64x4 {
     type Eight = [__m256i; 2];
     type Eights = [[__m256i; 2]; 4];
 
-    common!(u64, 4, first_64, ORDERS_64, _mm256_maskload_epi64, _mm256_maskstore_epi64);
+    common!(u64, 4, first_64, ORDERS_64, _mm256_maskload_epi64);
 
     #[inline(always)]
     unsafe fn splat(key: u64) -> Self {
         // SAFETY: see `run`.
-        U64x4(unsafe { _mm256_set1_epi64x(key as i64) })
+        unsafe { U64x4::new(_mm256_set1_epi64x(key as i64)) }
     }
 
     #[inline(always)]
@@ -230,7 +257,7 @@ unsafe impl Vector for U64x4 {
     unsafe fn sort(self, other: Self) -> (Self, Self) {
         // SAFETY: see `run`.
         unsafe {
-            let swap = above(self.0, other.0);
+            let swap = _mm256_cmpgt_epi64(self.0, other.0);
             (U64x4(_mm256_blendv_epi8(self.0, other.0, swap)), U64x4(_mm256_blendv_epi8(other.0, self.0, swap)))
         }
     }
@@ -240,7 +267,7 @@ unsafe impl Vector for U64x4 {
         // SAFETY: see `run`; four numbers.
         unsafe {
             let lanes: [i64; 4] = array!(0, |lane| -i64::from(lane & larger != 0));
-            let swap = _mm256_xor_si256(above(self.0, other.0), _mm256_loadu_si256(lanes.as_ptr().cast()));
+            let swap = _mm256_xor_si256(_mm256_cmpgt_epi64(self.0, other.0), _mm256_loadu_si256(lanes.as_ptr().cast()));
             U64x4(_mm256_blendv_epi8(self.0, other.0, swap))
         }
     }
@@ -260,18 +287,18 @@ unsafe impl Vector for U64x4 {
     #[inline(always)]
     unsafe fn below(self, other: Self) -> u32 {
         // SAFETY: see `run`.
-        unsafe { _mm256_movemask_pd(_mm256_castsi256_pd(above(other.0, self.0))) as u32 }
+        unsafe { _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(other.0, self.0))) as u32 }
     }
 
     #[inline(always)]
     unsafe fn spread_sign(self) -> Self {
         // SAFETY: see `run`.
-        U64x4(unsafe { _mm256_cmpgt_epi64(_mm256_setzero_si256(), self.0) })
+        unsafe { U64x4::new(_mm256_cmpgt_epi64(_mm256_setzero_si256(), self.bits())) }
     }
 
     #[inline(always)]
     unsafe fn swap_halves(self) -> Self {
         // SAFETY: see `run`.
-        U64x4(unsafe { _mm256_shuffle_epi32::<0b10_11_00_01>(self.0) })
+        unsafe { U64x4::new(_mm256_shuffle_epi32::<0b10_11_00_01>(self.bits())) }
     }
 }

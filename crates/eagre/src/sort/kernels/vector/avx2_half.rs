@@ -3,12 +3,25 @@
 use std::arch::x86_64::*;
 
 use super::super::leaf::CAPACITY;
-use super::avx2::{common, orders, permuted, run};
+use super::avx2::{common, orders, permuted, run, store_first};
 use super::{Vector, array};
 
 /// Eight numbers of 32 bits.
 #[derive(Clone, Copy)]
 pub(in super::super) struct U32x8(__m256i);
+
+impl U32x8 {
+    /// As [`super::U64x4`] has it, which turns bits over.
+    #[inline(always)]
+    unsafe fn new(bits: __m256i) -> U32x8 {
+        U32x8(bits)
+    }
+
+    #[inline(always)]
+    unsafe fn bits(self) -> __m256i {
+        self.0
+    }
+}
 
 /// All bits set in the first `n` numbers, from the middle of this on.
 static FIRST_32: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -56,7 +69,7 @@ unsafe impl Vector for U32x8 {
     type Eight = __m256i;
     type Eights = [__m256i; 8];
 
-    common!(u32, 8, first_32, ORDERS_32, _mm256_maskload_epi32, _mm256_maskstore_epi32);
+    common!(u32, 8, first_32, ORDERS_32, _mm256_maskload_epi32);
 
     #[inline(always)]
     unsafe fn splat(key: u32) -> Self {

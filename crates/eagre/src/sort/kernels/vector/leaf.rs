@@ -29,6 +29,16 @@ where
     T: Lane,
     V: Vector<Key = T::Key>,
 {
+    if known.high - known.low < n as u128 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            V::run(
+                #[inline(always)]
+                || count::<T, V>(words, n, known, table),
+            );
+        }
+        return true;
+    }
     let mut radix = Radix::new(known, buckets(n).ilog2());
     // Keys just beyond a power of two leave half of the buckets empty.
     if radix.used() * MEAN < n && table_len::<V::Key>(2 * buckets(n).max(V::LANES)) <= table.len() {
@@ -40,6 +50,52 @@ where
             #[inline(always)]
             || run::<T, V>(words, n, &radix, table),
         )
+    }
+}
+
+/// [`leaf`] for at least as many words as there can be keys: they are counted and written anew.
+///
+/// # Safety
+/// As there; inside of [`Vector::run`].
+#[inline(always)]
+unsafe fn count<T, V>(words: *mut T, n: usize, known: Bounds, table: &mut Table)
+where
+    T: Lane,
+    V: Vector<Key = T::Key>,
+{
+    let keys = (known.high - known.low) as usize + 1;
+    // Two counters for each key: one that was just written is waited for.
+    let (counts, _) = table.as_chunks_mut::<1>().0.split_at_mut(keys);
+    for pair in counts.iter_mut() {
+        pair[0].write(0);
+    }
+    let counts = counts.as_mut_ptr().cast::<[u32; 2]>();
+    let low = T::Key::new(known.low).digit(0);
+    // SAFETY: no key is counted beyond the last counter; the counts add up to n.
+    unsafe {
+        for i in 0..n {
+            let key = (*words.add(i)).lane().digit(0).wrapping_sub(low).min(keys - 1);
+            (*counts.add(key))[i % 2] += 1;
+        }
+        let to = words.cast::<T::Key>();
+        let mut at = 0;
+        for i in 0..keys {
+            let [one, two] = *counts.add(i);
+            let end = at + (one + two) as usize;
+            let word = lane::words(V::splat(T::Key::new(known.low + i as u128)), T::ORDER);
+            // What a vector has too much is overwritten: whatever a key's count, one is stored.
+            loop {
+                match at + V::LANES <= n {
+                    true => word.store(to.add(at)),
+                    false => word.store_some(to.add(at), end.saturating_sub(at)),
+                }
+                at += V::LANES;
+                if at >= end {
+                    break;
+                }
+            }
+            at = end;
+        }
     }
 }
 
