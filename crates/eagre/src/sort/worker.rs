@@ -358,7 +358,9 @@ fn leaf_in_place<W: Word>(level: Level, words: &mut [W], known: Bounds, table: &
         return true;
     }
     if compare && compares_fast::<W>(level) && seem_uneven(level, words) {
-        W::by_comparison(level, words, table);
+        if !W::leaf_on_a_scale(level, words, table) {
+            W::by_comparison(level, words, table);
+        }
         return true;
     }
     if leaf::leaf_in_place(level, words, known, table) {

@@ -182,4 +182,53 @@ mod tests {
         dense(|key| ((key >> 64) as u64, key as u64));
         dense(|key| f64::from_bits(if key >> 63 == 1 { key as u64 ^ 1 << 63 } else { !key as u64 }));
     }
+
+    /// Words whose digits are uneven, but not on the scale that is made for them: that they are sorted is not by comparing.
+    fn on_a_scale<W: Word>(what: &str, word: impl Fn(u64, f64) -> W) {
+        for level in [Level::up_to(Simd::Avx2), Level::up_to(Simd::Avx512)] {
+            if level == Level::Portable || level == Level::Avx2 && W::KEY_BITS > 64 {
+                eprintln!("skipped: no vectors for {what}");
+                continue;
+            }
+            let mut given_up = 0;
+            for n in [300, 1024, 1025, 2800, 10_000] {
+                // As splitmix64 has it.
+                let random = |i: u64| {
+                    let i = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                    let i = (i ^ i >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                    (i ^ i >> 27).wrapping_mul(0x94d0_49bb_1331_11eb)
+                };
+                let part = |i| (random(i) >> 11) as f64 / (1u64 << 53) as f64;
+                let mut words: Vec<W> = (0..n).map(|i| word(random(i + n), part(i))).collect();
+                let mut expected: Vec<u128> = words.iter().map(|word| word.key()).collect();
+                expected.sort();
+                let mut table = Scratch::new(table_for::<W>(2 * n as usize)).unwrap();
+                let keys = |words: &[W]| words.iter().map(|word| word.key()).collect::<Vec<_>>();
+                let before = keys(&words);
+                if W::leaf_on_a_scale(level, &mut words, &mut table) {
+                    assert_eq!(keys(&words), expected, "{what}, {n}, {level:?}");
+                } else {
+                    // By chance the few words that are glanced at are uneven.
+                    assert_eq!(keys(&words), before, "{what}, {n}, {level:?}");
+                    given_up += 1;
+                }
+            }
+            assert!(given_up <= 1, "{what}, {level:?}");
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "there are no vectors")]
+    fn words_on_a_scale() {
+        on_a_scale("zipf-like numbers", |_, part| (24.0 * part).exp2() as u64);
+        on_a_scale("numbers of 32 bits", |_, part| (24.0 * part).exp2() as u32 + 7);
+        on_a_scale("signed numbers", |_, part| (24.0 * part).exp2() as i64 - 1000);
+        on_a_scale("any width", |random, part| random >> (64.0 * part) as u32);
+        on_a_scale("pairs of 32 bits", |_, part| (0, (31.0 * part).exp2() as u32));
+        on_a_scale("wide numbers", |random, part| u128::from(random) << 64 >> (100.0 * part) as u32);
+        on_a_scale("wide pairs", |random, part| (random >> (64.0 * part) as u32, random));
+        on_a_scale("numbers between -1 and 1", |_, part| 2.0 * part - 1.0);
+        on_a_scale("the same of 32 bits", |_, part| (2.0 * part - 1.0) as f32);
+        on_a_scale("few numbers", |_, part| (8.0 * part).exp2() as u64);
+    }
 }

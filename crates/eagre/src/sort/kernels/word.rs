@@ -40,6 +40,13 @@ pub unsafe trait Word: Copy + Send + Sync + 'static {
         unsafe { leaf::scalar(words, n, known, table) }
     }
 
+    /// The same for at least a few words, whose digits are uneven, by their magnitudes or values if these are even. False
+    /// also without vectors.
+    fn leaf_on_a_scale(level: Level, words: &mut [Self], table: &mut Table) -> bool {
+        let _ = (level, words, table);
+        false
+    }
+
     /// The length of a table for leaves of up to `n` words.
     fn leaf_table(n: usize) -> usize {
         leaf::table_len::<Self>(leaf::buckets(n))
@@ -75,6 +82,16 @@ macro_rules! vectors {
                     $( Level::$level => vector::leaf::<Self, vector::$register>(words, n, known, table), )*
                     _ => leaf::scalar(words, n, known, table),
                 }
+            }
+        }
+
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        fn leaf_on_a_scale(level: Level, words: &mut [Self], table: &mut Table) -> bool {
+            assert!(words.len() <= Self::leaf_most(level, table.len()));
+            match level {
+                // SAFETY: the level is only there if the processor has it.
+                $( Level::$level => unsafe { vector::on_a_scale::<Self, vector::$register>(level, words, table) }, )*
+                _ => false,
             }
         }
 

@@ -21,12 +21,18 @@ pub(in super::super) unsafe trait Number: Lane<Key = Self> + Ord {
     /// The low bits after a shift to the right.
     fn digit(self, shift: u32) -> usize;
 
+    /// The difference to a number that is not larger.
+    fn minus(self, other: Self) -> Self;
+
     /// The bits of the word with this key.
     fn back(self, order: Order) -> Self;
+
+    /// The floating-point number with this key.
+    fn value(self) -> f64;
 }
 
 macro_rules! numbers {
-    ($($type:ty)*) => { $(
+    ($($type:ty: $float:ty, $bits:ty;)*) => { $(
         // SAFETY: an integer.
         unsafe impl Number for $type {
             const LARGEST: $type = <$type>::MAX;
@@ -43,6 +49,16 @@ macro_rules! numbers {
             }
 
             #[inline(always)]
+            fn minus(self, other: $type) -> $type {
+                self.wrapping_sub(other)
+            }
+
+            #[inline(always)]
+            fn value(self) -> f64 {
+                <$float>::from_bits(self.back(Order::Float) as $bits).into()
+            }
+
+            #[inline(always)]
             fn back(self, order: Order) -> $type {
                 match order {
                     Order::Unsigned => self,
@@ -56,7 +72,8 @@ macro_rules! numbers {
     )* };
 }
 
-numbers!(u32 u64 u128);
+// There are no floating-point numbers of 128 bits.
+numbers!(u32: f32, u32; u64: f64, u64; u128: f64, u64;);
 
 /// How a word's bits become its key.
 #[derive(Clone, Copy)]

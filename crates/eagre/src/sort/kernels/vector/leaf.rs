@@ -1,12 +1,17 @@
 //! A leaf: a radix step into small buckets that are then sorted as columns, one bucket a lane.
 
-use super::super::classifier::Radix;
+use super::super::classifier::{BATCH, Radix};
 use super::super::leaf::{CAPACITY, MEAN, Table, aside, buckets, table_len};
-use super::super::prefetch;
-use super::lane::{self, Lane, Number};
+use super::super::survey::{self, SURELY_EVEN, extremes, hits};
+use super::super::{Level, prefetch};
+use super::lane::{self, Lane, Number, Order};
 use super::network::{columns_of_8, columns_of_16};
+use super::scale::{Digits, Magnitude, Scale, Value, magnitudes, values};
 use super::{Vector, array};
 use crate::sort::bounds::Bounds;
+
+/// Words to a bucket where these are not for some bits of a key: some buckets are fuller than others then.
+const MEAN_ON_A_SCALE: usize = 8;
 
 /// How many words a leaf takes in a table of such a length.
 pub(in super::super) fn most<V: Vector>(table: usize) -> usize {
@@ -18,6 +23,14 @@ pub(in super::super) fn most<V: Vector>(table: usize) -> usize {
     }
     // The sort of a group of buckets needs them all; and nobody asks for fewer than eight.
     if buckets < V::LANES.max(8) { 0 } else { buckets * MEAN }
+}
+
+/// How many buckets a table of such a length has room for, nearly, in whole groups.
+fn most_buckets<V: Vector>(table: usize) -> usize {
+    let key = size_of::<V::Key>();
+    // The least that may wait, and what each bucket takes: slots, sizes, and more that may wait.
+    let (least, each) = (aside(0) * key, CAPACITY * key + size_of::<u64>() + key.div_ceil(4));
+    (table * size_of::<u64>()).saturating_sub(least) / each / V::LANES * V::LANES
 }
 
 /// [`super::super::Word::leaf`].
@@ -48,8 +61,49 @@ where
     unsafe {
         V::run(
             #[inline(always)]
-            || run::<T, V>(words, n, &radix, table),
+            || run::<T, V, _>(words, n, Digits::new(&radix), table),
         )
+    }
+}
+
+/// [`super::super::Word::leaf_on_a_scale`].
+///
+/// # Safety
+/// See there; and the processor has such registers.
+pub(in super::super) unsafe fn on_a_scale<T, V>(level: Level, words: &mut [T], table: &mut Table) -> bool
+where
+    T: Lane,
+    V: Vector<Key = T::Key>,
+{
+    let glance = survey::glance(words);
+    let even_values = matches!(T::ORDER, Order::Float) && hits(&values::<T::Key>(glance)) >= SURELY_EVEN;
+    if !even_values && hits(&magnitudes(glance)) < SURELY_EVEN {
+        return false;
+    }
+    let known = extremes(level, words, 1);
+    let (n, words) = (words.len(), words.as_mut_ptr());
+    let fan = n.div_ceil(MEAN_ON_A_SCALE).min(most_buckets::<V>(table.len()));
+    debug_assert!(fan > 1 && table_len::<V::Key>(fan.next_multiple_of(V::LANES)) <= table.len());
+    if known.high - known.low < n as u128 {
+        // SAFETY: the caller's promise.
+        return known.low == known.high || unsafe { leaf::<T, V>(words, n, known, table) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        if even_values {
+            Value::new::<T::Key>(known, fan).is_some_and(|scale| {
+                V::run(
+                    #[inline(always)]
+                    || run::<T, V, _>(words, n, scale, table),
+                )
+            })
+        } else {
+            let scale = Magnitude::new(known, fan);
+            V::run(
+                #[inline(always)]
+                || run::<T, V, _>(words, n, scale, table),
+            )
+        }
     }
 }
 
@@ -107,8 +161,10 @@ struct Places<'a, K> {
     sizes: &'a mut [u32],
     /// As many.
     gaps: *mut u32,
-    /// Keys that do not fit their bucket.
+    /// Keys that do not fit their bucket: how many, and the most.
     waiting: *mut K,
+    waits: usize,
+    most: usize,
 }
 
 impl<K: Number> Places<'_, K> {
@@ -124,41 +180,70 @@ impl<K: Number> Places<'_, K> {
             let sizes = waiting.add(aside(buckets)).cast::<u32>();
             sizes.write_bytes(0, buckets);
             let gaps = sizes.add(buckets);
-            Places { slots, sizes: std::slice::from_raw_parts_mut(sizes, buckets), gaps, waiting }
+            let sizes = std::slice::from_raw_parts_mut(sizes, buckets);
+            Places { slots, sizes, gaps, waiting, waits: 0, most: aside(buckets) }
         }
+    }
+
+    /// Puts a word into its bucket, or aside; of the first `single` buckets, each has one key. False if it has no place.
+    ///
+    /// # Safety
+    /// There is such a bucket.
+    #[inline(always)]
+    unsafe fn put(&mut self, word: K, bucket: usize, single: usize) -> bool {
+        // SAFETY: the caller's promise; the slot is within the bucket's capacity.
+        unsafe {
+            let size = self.sizes.get_unchecked_mut(bucket);
+            let count = *size as usize;
+            *size += 1;
+            // One key of many is written time and again: no branch that depends on how many they are.
+            if (count < CAPACITY) | (bucket < single) {
+                let slot = self.slots.add(bucket * CAPACITY + count.min(CAPACITY - 1));
+                slot.write(word);
+                // The next word's line, before a store waits for it.
+                prefetch(slot.wrapping_add(1).cast());
+            } else if self.waits < self.most {
+                self.waiting.add(self.waits).write(word);
+                self.waits += 1;
+            } else {
+                return false;
+            }
+        }
+        true
     }
 }
 
 /// [`leaf`], inside of [`Vector::run`].
 #[inline(always)]
-unsafe fn run<T, V>(words: *mut T, n: usize, radix: &Radix, table: &mut Table) -> bool
+unsafe fn run<T, V, S>(words: *mut T, n: usize, scale: S, table: &mut Table) -> bool
 where
     T: Lane,
     V: Vector<Key = T::Key>,
+    S: Scale<T::Key>,
 {
-    let (shift, low, mask) = radix.steps();
     // Whole groups of buckets; the last ones may be empty.
-    let fan = (mask + 1).max(V::LANES);
-    let places = Places::<T::Key>::new(table, fan);
-    let most_aside = aside(fan);
-    let mut waits = 0;
-    for i in 0..n {
-        // SAFETY: i < n; a bucket is less than the fan-out; the slot is within the bucket's capacity.
-        unsafe {
-            let word = (*words.add(i)).lane();
-            let bucket = word.digit(shift).wrapping_sub(low) & mask;
-            let size = places.sizes.get_unchecked_mut(bucket);
-            let count = *size as usize;
-            *size += 1;
-            if count < CAPACITY {
-                let slot = places.slots.add(bucket * CAPACITY + count);
-                slot.write(word);
-                // The next word's line, before a store waits for it.
-                prefetch(slot.wrapping_add(1).cast());
-            } else if waits < most_aside {
-                places.waiting.add(waits).write(word);
-                waits += 1;
-            } else {
+    let fan = scale.fan().next_multiple_of(V::LANES);
+    let mut places = Places::<T::Key>::new(table, fan);
+    // SAFETY: of the n words.
+    let key = |i| unsafe { *words.add(i) }.lane();
+    if S::TOGETHER {
+        let mut found = [0; BATCH];
+        for start in (0..n).step_by(BATCH) {
+            let count = BATCH.min(n - start);
+            for (i, bucket) in found[..count].iter_mut().enumerate() {
+                *bucket = scale.bucket(key(start + i)) as u32;
+            }
+            for (i, &bucket) in found[..count].iter().enumerate() {
+                // SAFETY: a bucket of these.
+                if !unsafe { places.put(key(start + i), bucket as usize, scale.single()) } {
+                    return false;
+                }
+            }
+        }
+    } else {
+        for i in 0..n {
+            // SAFETY: as above.
+            if !unsafe { places.put(key(i), scale.bucket(key(i)), scale.single()) } {
                 return false;
             }
         }
@@ -168,9 +253,18 @@ where
         // SAFETY: the group's slots are inside the table; the counts add up to n.
         unsafe { at = finish::<T, V>(places.slots.add(group * V::LANES * CAPACITY), counts, words, at, n) };
     }
-    if waits > 0 {
-        // SAFETY: there are n words but for the places that the words set aside are for; so many are.
-        unsafe { insert(words, places, radix, waits) };
+    let mut at = 0;
+    for &size in &places.sizes[..scale.single().min(fan)] {
+        let size = size as usize;
+        if size > CAPACITY {
+            // SAFETY: the bucket's place, and the first of its words, which are all the same.
+            unsafe { std::slice::from_raw_parts_mut(words.add(at), size).fill(*words.add(at)) };
+        }
+        at += size;
+    }
+    if places.waits > 0 {
+        // SAFETY: there are n words but for the places that the words set aside are for.
+        unsafe { insert(words, places, scale) };
     }
     true
 }
@@ -228,10 +322,9 @@ where
 /// Puts the words set aside where their buckets have left gaps.
 ///
 /// # Safety
-/// `to` holds the words of the buckets, each bucket's gap at its end, and so many `waits` are those that are missing.
+/// `to` holds the words of the buckets, each bucket's gap at its end; those that are missing wait.
 #[cold]
-unsafe fn insert<T: Lane>(to: *mut T, places: Places<T::Key>, radix: &Radix, waits: usize) {
-    let (shift, low, mask) = radix.steps();
+unsafe fn insert<T: Lane>(to: *mut T, places: Places<T::Key>, scale: impl Scale<T::Key>) {
     // From here on sizes are beginnings.
     let mut end = 0;
     for (bucket, size) in places.sizes.iter_mut().enumerate() {
@@ -239,12 +332,12 @@ unsafe fn insert<T: Lane>(to: *mut T, places: Places<T::Key>, radix: &Radix, wai
         unsafe { places.gaps.add(bucket).write(end + (*size).min(CAPACITY as u32)) };
         end += std::mem::replace(size, end);
     }
-    for i in 0..waits {
+    for i in 0..places.waits {
         // SAFETY: so many were written; there are as many gaps as buckets; places between the bucket's first and its
         // first missing word.
         unsafe {
             let word = places.waiting.add(i).read();
-            let bucket = word.digit(shift).wrapping_sub(low) & mask;
+            let bucket = scale.bucket(word);
             let gap = &mut *places.gaps.add(bucket);
             let (start, mut at) = (places.sizes[bucket] as usize, *gap as usize);
             *gap += 1;

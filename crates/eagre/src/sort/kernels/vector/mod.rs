@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`lane`] | words as keys in lanes, and back |
 //! | [`network`] | columns of words, each sorted by vertical minima and maxima |
+//! | [`scale`] | which bucket of a leaf a key goes to |
 //! | [`leaf`] | a radix step into small buckets, sorted as columns, one bucket a lane |
 //! | [`registers`] | few words, sorted without leaving the registers |
 //! | [`quick`] | quicksort, for what is too unevenly spread for a leaf |
@@ -23,11 +24,12 @@ mod leaf;
 mod network;
 mod quick;
 mod registers;
+mod scale;
 
 pub(super) use avx2::{available as has_avx2, run as run_avx2};
 pub(super) use avx512::{available as has_avx512, run as run_avx512};
 pub(super) use lane::Number;
-pub(super) use leaf::{leaf, most};
+pub(super) use leaf::{leaf, most, on_a_scale};
 pub(super) use quick::{by_comparison, quick_most};
 pub(super) use {avx2::U64x4, avx2_half::U32x8, avx512::U64x8, avx512_half::U32x16, avx512_wide::U128x8};
 
