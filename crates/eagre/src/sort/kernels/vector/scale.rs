@@ -132,7 +132,7 @@ pub(super) struct Value {
 }
 
 impl Value {
-    /// So many buckets. None if there are infinite values, or none but a few.
+    /// So many buckets. None if a value is infinite or not a number, or all are too close.
     pub(super) fn new<K: Number>(known: Bounds, fan: usize) -> Option<Value> {
         let (low, high) = (K::new(known.low).value(), K::new(known.high).value());
         let factor = fan as f64 / (high - low);
