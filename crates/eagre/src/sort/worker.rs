@@ -124,7 +124,9 @@ impl Room {
 
     /// The same without what splits take, in numbers of 64 bits.
     fn numbers<W: Word>(self) -> usize {
-        leaf::table_for::<W>(self.leaf).max((self.aside * size_of::<W>()).div_ceil(size_of::<u64>()))
+        // Floating-point numbers may need more buckets than are needed for their digits; others take it from the rest.
+        let leaf = if self.one && W::DIGITS_TOGETHER { 2 * self.leaf } else { self.leaf };
+        leaf::table_for::<W>(leaf).max((self.aside * size_of::<W>()).div_ceil(size_of::<u64>()))
     }
 
     fn shape<W>(self) -> Option<Shape> {
@@ -357,11 +359,17 @@ fn leaf_in_place<W: Word>(level: Level, words: &mut [W], known: Bounds, table: &
     if known.low == known.high {
         return true;
     }
-    if compare && compares_fast::<W>(level) && seem_uneven(level, words) {
-        if !W::leaf_on_a_scale(level, words, table) {
-            W::by_comparison(level, words, table);
+    if compare && compares_fast::<W>(level) {
+        let uneven = seem_uneven(level, words);
+        // Floating-point numbers between 0 and 1 seem even, and that they are not is found out late.
+        let unknown = W::DIGITS_TOGETHER && known == Bounds::of_bits(W::KEY_BITS);
+        if (uneven || unknown) && W::leaf_on_a_scale(level, words, table) {
+            return true;
         }
-        return true;
+        if uneven {
+            W::by_comparison(level, words, table);
+            return true;
+        }
     }
     if leaf::leaf_in_place(level, words, known, table) {
         return true;

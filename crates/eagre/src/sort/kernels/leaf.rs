@@ -228,6 +228,7 @@ mod tests {
         on_a_scale("wide numbers", |random, part| u128::from(random) << 64 >> (100.0 * part) as u32);
         on_a_scale("wide pairs", |random, part| (random >> (64.0 * part) as u32, random));
         on_a_scale("numbers between -1 and 1", |_, part| 2.0 * part - 1.0);
+        on_a_scale("normal numbers", |_, part| (0..12).map(|i| (part * 2f64.powi(4 * i)).fract()).sum::<f64>() - 6.0);
         on_a_scale("the same of 32 bits", |_, part| (2.0 * part - 1.0) as f32);
         on_a_scale("few numbers", |_, part| (8.0 * part).exp2() as u64);
     }

@@ -10,8 +10,10 @@ use super::scale::{Digits, Magnitude, Scale, Value, magnitudes, values};
 use super::{Vector, array};
 use crate::sort::bounds::Bounds;
 
-/// Words to a bucket where these are not for some bits of a key: some buckets are fuller than others then.
-const MEAN_ON_A_SCALE: usize = 8;
+/// Words to a bucket where these are for a part of the magnitudes: some buckets are fuller than others.
+const MEAN_OF_MAGNITUDES: usize = 8;
+/// The same of values: normal ones, which seem even too, are three times as dense in the middle.
+const MEAN_OF_VALUES: usize = 4;
 
 /// How many words a leaf takes in a table of such a length.
 pub(in super::super) fn most<V: Vector>(table: usize) -> usize {
@@ -82,7 +84,8 @@ where
     }
     let known = extremes(level, words, 1);
     let (n, words) = (words.len(), words.as_mut_ptr());
-    let fan = n.div_ceil(MEAN_ON_A_SCALE).min(most_buckets::<V>(table.len()));
+    let mean = if even_values { MEAN_OF_VALUES } else { MEAN_OF_MAGNITUDES };
+    let fan = n.div_ceil(mean).min(most_buckets::<V>(table.len()));
     debug_assert!(fan > 1 && table_len::<V::Key>(fan.next_multiple_of(V::LANES)) <= table.len());
     if known.high - known.low < n as u128 {
         // SAFETY: the caller's promise.
