@@ -93,7 +93,12 @@ impl Room {
     pub(super) fn new<W: Word>(level: Level, len: usize, whole: usize) -> Room {
         let one = len <= ALONE && len <= leaf::most::<W>(level, leaf::table_for::<W>(len));
         // A few of many words, or all of some; of words that are half a number, as many as a table has.
-        let aside = if one { 0 } else { (whole / 8).clamp(BUCKET.min(len), most::<W>()) };
+        let aside = match one {
+            // By value, floating-point numbers need more buckets than by digits.
+            true if W::DIGITS_TOGETHER => leaf::table_for::<W>(2 * len) * size_of::<u64>() / size_of::<W>(),
+            true => 0,
+            false => (whole / 8).clamp(BUCKET.min(len), most::<W>()),
+        };
         // What vectors take in a table that is large enough, or what portable code takes in any.
         let largest = leaf::most::<W>(level, leaf::table_for::<W>(largest_leaf::<W>()));
         Room { len, leaf: if one { len } else { len.min(largest) }, one, aside }
@@ -124,9 +129,7 @@ impl Room {
 
     /// The same without what splits take, in numbers of 64 bits.
     fn numbers<W: Word>(self) -> usize {
-        // Floating-point numbers may need more buckets than are needed for their digits; others take it from the rest.
-        let leaf = if self.one && W::DIGITS_TOGETHER { 2 * self.leaf } else { self.leaf };
-        leaf::table_for::<W>(leaf).max((self.aside * size_of::<W>()).div_ceil(size_of::<u64>()))
+        leaf::table_for::<W>(self.leaf).max((self.aside * size_of::<W>()).div_ceil(size_of::<u64>()))
     }
 
     fn shape<W>(self) -> Option<Shape> {

@@ -142,6 +142,7 @@ pub(super) const GLANCE: usize = 32;
 /// Evenly spread numbers hit 20 of 32 equal parts of their range in the mean, hardly ever fewer than this,
 const EVEN: u32 = 14;
 /// and seldom fewer than this, as others mostly do.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) const SURELY_EVEN: u32 = 17;
 
 /// Whether a few words far apart are unevenly spread: then all are, likely, and a radix step is in vain.

@@ -44,7 +44,8 @@ where
     T: Lane,
     V: Vector<Key = T::Key>,
 {
-    if known.high - known.low < n as u128 {
+    // Each key has a number of 64 bits in the table.
+    if known.high - known.low < n.min(table.len()) as u128 {
         // SAFETY: the caller's promise.
         unsafe {
             V::run(
@@ -86,7 +87,10 @@ where
     let (n, words) = (words.len(), words.as_mut_ptr());
     let mean = if even_values { MEAN_OF_VALUES } else { MEAN_OF_MAGNITUDES };
     let fan = n.div_ceil(mean).min(most_buckets::<V>(table.len()));
-    debug_assert!(fan > 1 && table_len::<V::Key>(fan.next_multiple_of(V::LANES)) <= table.len());
+    if fan < 2 {
+        return false;
+    }
+    debug_assert!(table_len::<V::Key>(fan.next_multiple_of(V::LANES)) <= table.len());
     if known.high - known.low < n as u128 {
         // SAFETY: the caller's promise.
         return known.low == known.high || unsafe { leaf::<T, V>(words, n, known, table) };

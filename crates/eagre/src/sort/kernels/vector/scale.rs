@@ -162,7 +162,8 @@ pub(super) fn magnitudes(keys: [u64; GLANCE]) -> [u64; GLANCE] {
     )
 }
 
-/// Of a few keys, numbers that are even if the keys' values are, which are all finite: else they are all the same.
+/// Of a few keys, numbers that are even if the keys' values are. Infinite ones make them all the same; what is not a number
+/// is passed over.
 pub(super) fn values<K: Number>(keys: [u64; GLANCE]) -> [u64; GLANCE] {
     let values = keys.map(|key| K::new(key.into()).value());
     let (low, high) =
