@@ -1,4 +1,4 @@
-//! The last step: one more radix step, into buckets so small that comparing finishes them.
+//! The last step: one more radix step, or one on another scale, into buckets so small that comparing finishes them.
 //!
 //! The work is done in a *table* beside the words. The vector kernel's table has a fixed place of [`CAPACITY`] words
 //! for each bucket, so that words are moved without being counted first; the few that do not fit wait aside.
