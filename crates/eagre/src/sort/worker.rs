@@ -84,7 +84,7 @@ pub(super) struct Room {
     leaf: usize,
     /// No range is more than a leaf.
     one: bool,
-    /// So many words may be set aside, when no leaf is sorted.
+    /// So many words may be set aside when no leaf is sorted, or take a larger table, if there is memory for them.
     aside: usize,
 }
 
