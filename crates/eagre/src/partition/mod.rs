@@ -153,7 +153,8 @@ impl Partitioner {
     /// which there was no place: then the vector has fewer.
     ///
     /// # Panics
-    /// If [`Item::key`] does; the vector has all its items then, too.
+    /// If [`Item::key`] does; the vector has all its items then, too. And if a block cannot be taken, because it is pinned, and those
+    /// before it cannot go back, as [`RewiredVec::take_blocks`] says.
     pub fn partition_vec<T: Item>(&self, items: &mut RewiredVec<T>) -> Result<Partitions<T>, PartitionError> {
         self.classified::<T, _>(Vanishing(items))
     }

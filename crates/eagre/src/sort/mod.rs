@@ -20,6 +20,7 @@
 //!
 //! The free functions cannot fail. Those of [`Sorter`] take options, and say what the system refused.
 
+mod base_case;
 mod bounds;
 mod by_key;
 mod compare;

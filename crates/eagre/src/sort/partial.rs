@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::kernels::filter::{Side, filter};
 use super::progress::{Monitor, Pulse, WHOLE};
-use super::{Key, SortError, Sorter, team, worker};
+use super::{Key, SortError, Sorter, base_case, team};
 
 /// Up to so many keys say where to cut; one of so many of them all.
 const SAMPLE: usize = 1024;
@@ -106,7 +106,7 @@ impl Sorter<'_> {
         let mut sample = [keys[0]; SAMPLE];
         let sample = &mut sample[..(keys.len() / RATE).min(SAMPLE)];
         sample.fill_with(|| keys[below(&mut state, keys.len())]);
-        if !worker::small(self.level, sample) {
+        if !base_case::small(self.level, sample) {
             sample.sort_unstable_by_key(|key| key.key());
         }
         // So many of the sample are expected to come before the k-th; three times the deviation more.

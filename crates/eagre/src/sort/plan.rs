@@ -23,7 +23,11 @@ pub(super) enum Plan<W> {
     /// To count. The word may be frequent.
     Tally(W),
     Radix(Radix),
-    Tree(Tree),
+    /// To split by borders; whether keys between them are uneven too.
+    Tree {
+        tree: Tree,
+        uneven: bool,
+    },
 }
 
 /// What is asked of a plan.
@@ -89,7 +93,7 @@ pub(super) fn plan<W: Word>(level: Level, words: &[W], known: Bounds, wanted: Wa
         && !even(&sample, &Radix::new(seen, wanted.bits))
         && let Some(tree) = tree_of(level, &sample, known, wanted)
     {
-        return Plan::Tree(tree);
+        return Plan::Tree { tree, uneven: sample.is_uneven_throughout() };
     }
     let known = extremes(level, words, wanted.threads);
     if known.low == known.high {
@@ -99,7 +103,10 @@ pub(super) fn plan<W: Word>(level: Level, words: &[W], known: Bounds, wanted: Wa
     if wanted.guesses == 0 || radix.is_last() || even(&sample, &radix) {
         return Plan::Radix(radix);
     }
-    tree_of(level, &sample, known, wanted).map_or(Plan::Radix(radix), Plan::Tree)
+    match tree_of(level, &sample, known, wanted) {
+        Some(tree) => Plan::Tree { tree, uneven: sample.is_uneven_throughout() },
+        None => Plan::Radix(radix),
+    }
 }
 
 /// A tree for about as many ways as are wanted, fewer if they need too many borders. None if the sample is all of one
@@ -146,6 +153,7 @@ mod tests {
         ("forty bits shared", |i, _| 0x01_2345_6789 << 24 | random(i) >> 40),
         ("across a power of two", |i, _| (1 << 50) - 300 + random(i) % 1000),
         ("what a sample does not see", |i, n| if i.is_multiple_of(64) { random(i) } else { (i > n / 2).into() }),
+        ("bytes half of which are zero", |i, _| random(i) & ((random(i + 7) & (u64::MAX / 255)) * 255)),
         ("organ pipes", |i, n| i.min(n - i)),
         ("backwards", |i, n| n - i / 2),
         ("all but the last in order", |i, n| if i + 1 == n { 0 } else { i }),
@@ -156,7 +164,7 @@ mod tests {
     fn skewed_keys_are_sorted() {
         let sizes: &[u64] = match cfg!(debug_assertions) {
             _ if cfg!(miri) => &[3000],
-            true => &[2816, 2817, 40_000, 270_000],
+            true => &[2816, 2817, 40_000, 60_000, 270_000],
             false => &[2816, 2817, 40_000, 65_537, 270_000, 524_289, 1_200_000, 2_300_000],
         };
         for &n in sizes {
@@ -255,7 +263,8 @@ mod tests {
                 Plan::Common(_) => "common",
                 Plan::Tally(_) => "tally",
                 Plan::Radix(_) => "radix",
-                Plan::Tree(_) => "tree",
+                Plan::Tree { uneven: false, .. } => "tree",
+                Plan::Tree { uneven: true, .. } => "uneven",
             }
         };
         assert_eq!(kind(|i, _| random(i)), "radix");
@@ -273,5 +282,6 @@ mod tests {
         for name in ["any width", "zipf", "half of them one key", "two clusters far apart"] {
             assert_eq!(of(name), "tree", "{name}");
         }
+        assert_eq!(of("bytes half of which are zero"), "uneven");
     }
 }

@@ -165,7 +165,9 @@ impl<W: Word> Sorting<W> {
                 job.is_sorted(n);
             }
             Plan::Radix(radix) => return Some((Range { words, known, guesses }, radix)),
-            Plan::Tree(tree) => self.split_by_borders(Range { words, known, guesses: guesses - 1 }, tree, whole, job),
+            Plan::Tree { tree, .. } => {
+                self.split_by_borders(Range { words, known, guesses: guesses - 1 }, tree, whole, job)
+            }
         }
         None
     }

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use super::kernels::{Level, Word};
 use super::progress::{Hook, Monitor, Progress, STEP, WHOLE};
 use super::range::{self, Lack, Sorting};
-use super::worker;
 use super::{Key, SortError, compare};
+use super::{base_case, worker};
 use crate::scan::kernels::Simd;
 
 /// So much memory beside the keys is allowed for all but the largest inputs.
@@ -102,7 +102,7 @@ impl<'a> Sorter<'a> {
 
     /// The same for all words.
     pub(super) fn sort_words<W: Word>(&self, words: &mut [W]) -> Result<(), SortError> {
-        let sorted = worker::small(self.level, words);
+        let sorted = base_case::small(self.level, words);
         if sorted && self.hook.is_none() {
             return Ok(());
         }
@@ -121,13 +121,13 @@ impl<'a> Sorter<'a> {
 
     /// The same as a part of more.
     pub(super) fn sort_monitored<W: Word>(&self, words: &mut [W], monitor: &Monitor<'_>) -> Result<(), SortError> {
-        if worker::small(self.level, words) {
+        if base_case::small(self.level, words) {
             return Ok(());
         }
         self.sort_many(words, monitor)
     }
 
-    /// The same for more words than [`worker::small`] takes.
+    /// The same for more words than [`base_case::small`] takes.
     fn sort_many<W: Word>(&self, words: &mut [W], monitor: &Monitor<'_>) -> Result<(), SortError> {
         // To ask how many threads there may be is not worth it if there will be one.
         let threads = if size_of_val(words) < 2 * range::THREAD_BYTES { 1 } else { self.team_size(words.len()) };

@@ -7,14 +7,14 @@
 
 use std::sync::Mutex;
 
+use super::base_case::{Backoff, compares_fast, leaf_in_place};
 use super::bounds::Bounds;
 use super::kernels::blocks::{self, Blocks, FAN, Shape};
 use super::kernels::cells::Cells;
 use super::kernels::classifier::{Classifier, Radix};
 use super::kernels::common;
-use super::kernels::leaf::{self, SmallTable, Table};
+use super::kernels::leaf;
 use super::kernels::scratch::{Scratch, as_room};
-use super::kernels::survey::{extremes, seem_uneven};
 use super::kernels::tally::Tally;
 use super::kernels::tree::Tree;
 use super::kernels::{Level, Word};
@@ -47,9 +47,6 @@ pub(super) const BUCKET: usize = 1 << 17;
 const BORDERS: usize = 250;
 const _: () = assert!(BORDERS < blocks::LEAST);
 
-/// Fewer uneven words are compared faster than split, where there are vectors for it.
-const LOOK_UP: usize = 1 << 16;
-
 /// Words, and what is known of them.
 pub(super) struct Range<'a, W> {
     pub(super) words: &'a mut [W],
@@ -66,6 +63,8 @@ pub(super) struct Worker<W> {
     table: usize,
     /// None if there are leaves only.
     blocks: Option<Blocks<W>>,
+    /// What leaves were like.
+    backoff: Backoff,
 }
 
 /// The most words that a thread sorts by itself: those that one split makes leaves of.
@@ -147,6 +146,7 @@ impl<W: Word> Worker<W> {
                 Some(shape) => Some(Blocks::new(shape, room.len, 1)?),
                 None => None,
             },
+            backoff: Backoff::default(),
         })
     }
 
@@ -185,7 +185,7 @@ impl<W: Word> Worker<W> {
         if n <= self.leaf(level) {
             // Without vectors, comparing is slower than splitting once more if they are many.
             let compare = n <= together::<W>() || self.blocks.is_none() || compares_fast::<W>(level);
-            if leaf_in_place(level, range.words, range.known, &mut self.room, compare) {
+            if leaf_in_place(level, range.words, range.known, &mut self.room, compare, &mut self.backoff) {
                 return;
             }
         }
@@ -231,7 +231,13 @@ impl<W: Word> Worker<W> {
             Plan::Nothing | Plan::Common(_) | Plan::Tally(_) => {}
             Plan::Reverse => words.reverse(),
             Plan::Radix(radix) => return Some((Range { words, known, guesses }, radix)),
-            Plan::Tree(tree) => self.sort_by_borders(level, Range { words, known, guesses: guesses - 1 }, tree),
+            // Split or not, most of it would be compared.
+            Plan::Tree { uneven: true, .. } if compares_fast::<W>(level) && n <= self.most_aside().min(BUCKET) => {
+                W::by_comparison(level, words, &mut self.room);
+            }
+            Plan::Tree { tree, .. } => {
+                self.sort_by_borders(level, Range { words, known, guesses: guesses - 1 }, tree);
+            }
         }
         None
     }
@@ -250,16 +256,13 @@ impl<W: Word> Worker<W> {
     fn sort_by_borders(&mut self, level: Level, range: Range<'_, W>, mut tree: Tree) {
         let (words, most_aside) = (&mut *range.words, self.most_aside());
         let blocks = self.blocks.as_mut().expect("what is not split is a leaf");
-        let compares = compares_fast::<W>(level) && words.len() <= most_aside;
-        let cells = match compares && words.len() < LOOK_UP {
-            true => None,
-            false => Cells::new(&mut tree, words.len(), as_room(&mut self.room)),
-        };
         let mut starts = [0; FAN + 1];
-        match cells {
+        match Cells::new(&mut tree, words.len(), as_room(&mut self.room)) {
             Some(cells) => split(blocks, level, words, &cells, &mut starts),
             // What is in the cache is compared faster than it is searched for twice.
-            None if compares => return W::by_comparison(level, words, &mut self.room),
+            None if compares_fast::<W>(level) && words.len() <= most_aside => {
+                return W::by_comparison(level, words, &mut self.room);
+            }
             None => split(blocks, level, words, &tree, &mut starts),
         };
         self.go_on(level, range, &starts, &tree);
@@ -325,67 +328,4 @@ fn split<W: Word, C: Classifier<W>>(
 /// How many bits to split `n` words by for buckets of at most `most` in the mean.
 pub(super) fn ways(n: usize, most: usize) -> u32 {
     usize::BITS - (n.div_ceil(most).max(2) - 1).leading_zeros()
-}
-
-/// Whether there is a vector quicksort.
-fn compares_fast<W: Word>(level: Level) -> bool {
-    !W::STABLE && (level == Level::Avx512 || level == Level::Avx2 && W::KEY_BITS <= u64::BITS)
-}
-
-/// Sorts a few thousand words, at most, without asking for memory. False if they are too many.
-pub(super) fn small<W: Word>(level: Level, words: &mut [W]) -> bool {
-    if words.len() <= W::few(level) {
-        W::by_comparison(level, words, &mut []);
-        return true;
-    }
-    small_leaf(level, words)
-}
-
-/// On its own: to make room for its table on the stack takes as long as to sort a few words.
-#[inline(never)]
-fn small_leaf<W: Word>(level: Level, words: &mut [W]) -> bool {
-    let mut table = SmallTable::new();
-    let table = table.get();
-    let fits = words.len() <= leaf::most::<W>(level, table.len());
-    if fits {
-        leaf_in_place(level, words, Bounds::of_bits(W::KEY_BITS), table, true);
-    }
-    fits
-}
-
-/// Sorts what fits a leaf. False, with the words unchanged, if that is only possible by comparing, and it may not.
-fn leaf_in_place<W: Word>(level: Level, words: &mut [W], known: Bounds, table: &mut Table, compare: bool) -> bool {
-    if words.len() <= W::few(level) {
-        W::by_comparison(level, words, table);
-        return true;
-    }
-    if known.low == known.high {
-        return true;
-    }
-    if compare && compares_fast::<W>(level) {
-        let uneven = seem_uneven(level, words);
-        // Floating-point numbers between 0 and 1 seem even, and that they are not is found out late.
-        let unknown = W::DIGITS_TOGETHER && known == Bounds::of_bits(W::KEY_BITS);
-        if (uneven || unknown) && W::leaf_on_a_scale(level, words, table) {
-            return true;
-        }
-        if uneven {
-            W::by_comparison(level, words, table);
-            return true;
-        }
-    }
-    if leaf::leaf_in_place(level, words, known, table) {
-        return true;
-    }
-    let seen = extremes(level, words, 1);
-    if seen.low == seen.high {
-        return true;
-    }
-    if seen.width() < known.width() && leaf::leaf_in_place(level, words, seen, table) {
-        return true;
-    }
-    if compare {
-        W::by_comparison(level, words, table);
-    }
-    compare
 }

@@ -128,6 +128,7 @@ pub(super) unsafe fn scalar<W: Word>(words: *mut W, n: usize, known: Bounds, tab
 #[cfg(test)]
 mod tests {
     use super::super::scratch::Scratch;
+    use super::super::survey::Glance;
     use super::*;
     use crate::scan::kernels::Simd;
 
@@ -206,7 +207,8 @@ mod tests {
                 let mut table = Scratch::new(table_for::<W>(2 * n as usize)).unwrap();
                 let keys = |words: &[W]| words.iter().map(|word| word.key()).collect::<Vec<_>>();
                 let before = keys(&words);
-                if W::leaf_on_a_scale(level, &mut words, &mut table) {
+                let glance = Glance::at(level, &words);
+                if W::leaf_on_a_scale(level, &mut words, &glance, &mut table) {
                     assert_eq!(keys(&words), expected, "{what}, {n}, {level:?}");
                 } else {
                     // By chance the few words that are glanced at are uneven.

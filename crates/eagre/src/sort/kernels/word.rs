@@ -2,6 +2,7 @@
 
 use super::Level;
 use super::leaf::{self, Table};
+use super::survey::Glance;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::vector;
 use crate::sort::bounds::Bounds;
@@ -42,8 +43,8 @@ pub unsafe trait Word: Copy + Send + Sync + 'static {
 
     /// The same for at least a few words, whose digits are uneven, by their magnitudes or values if these are even. False
     /// also without vectors.
-    fn leaf_on_a_scale(level: Level, words: &mut [Self], table: &mut Table) -> bool {
-        let _ = (level, words, table);
+    fn leaf_on_a_scale(level: Level, words: &mut [Self], glance: &Glance, table: &mut Table) -> bool {
+        let _ = (level, words, glance, table);
         false
     }
 
@@ -64,7 +65,8 @@ pub unsafe trait Word: Copy + Send + Sync + 'static {
         FEW
     }
 
-    /// Sorts up to [`Word::leaf_most`] words by comparing, in place: when they are few, or too unevenly spread.
+    /// Sorts words by comparing, in place: when they are few, or too unevenly spread. So many that the table has room for them,
+    /// and of [stable](Word::STABLE) ones up to [`Word::leaf_most`].
     fn by_comparison(level: Level, words: &mut [Self], table: &mut Table) {
         let _ = (level, table);
         words.sort_unstable_by_key(|word| word.key());
@@ -86,11 +88,11 @@ macro_rules! vectors {
         }
 
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        fn leaf_on_a_scale(level: Level, words: &mut [Self], table: &mut Table) -> bool {
+        fn leaf_on_a_scale(level: Level, words: &mut [Self], glance: &Glance, table: &mut Table) -> bool {
             assert!(words.len() <= Self::leaf_most(level, table.len()));
             match level {
                 // SAFETY: the level is only there if the processor has it.
-                $( Level::$level => unsafe { vector::on_a_scale::<Self, vector::$register>(level, words, table) }, )*
+                $( Level::$level => unsafe { vector::on_a_scale::<Self, vector::$register>(level, words, glance, table) }, )*
                 _ => false,
             }
         }

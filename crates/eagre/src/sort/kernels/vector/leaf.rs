@@ -2,7 +2,7 @@
 
 use super::super::classifier::{BATCH, Radix};
 use super::super::leaf::{CAPACITY, MEAN, Table, aside, buckets, table_len};
-use super::super::survey::{self, SURELY_EVEN, extremes, hits};
+use super::super::survey::{GLANCE, Glance, SURELY_EVEN, extremes, hits};
 use super::super::{Level, prefetch};
 use super::lane::{self, Lane, Number, Order};
 use super::network::{columns_of_8, columns_of_16};
@@ -73,14 +73,28 @@ where
 ///
 /// # Safety
 /// See there; and the processor has such registers.
-pub(in super::super) unsafe fn on_a_scale<T, V>(level: Level, words: &mut [T], table: &mut Table) -> bool
+pub(in super::super) unsafe fn on_a_scale<T, V>(
+    level: Level,
+    words: &mut [T],
+    glance: &Glance,
+    table: &mut Table,
+) -> bool
 where
     T: Lane,
     V: Vector<Key = T::Key>,
 {
-    let glance = survey::glance(words);
-    let even_values = matches!(T::ORDER, Order::Float) && hits(&values::<T::Key>(glance)) >= SURELY_EVEN;
-    if !even_values && hits(&magnitudes(glance)) < SURELY_EVEN {
+    // SAFETY: the caller's promise.
+    let (even_values, even_magnitudes) = unsafe {
+        V::run(
+            #[inline(always)]
+            || {
+                let even = |numbers: [u64; GLANCE]| hits::<32>(&numbers) >= SURELY_EVEN;
+                let values = matches!(T::ORDER, Order::Float) && even(values::<T::Key>(glance.keys));
+                (values, !values && even(magnitudes(glance.keys)))
+            },
+        )
+    };
+    if !even_values && !even_magnitudes {
         return false;
     }
     let known = extremes(level, words, 1);

@@ -154,21 +154,27 @@ impl<K: Number> Scale<K> for Value {
 }
 
 /// Of a few keys, numbers that are even if the keys' magnitudes are.
-pub(super) fn magnitudes(keys: [u64; GLANCE]) -> [u64; GLANCE] {
+#[inline(always)]
+pub(super) fn magnitudes(mut keys: [u64; GLANCE]) -> [u64; GLANCE] {
     let low = keys.iter().fold(u64::MAX, |low, &key| key.min(low));
-    keys.map(
-        #[inline(always)]
-        |key| ((key - low) as f64 + 1.0).to_bits(),
-    )
+    for key in &mut keys {
+        *key = ((*key - low) as f64 + 1.0).to_bits();
+    }
+    keys
 }
 
 /// Of a few keys, numbers that are even if the keys' values are. Infinite ones make them all the same; what is not a number
 /// is passed over.
-pub(super) fn values<K: Number>(keys: [u64; GLANCE]) -> [u64; GLANCE] {
-    let values = keys.map(|key| K::new(key.into()).value());
-    let (low, high) =
-        values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| (low.min(value), high.max(value)));
-    values.map(|value| ((value - low) / (high - low) * (1u64 << 32) as f64) as u64)
+#[inline(always)]
+pub(super) fn values<K: Number>(mut keys: [u64; GLANCE]) -> [u64; GLANCE] {
+    let value = |key: u64| K::new(key.into()).value();
+    let (low, high) = keys
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &key| (low.min(value(key)), high.max(value(key))));
+    for key in &mut keys {
+        *key = ((value(*key) - low) / (high - low) * (1u64 << 32) as f64) as u64;
+    }
+    keys
 }
 
 #[cfg(test)]

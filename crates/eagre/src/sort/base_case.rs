@@ -1,0 +1,194 @@
+//! The end of every split: words that fit a leaf.
+//!
+//! A leaf deals words to small buckets, by digits or on a scale, where they are evenly spread, and compares them where they
+//! are not. A glance at a few words tells that most often. What it cannot tell, the leaves before may have told: where
+//! digits are uneven however close keys are, dealing fails time and again.
+
+use super::bounds::Bounds;
+use super::kernels::leaf::{self, SmallTable, Table};
+use super::kernels::scratch::as_room;
+use super::kernels::survey::{Glance, extremes};
+use super::kernels::{Level, Word, common};
+
+/// Where words are nearly all the same, one of so many may be another.
+const OTHERS: usize = 16;
+/// If there are fewer words, comparing them takes no longer than to take others out.
+const MANY: usize = 1 << 10;
+
+/// Whether there is a vector quicksort.
+pub(super) fn compares_fast<W: Word>(level: Level) -> bool {
+    !W::STABLE && (level == Level::Avx512 || level == Level::Avx2 && W::KEY_BITS <= u64::BITS)
+}
+
+/// Sorts a few thousand words, at most, without asking for memory. False if they are too many.
+pub(super) fn small<W: Word>(level: Level, words: &mut [W]) -> bool {
+    if words.len() <= W::few(level) {
+        W::by_comparison(level, words, &mut []);
+        return true;
+    }
+    small_leaf(level, words)
+}
+
+/// On its own: to make room for its table on the stack takes as long as to sort a few words.
+#[inline(never)]
+fn small_leaf<W: Word>(level: Level, words: &mut [W]) -> bool {
+    let mut table = SmallTable::new();
+    let table = table.get();
+    let fits = words.len() <= leaf::most::<W>(level, table.len());
+    if fits {
+        leaf_in_place(level, words, Bounds::of_bits(W::KEY_BITS), table, true, &mut Backoff::default());
+    }
+    fits
+}
+
+/// Exponential backoff: after digits of two leaves were dealt in vain, one leaf's are not tried, then two, four, and so
+/// on.
+#[derive(Default)]
+pub(super) struct Backoff {
+    /// So many tries were in vain, one after the other.
+    vain: u32,
+    /// So many are still left out.
+    left: u32,
+}
+
+impl Backoff {
+    /// The most leaves that are not tried before one is, as a power of two.
+    const MOST: u32 = 4;
+
+    /// Whether to try.
+    fn tries(&mut self) -> bool {
+        let tries = self.left == 0;
+        self.left = self.left.saturating_sub(1);
+        tries
+    }
+
+    /// What came of it.
+    fn learn(&mut self, dealt: bool) {
+        self.vain = if dealt { 0 } else { (self.vain + 1).min(Self::MOST + 2) };
+        self.left = (1 << self.vain) >> 2;
+    }
+}
+
+/// Sorts what fits a leaf. False, with the words unchanged, if that is only possible by comparing, and it may not.
+pub(super) fn leaf_in_place<W: Word>(
+    level: Level,
+    words: &mut [W],
+    known: Bounds,
+    table: &mut Table,
+    compare: bool,
+    backoff: &mut Backoff,
+) -> bool {
+    if words.len() <= W::few(level) {
+        W::by_comparison(level, words, table);
+        return true;
+    }
+    if known.low == known.high {
+        return true;
+    }
+    if compare && compares_fast::<W>(level) {
+        let glance = Glance::at(level, words);
+        let uneven = glance.seems_uneven() || !backoff.tries();
+        // Floating-point numbers between 0 and 1 seem even, and that they are not is found out late.
+        let unknown = W::DIGITS_TOGETHER && known == Bounds::of_bits(W::KEY_BITS);
+        if (uneven || unknown) && W::leaf_on_a_scale(level, words, &glance, table) {
+            return true;
+        }
+        if uneven {
+            let one = glance.seems_one() && words.len() >= MANY;
+            if !one || !take_out(level, words, table) {
+                W::by_comparison(level, words, table);
+            }
+            return true;
+        }
+    }
+    let dealt = by_digits(level, words, known, table);
+    backoff.learn(dealt);
+    if !dealt && compare {
+        W::by_comparison(level, words, table);
+    }
+    dealt || compare
+}
+
+/// Sorts words that are nearly all the same, as the first. False, with the words in another order, if too many are not.
+#[inline(never)]
+fn take_out<W: Word>(level: Level, words: &mut [W], table: &mut Table) -> bool {
+    let word = words[0];
+    let room = as_room(table);
+    let most = room.len().min(words.len() / OTHERS);
+    let Some(aside) = common::take_out(level, words, word, &mut room[..most]) else { return false };
+    let front = aside.len();
+    common::put_back(words, aside);
+    W::by_comparison(level, &mut words[..front], table);
+    common::change_ends(words, word, front);
+    true
+}
+
+/// Sorts what fits a leaf by digits. False, with the words unchanged, if these are uneven.
+fn by_digits<W: Word>(level: Level, words: &mut [W], known: Bounds, table: &mut Table) -> bool {
+    if leaf::leaf_in_place(level, words, known, table) {
+        return true;
+    }
+    let seen = extremes(level, words, 1);
+    seen.low == seen.high || seen.width() < known.width() && leaf::leaf_in_place(level, words, seen, table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kernels::scratch::Scratch;
+    use super::*;
+    use crate::scan::kernels::Simd;
+
+    /// Words of which those glanced at are all the same, and others few or many, on both sides of it.
+    fn one_and_others<W: Word>(word: impl Fn(u64) -> W) {
+        for level in [Level::up_to(Simd::Avx2), Level::up_to(Simd::Avx512)] {
+            if !compares_fast::<W>(level) {
+                eprintln!("skipped: no vectors for {}", std::any::type_name::<W>());
+                continue;
+            }
+            for n in [1023, 1024, 2000, 20_000] {
+                for every in [2, 15, 17, 100, n] {
+                    let is_common = |i: u64| i.is_multiple_of(n / 32) || i % every != 1;
+                    let number = |i: u64| if is_common(i) { 500 } else { i.wrapping_mul(0x9e37_79b9) % 1000 };
+                    let mut words: Vec<W> = (0..n).map(|i| word(number(i))).collect();
+                    assert!(Glance::at(level, &words).seems_one());
+                    let mut expected: Vec<u128> = words.iter().map(|word| word.key()).collect();
+                    expected.sort_unstable();
+                    let mut table = Scratch::new(leaf::table_for::<W>(2 * n as usize)).unwrap();
+                    let known = Bounds::of_bits(W::KEY_BITS);
+                    assert!(leaf_in_place(level, &mut words, known, &mut table, true, &mut Backoff::default()));
+                    assert!(words.iter().map(|word| word.key()).eq(expected), "{n}, {every}, {level:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "there are no vectors")]
+    fn nearly_all_the_same() {
+        one_and_others(|i| i);
+        one_and_others(|i| i as u32);
+        one_and_others(|i| i as f64 - 500.0);
+        one_and_others(|i| (500 - (i / 2) as u32, i as u32));
+        one_and_others(|i| (7, i));
+        one_and_others(|i| u128::from(i) << 80);
+    }
+
+    /// How many leaves are left out before each of so many tries that end like this.
+    fn left_out(backoff: &mut Backoff, tries: usize, dealt: bool) -> Vec<usize> {
+        let mut next = || {
+            let left = (0..).take_while(|_| !backoff.tries()).count();
+            backoff.learn(dealt);
+            left
+        };
+        (0..tries).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn fewer_tries_the_more_are_in_vain() {
+        let mut backoff = Backoff::default();
+        assert_eq!(left_out(&mut backoff, 9, false), [0, 0, 1, 2, 4, 8, 16, 16, 16]);
+        // One that is not, and all are tried again.
+        assert_eq!(left_out(&mut backoff, 4, true), [16, 0, 0, 0]);
+        assert_eq!(left_out(&mut backoff, 3, false), [0, 0, 1]);
+    }
+}
