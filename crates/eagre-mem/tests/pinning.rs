@@ -14,7 +14,7 @@
 mod common;
 
 use common::child;
-use common::io::{aligned_copy, direct, errno, pin, read_all, read_into_pinned, ring, write_all};
+use common::io::{aligned_copy, direct, errno, file, pin, read_all, read_into_pinned, ring, write_all};
 use common::process::Footprint;
 use common::{SMALL, byte, check, check_through, pattern, put_through, sized, small};
 use eagre_mem::probe::Pair;
@@ -235,11 +235,8 @@ each_pointer_pair! {
     /// io_uring's buffered reads copy: the pager serves its workers, too.
     fn uring_reads_that_copy(pair) {
         let Some(mut ring) = ring() else { return };
-        let path = std::env::temp_dir().join(format!("eagre-uring-{}-{}", std::process::id(), pair.mover));
         let len = 6 * SMALL;
-        std::fs::write(&path, pattern(0, len)).unwrap();
-        let file = File::open(&path).unwrap();
-        std::fs::remove_file(&path).unwrap();
+        let file = file(len);
         let (mut writer, reader) = small(pair).open().unwrap().split();
         std::thread::scope(|scope| {
             let reading = scope.spawn(move || read_all(reader));

@@ -4,37 +4,18 @@
 #[macro_use]
 mod common;
 
-use common::{Rng, SMALL, check, pattern, put, put_through, sized, small};
+use common::io::file;
+use common::{Rng, SMALL, check, put, put_through, sized, small};
 use eagre_mem::probe::{PAIRS, Pair};
 use eagre_mem::stream::{Builder, ErrorKind, OnFailure};
 use eagre_mem::{BlockSize, Trap};
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
 /// The longest call.
 const LONG: usize = if cfg!(debug_assertions) { 150 << 20 } else { 400 << 20 };
-
-/// A file with the oracle's bytes, in the directory for temporary files, unlinked.
-fn file(len: usize) -> File {
-    // SAFETY: the path is a C string; the descriptor is ours alone.
-    let mut file = unsafe {
-        let path = std::env::temp_dir();
-        let path = std::ffi::CString::new(path.into_os_string().into_encoded_bytes()).unwrap();
-        let fd = libc::open(path.as_ptr(), libc::O_TMPFILE | libc::O_RDWR | libc::O_CLOEXEC, 0o600);
-        assert!(fd >= 0, "O_TMPFILE: {}", std::io::Error::last_os_error());
-        File::from(OwnedFd::from_raw_fd(fd))
-    };
-    let mut at = 0;
-    while at < len {
-        let piece = pattern(at as u64, len - at);
-        file.write_all(piece).unwrap();
-        at += piece.len();
-    }
-    file.seek(SeekFrom::Start(0)).unwrap();
-    file
-}
 
 fn pager(body: impl Fn(Pair)) {
     let pair = PAIRS[0];

@@ -1,31 +1,36 @@
 //! Ends that read and write all there is, and input and output that pins pages: O_DIRECT files and io_uring.
 
-use super::{check, put};
+use super::{check, pattern, put};
 use eagre_mem::stream::{Reader, StreamError, Writer};
 use io_uring::{IoUring, opcode, types};
 use std::fs::File;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::io::{Seek, SeekFrom, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 
-/// A temporary file open for O_DIRECT, with the oracle's bytes; or nothing, where the file system has no such thing.
-pub(crate) fn direct(len: usize) -> Option<File> {
-    let path =
-        std::env::temp_dir().join(format!("eagre-direct-{}-{:?}", std::process::id(), std::thread::current().id()));
-    let mut bytes = vec![0; len];
-    put(0, &mut bytes);
-    std::fs::write(&path, bytes).unwrap();
-    let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
-    // SAFETY: a C string; the descriptor is ours alone.
-    let file = unsafe {
-        match libc::open(name.as_ptr(), libc::O_RDWR | libc::O_DIRECT | libc::O_CLOEXEC) {
-            -1 => None,
-            fd => Some(File::from(OwnedFd::from_raw_fd(fd))),
-        }
-    };
-    std::fs::remove_file(path).unwrap();
-    if file.is_none() {
-        super::say("skipped: O_DIRECT: not on this file system");
-    }
+/// A file without a name that holds the oracle's bytes, at its beginning.
+pub(crate) fn file(len: usize) -> File {
+    let mut file = tempfile::tempfile().unwrap();
+    put_into(&mut file, len);
+    file.seek(SeekFrom::Start(0)).unwrap();
     file
+}
+
+/// The same open for O_DIRECT; or nothing, where the file system has no such thing.
+pub(crate) fn direct(len: usize) -> Option<File> {
+    let mut named = tempfile::NamedTempFile::new().unwrap();
+    put_into(named.as_file_mut(), len);
+    let opened = File::options().read(true).write(true).custom_flags(libc::O_DIRECT).open(named.path());
+    opened.inspect_err(|error| super::say(&format!("skipped: O_DIRECT: {error}"))).ok()
+}
+
+fn put_into(file: &mut File, len: usize) {
+    let mut at = 0;
+    while at < len {
+        let piece = pattern(at as u64, len - at);
+        file.write_all(piece).unwrap();
+        at += piece.len();
+    }
 }
 
 pub(crate) fn ring() -> Option<IoUring> {

@@ -28,14 +28,7 @@ const LENGTH: usize = PAGES * PAGE;
 
 /// A file without a name, each page of it full of its number plus one.
 fn numbered() -> File {
-    let folder = std::env::temp_dir();
-    let path = std::ffi::CString::new(folder.to_str().unwrap()).unwrap();
-    // SAFETY: the path is a string; the descriptor is new and ours.
-    let file = unsafe {
-        let fd = libc::open(path.as_ptr(), libc::O_RDWR | libc::O_TMPFILE | libc::O_CLOEXEC, 0o600);
-        assert!(fd >= 0, "{}: {}", folder.display(), std::io::Error::last_os_error());
-        <File as std::os::fd::FromRawFd>::from_raw_fd(fd)
-    };
+    let file = tempfile::tempfile().unwrap();
     for page in 0..PAGES {
         file.write_all_at(&[page as u8 + 1; PAGE], (page * PAGE) as u64).unwrap();
     }

@@ -159,17 +159,15 @@ each_pointer_pair! {
     fn system_calls(pair) {
         let pool = pool(pair, BlockSize::MIN, 20);
         let mut buffer = buffer(&pool, 20);
-        let mut file = tempfile();
-        let mut all = vec![0; 9 * SMALL + 5];
-        put(0, &mut all);
-        std::io::Write::write_all(&mut file, &all).unwrap();
+        let len = 9 * SMALL + 5;
+        let file = crate::common::io::file(len);
         let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
         // SAFETY: within the limit.
-        let got = buffer.scope(|to| unsafe { libc::pread(fd, to.add(100).cast(), all.len(), 0) }).unwrap();
+        let got = buffer.scope(|to| unsafe { libc::pread(fd, to.add(100).cast(), len, 0) }).unwrap();
         match pair.trap {
             Trap::Pager => {
-                assert_eq!(got, all.len() as isize);
-                check(0, &buffer.bytes(100 + all.len()).unwrap()[100..]);
+                assert_eq!(got, len as isize);
+                check(0, &buffer.bytes(100 + len).unwrap()[100..]);
             }
             _ => assert_eq!((got, buffer.held()), (-1, 0)),
         }
@@ -185,15 +183,6 @@ each_pointer_pair! {
         }
         assert_eq!((pool.stats().taken, pool.stats().committed), (0, 0));
     }
-}
-
-fn tempfile() -> std::fs::File {
-    use std::os::fd::FromRawFd;
-    // SAFETY: makes a descriptor of our own.
-    let fd = unsafe { libc::memfd_create(c"bytes".as_ptr(), libc::MFD_CLOEXEC) };
-    assert!(fd >= 0);
-    // SAFETY: made a moment ago.
-    unsafe { std::fs::File::from_raw_fd(fd) }
 }
 
 #[test]

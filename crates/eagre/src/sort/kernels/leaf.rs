@@ -228,7 +228,8 @@ mod tests {
         on_a_scale("signed numbers", |_, part| (24.0 * part).exp2() as i64 - 1000);
         on_a_scale("any width", |random, part| random >> (64.0 * part) as u32);
         on_a_scale("pairs of 32 bits", |_, part| (0, (31.0 * part).exp2() as u32));
-        on_a_scale("wide numbers", |random, part| u128::from(random) << 64 >> (100.0 * part) as u32);
+        // Only 64 bits of a wide number make a difference.
+        on_a_scale("wide numbers", |random, part| u128::from(random) << 64 >> (60.0 * part) as u32);
         on_a_scale("wide pairs", |random, part| (random >> (64.0 * part) as u32, random));
         on_a_scale("numbers between -1 and 1", |_, part| 2.0 * part - 1.0);
         on_a_scale("normal numbers", |_, part| (0..12).map(|i| (part * 2f64.powi(4 * i)).fract()).sum::<f64>() - 6.0);
