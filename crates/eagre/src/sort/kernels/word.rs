@@ -108,7 +108,7 @@ macro_rules! vectors {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         fn few(level: Level) -> usize {
             match level {
-                $( Level::$level => vector::quick_most::<vector::$register>(), )*
+                $( Level::$level => vector::few_most::<vector::$register>(), )*
                 _ => FEW,
             }
         }

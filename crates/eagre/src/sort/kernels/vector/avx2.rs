@@ -263,6 +263,17 @@ unsafe impl Vector for U64x4 {
     }
 
     #[inline(always)]
+    unsafe fn blend(self, other: Self, other_lanes: usize) -> Self {
+        // SAFETY: see `run`.
+        unsafe {
+            U64x4(match other_lanes {
+                1 => _mm256_blend_epi32::<0b11001100>(self.0, other.0),
+                _ => _mm256_blend_epi32::<0b11110000>(self.0, other.0),
+            })
+        }
+    }
+
+    #[inline(always)]
     unsafe fn keep(self, other: Self, larger: usize) -> Self {
         // SAFETY: see `run`; four numbers.
         unsafe {

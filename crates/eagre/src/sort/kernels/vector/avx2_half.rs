@@ -115,14 +115,13 @@ unsafe impl Vector for U32x8 {
     }
 
     #[inline(always)]
-    unsafe fn keep(self, other: Self, larger: usize) -> Self {
+    unsafe fn blend(self, other: Self, other_lanes: usize) -> Self {
         // SAFETY: see `run`.
         unsafe {
-            let (smaller, most) = self.sort(other);
-            U32x8(match larger {
-                1 => _mm256_blend_epi32::<0b10101010>(smaller.0, most.0),
-                2 => _mm256_blend_epi32::<0b11001100>(smaller.0, most.0),
-                _ => _mm256_blend_epi32::<0b11110000>(smaller.0, most.0),
+            U32x8(match other_lanes {
+                1 => _mm256_blend_epi32::<0b10101010>(self.0, other.0),
+                2 => _mm256_blend_epi32::<0b11001100>(self.0, other.0),
+                _ => _mm256_blend_epi32::<0b11110000>(self.0, other.0),
             })
         }
     }

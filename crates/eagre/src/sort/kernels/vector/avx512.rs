@@ -184,11 +184,17 @@ unsafe impl Vector for U64x8 {
     }
 
     #[inline(always)]
-    unsafe fn keep(self, other: Self, larger: usize) -> Self {
+    unsafe fn blend(self, other: Self, other_lanes: usize) -> Self {
+        // SAFETY: see `splat`.
+        U64x8(unsafe { _mm512_mask_blend_epi64(with_bit(8, other_lanes) as u8, self.0, other.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn keep_soon(self, other: Self, larger: usize) -> Self {
         // SAFETY: see `splat`.
         unsafe {
-            let smaller = _mm512_min_epu64(self.0, other.0);
-            U64x8(_mm512_mask_ternarylogic_epi64::<OTHER>(smaller, with_bit(8, larger) as u8, self.0, other.0))
+            let smaller = U64x8(_mm512_min_epu64(self.0, other.0));
+            smaller.blend(U64x8(_mm512_max_epu64(self.0, other.0)), larger)
         }
     }
 

@@ -131,11 +131,17 @@ unsafe impl Vector for U32x16 {
     }
 
     #[inline(always)]
-    unsafe fn keep(self, other: Self, larger: usize) -> Self {
+    unsafe fn blend(self, other: Self, other_lanes: usize) -> Self {
+        // SAFETY: see `splat`.
+        U32x16(unsafe { _mm512_mask_blend_epi32(with_bit(16, other_lanes) as u16, self.0, other.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn keep_soon(self, other: Self, larger: usize) -> Self {
         // SAFETY: see `splat`.
         unsafe {
-            let smaller = _mm512_min_epu32(self.0, other.0);
-            U32x16(_mm512_mask_ternarylogic_epi32::<OTHER>(smaller, with_bit(16, larger) as u16, self.0, other.0))
+            let smaller = U32x16(_mm512_min_epu32(self.0, other.0));
+            smaller.blend(U32x16(_mm512_max_epu32(self.0, other.0)), larger)
         }
     }
 

@@ -151,6 +151,17 @@ unsafe impl Vector for U128x8 {
     }
 
     #[inline(always)]
+    unsafe fn blend(self, other: Self, other_lanes: usize) -> Self {
+        let lanes = with_bit(8, other_lanes) as u8;
+        // SAFETY: see `run`.
+        unsafe {
+            let upper = _mm512_mask_blend_epi64(lanes, self.upper, other.upper);
+            let lower = _mm512_mask_blend_epi64(lanes, self.lower, other.lower);
+            U128x8 { upper, lower }
+        }
+    }
+
+    #[inline(always)]
     unsafe fn keep(self, other: Self, larger: usize) -> Self {
         // SAFETY: see `run`.
         unsafe {

@@ -30,7 +30,8 @@ pub(super) use avx2::{available as has_avx2, run as run_avx2};
 pub(super) use avx512::{available as has_avx512, run as run_avx512};
 pub(super) use lane::Number;
 pub(super) use leaf::{leaf, most, on_a_scale};
-pub(super) use quick::{by_comparison, quick_most};
+pub(super) use quick::by_comparison;
+pub(super) use registers::few_most;
 pub(super) use {avx2::U64x4, avx2_half::U32x8, avx512::U64x8, avx512_half::U32x16, avx512_wide::U128x8};
 
 /// A register, or two, with a key in each lane.
@@ -83,7 +84,22 @@ pub(super) unsafe trait Vector: Copy {
     unsafe fn sort(self, other: Self) -> (Self, Self);
 
     /// The smaller of each two keys; in lanes whose number has one of the bits `larger`, the larger.
-    unsafe fn keep(self, other: Self, larger: usize) -> Self;
+    unsafe fn keep(self, other: Self, larger: usize) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (smaller, most) = self.sort(other);
+            smaller.blend(most, larger)
+        }
+    }
+
+    /// The same sooner, with an instruction more: for who has nothing else to do until it is known.
+    unsafe fn keep_soon(self, other: Self, larger: usize) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { self.keep(other, larger) }
+    }
+
+    /// These lanes; those whose number has one of the bits `other_lanes` from the other.
+    unsafe fn blend(self, other: Self, other_lanes: usize) -> Self;
 
     /// Lane `l` gets lane `l ^ partner`.
     unsafe fn swapped(self, partner: usize) -> Self;

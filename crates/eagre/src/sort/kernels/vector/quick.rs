@@ -8,21 +8,12 @@
 //! where they belong.
 
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
 
 use super::super::leaf::Table;
 use super::lane::{self, Lane, Number};
 use super::network::columns_of_8;
 use super::registers::{few, few_most, sort_row};
 use super::{Vector, array, first};
-
-/// So many words need no table.
-const SMALL: usize = 512;
-
-/// How many words are sorted so in the first place: for a leaf they are too few.
-pub(in super::super) const fn quick_most<V: Vector>() -> usize {
-    2 * few_most::<V>()
-}
 
 /// [`super::super::Word::by_comparison`].
 ///
@@ -43,18 +34,14 @@ pub(in super::super) unsafe fn by_comparison<T: Lane, V: Vector<Key = T::Key>>(w
     }
 }
 
-/// [`by_comparison`] for words that have become keys. On its own: to make room on the stack takes as long as to sort a
-/// few words.
+/// [`by_comparison`] for words that have become keys.
 ///
 /// # Safety
 /// The processor has such registers.
-#[inline(never)]
 unsafe fn with_pivots<T: Lane, V: Vector<Key = T::Key>>(words: &mut [T], table: &mut Table) {
-    const { assert!(quick_most::<V>() <= SMALL) };
     let (n, home) = (words.len(), words.as_mut_ptr());
-    let mut small = const { MaybeUninit::<[T::Key; SMALL]>::uninit() };
-    let other = if n <= SMALL { small.as_mut_ptr().cast() } else { table.as_mut_ptr().cast::<T::Key>() };
-    assert!(n <= SMALL || (size_of_val(words) <= size_of_val(table) && other.is_aligned()));
+    let other = table.as_mut_ptr().cast::<T::Key>();
+    assert!(size_of_val(words) <= size_of_val(table) && other.is_aligned());
     // SAFETY: both places have room for n keys, as long as words.
     unsafe { Quick::<T, V> { home, other, of: PhantomData }.sort(0, n, true, 2 * n.max(1).ilog2()) }
 }
@@ -292,6 +279,7 @@ unsafe fn all_are<V: Vector>(from: *const V::Key, keys: V) -> bool {
 mod tests {
     use super::super::{U64x8, U128x8, has_avx512};
     use super::*;
+    use std::mem::MaybeUninit;
 
     /// Without pivots, from either place, with words where their keys could not lie.
     fn without_pivots<T: Lane + Default + PartialEq + std::fmt::Debug, V: Vector<Key = T::Key>>(

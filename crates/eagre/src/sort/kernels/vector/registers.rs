@@ -1,14 +1,18 @@
 //! Few words, sorted without leaving the registers: each column first, then columns are merged, two, four and more at a
 //! time. A merge compares a run with the next one backwards; then both halves are bitonic. Until the end a run goes down
-//! its first column, then down its second, so that most steps stay within columns.
+//! its first column, then down its second, so that most steps stay within columns. Twice as many are sorted by halves,
+//! which are merged in the same way.
 
 use super::lane::{self, Lane, Number};
 use super::network::{columns_of_4, columns_of_8, columns_of_16};
 use super::{Vector, array};
 
-/// How many words [`few`] takes: as many as sixteen registers hold.
-pub(super) const fn few_most<V: Vector>() -> usize {
-    16 * V::LANES
+/// As many registers as there are with AVX2, and half of those with AVX-512.
+const ROWS: usize = 16;
+
+/// How many words [`few`] takes.
+pub(in super::super) const fn few_most<V: Vector>() -> usize {
+    2 * ROWS * V::LANES
 }
 
 /// Sorts up to [`few_most`] keys into another place or the same.
@@ -18,6 +22,9 @@ pub(super) const fn few_most<V: Vector>() -> usize {
 pub(super) unsafe fn few<T: Lane, V: Vector<Key = T::Key>>(from: *const T::Key, to: *mut T, n: usize) {
     // SAFETY: the caller's promise.
     unsafe {
+        if n > ROWS * V::LANES {
+            return halves::<T, V>(from, to, n);
+        }
         V::run(
             #[inline(always)]
             move || match n.div_ceil(V::LANES) {
@@ -25,7 +32,7 @@ pub(super) unsafe fn few<T: Lane, V: Vector<Key = T::Key>>(from: *const T::Key, 
                 2 => rows::<T, V, 2>(from, to, n),
                 3..=4 => rows::<T, V, 4>(from, to, n),
                 5..=8 => rows::<T, V, 8>(from, to, n),
-                _ => rows::<T, V, 16>(from, to, n),
+                _ => rows::<T, V, ROWS>(from, to, n),
             },
         )
     }
@@ -37,42 +44,104 @@ pub(super) unsafe fn few<T: Lane, V: Vector<Key = T::Key>>(from: *const T::Key, 
 /// As for [`few`]; inside of [`Vector::run`].
 #[inline(always)]
 unsafe fn rows<T: Lane, V: Vector<Key = T::Key>, const R: usize>(from: *const T::Key, to: *mut T, n: usize) {
-    assert!(n <= V::LANES * R);
-    let to = to.cast::<T::Key>();
-    // SAFETY: the caller's promise; nothing is read or written from `n` on.
+    // SAFETY: the caller's promise.
     unsafe {
-        let mut rows: [V; R] = array!(V::splat(V::Key::LARGEST), |i| {
-            let at = V::LANES * i;
-            V::load_some(from.wrapping_add(at), n.saturating_sub(at))
-        });
+        let mut rows = load::<V, R>(from, n);
         match &mut rows[..] {
             [row] => *row = sort_row(*row),
             [one, two] => two_rows(one, two),
             _ => {
                 columns(&mut rows);
                 merge_columns(&mut rows);
+                return store_columns(rows, to, n);
             }
         }
+        for (i, row) in rows.into_iter().enumerate() {
+            let at = V::LANES * i;
+            lane::words(row, T::ORDER).store_some(to.cast::<T::Key>().wrapping_add(at), n.saturating_sub(at));
+        }
+    }
+}
+
+/// Sorts more keys than [`ROWS`] registers hold and up to twice as many, and makes words of them. On its own: the fewer
+/// do not need its room on the stack.
+///
+/// # Safety
+/// As for [`few`].
+#[inline(never)]
+unsafe fn halves<T: Lane, V: Vector<Key = T::Key>>(from: *const T::Key, to: *mut T, n: usize) {
+    // SAFETY: the caller's promise; all are read before the first is written.
+    unsafe {
+        V::run(
+            #[inline(always)]
+            move || {
+                let half = ROWS * V::LANES;
+                let mut lower = load::<V, ROWS>(from, half);
+                columns(&mut lower);
+                merge_columns(&mut lower);
+                let mut upper = load::<V, ROWS>(from.add(half), n - half);
+                columns(&mut upper);
+                merge_columns(&mut upper);
+                for i in 0..ROWS / 2 {
+                    let last = ROWS - 1 - i;
+                    let (back, front) = (upper[i].swapped(V::LANES - 1), upper[last].swapped(V::LANES - 1));
+                    (lower[i], upper[i]) = lower[i].sort(front);
+                    (lower[last], upper[last]) = lower[last].sort(back);
+                }
+                clean(&mut lower, V::LANES / 2);
+                store_columns(lower, to, half);
+                clean(&mut upper, V::LANES / 2);
+                store_columns(upper, to.add(half), n - half);
+            },
+        );
+    }
+}
+
+/// The first `n` keys; then the largest ones.
+///
+/// # Safety
+/// They may be read; inside of [`Vector::run`].
+#[inline(always)]
+unsafe fn load<V: Vector, const R: usize>(from: *const V::Key, n: usize) -> [V; R] {
+    assert!(n <= V::LANES * R);
+    // SAFETY: the caller's promise; nothing is read from `n` on.
+    unsafe {
+        array!(V::splat(V::Key::LARGEST), |i| {
+            let at = V::LANES * i;
+            V::load_some(from.wrapping_add(at), n.saturating_sub(at))
+        })
+    }
+}
+
+/// Makes words of the first `n` keys, one column after the other.
+///
+/// # Safety
+/// So many may be written, of as many as there are; inside of [`Vector::run`].
+#[inline(always)]
+unsafe fn store_columns<T: Lane, V: Vector<Key = T::Key>, const R: usize>(mut rows: [V; R], to: *mut T, n: usize) {
+    assert!(n <= V::LANES * R);
+    let to = to.cast::<T::Key>();
+    // SAFETY: the caller's promise; nothing is written from `n` on.
+    unsafe {
         for row in &mut rows {
             *row = lane::words(*row, T::ORDER);
         }
-        if R <= 2 {
-            for (i, row) in rows.into_iter().enumerate() {
-                let at = V::LANES * i;
-                row.store_some(to.wrapping_add(at), n.saturating_sub(at));
-            }
-            return;
-        }
         for (i, group) in rows.chunks(8).enumerate() {
-            let columns = V::columns(array!(group[0], |j| group[j % group.len()]));
+            // Of four rows, a column has the next one beneath it.
+            let columns = V::columns(match R {
+                4 => array!(group[0], |j| if j < 4 { group[j] } else { group[j - 4].swapped(1) }),
+                _ => array!(group[0], |j| group[j]),
+            });
             for (lane, &column) in columns.as_ref().iter().enumerate() {
+                if R == 4 && lane % 2 == 1 {
+                    continue;
+                }
                 let place = lane * R + 8 * i;
-                // Where it holds too much, the next one is stored upon that.
+                // Only the words that there are.
                 if place + 8 <= n {
                     V::store_eight(column, to.add(place));
                 } else {
-                    let here = n.saturating_sub(place).min(group.len());
-                    V::store_some_of_eight(column, to.wrapping_add(place), here);
+                    V::store_some_of_eight(column, to.wrapping_add(place), n.saturating_sub(place));
                 }
             }
         }
@@ -126,7 +195,7 @@ pub(super) unsafe fn sort_row<V: Vector>(mut row: V) -> V {
     let bits = V::LANES.ilog2() as usize;
     for &(partner, larger) in &STEPS[..bits * (bits + 1) / 2] {
         // SAFETY: the caller's promise.
-        row = unsafe { row.keep(row.swapped(partner), larger) };
+        row = unsafe { row.keep_soon(row.swapped(partner), larger) };
     }
     row
 }
@@ -139,7 +208,7 @@ pub(super) unsafe fn sort_row<V: Vector>(mut row: V) -> V {
 unsafe fn clean_row<V: Vector>(mut row: V) -> V {
     for &distance in &BITONIC_STEPS[4 - V::LANES.ilog2() as usize..] {
         // SAFETY: the caller's promise.
-        row = unsafe { row.keep(row.swapped(distance), distance) };
+        row = unsafe { row.keep_soon(row.swapped(distance), distance) };
     }
     row
 }
@@ -156,16 +225,24 @@ unsafe fn merge_columns<V: Vector, const R: usize>(rows: &mut [V; R]) {
         while run <= V::LANES {
             // Each lane of a run with the one as far from the run's other end.
             merge(rows, run - 1, run / 2);
-            let mut distance = run / 4;
-            while distance > 0 {
-                for row in rows.iter_mut() {
-                    *row = row.keep(row.swapped(distance), distance);
-                }
-                distance /= 2;
-            }
-            clean_rows(rows);
+            clean(rows, run / 4);
             run *= 2;
         }
+    }
+}
+
+/// Sorts bitonic runs of twice as many columns as lanes are apart that are compared first.
+#[inline(always)]
+unsafe fn clean<V: Vector, const R: usize>(rows: &mut [V; R], mut distance: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        while distance > 0 {
+            for row in rows.iter_mut() {
+                *row = row.keep(row.swapped(distance), distance);
+            }
+            distance /= 2;
+        }
+        clean_rows(rows);
     }
 }
 
@@ -173,12 +250,12 @@ unsafe fn merge_columns<V: Vector, const R: usize>(rows: &mut [V; R]) {
 /// `larger` are those of second runs.
 #[inline(always)]
 unsafe fn merge<V: Vector, const R: usize>(rows: &mut [V; R], partner: usize, larger: usize) {
-    for i in 0..R.div_ceil(2) {
-        let (upper, lower) = (rows[i], rows[R - 1 - i]);
+    for i in 0..R / 2 {
         // SAFETY: the caller's promise.
         unsafe {
-            rows[i] = upper.keep(lower.swapped(partner), larger);
-            rows[R - 1 - i] = lower.keep(upper.swapped(partner), larger);
+            let (smaller, most) = rows[i].sort(rows[R - 1 - i].swapped(partner));
+            rows[i] = smaller.blend(most, larger);
+            rows[R - 1 - i] = most.blend(smaller, larger).swapped(partner);
         }
     }
 }
