@@ -1,5 +1,6 @@
 //! Keys of 64 bits in 512-bit registers.
 
+use std::arch::asm;
 use std::arch::x86_64::*;
 
 use super::super::leaf::CAPACITY;
@@ -37,6 +38,16 @@ pub(super) fn partners<T: From<u8>, const N: usize>(partner: usize) -> [T; N] {
 #[inline(always)]
 pub(super) fn with_bit(lanes: usize, bit: usize) -> u32 {
     (0..lanes).filter(|lane| lane & bit != 0).fold(0, |mask, lane| mask | 1 << lane)
+}
+
+/// The same for a blend. The compiler does not see which they are: it would make a shuffle of the blend, or one of it and
+/// the next shuffle, and all of these take longer.
+#[inline(always)]
+pub(super) fn blended(lanes: usize, bit: usize) -> u32 {
+    let mut mask = with_bit(lanes, bit);
+    // SAFETY: no instruction.
+    unsafe { asm!("/* {0:e} */", inout(reg) mask, options(pure, nomem, nostack, preserves_flags)) };
+    mask
 }
 
 /// Eight numbers of 64 bits.
@@ -186,7 +197,7 @@ unsafe impl Vector for U64x8 {
     #[inline(always)]
     unsafe fn blend(self, other: Self, other_lanes: usize) -> Self {
         // SAFETY: see `splat`.
-        U64x8(unsafe { _mm512_mask_blend_epi64(with_bit(8, other_lanes) as u8, self.0, other.0) })
+        U64x8(unsafe { _mm512_mask_blend_epi64(blended(8, other_lanes) as u8, self.0, other.0) })
     }
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::super::leaf::CAPACITY;
-use super::avx512::{OTHER, partners, run, with_bit};
+use super::avx512::{OTHER, blended, partners, run};
 use super::{Vector, array, first};
 
 /// Sixteen numbers of 32 bits.
@@ -133,7 +133,7 @@ unsafe impl Vector for U32x16 {
     #[inline(always)]
     unsafe fn blend(self, other: Self, other_lanes: usize) -> Self {
         // SAFETY: see `splat`.
-        U32x16(unsafe { _mm512_mask_blend_epi32(with_bit(16, other_lanes) as u16, self.0, other.0) })
+        U32x16(unsafe { _mm512_mask_blend_epi32(blended(16, other_lanes) as u16, self.0, other.0) })
     }
 
     #[inline(always)]

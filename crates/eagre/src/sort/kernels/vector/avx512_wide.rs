@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::super::leaf::CAPACITY;
-use super::avx512::{OTHER, U64x8, transposed, with_bit};
+use super::avx512::{OTHER, U64x8, blended, transposed, with_bit};
 use super::{Vector, array, first};
 
 /// Eight numbers of 128 bits.
@@ -152,7 +152,7 @@ unsafe impl Vector for U128x8 {
 
     #[inline(always)]
     unsafe fn blend(self, other: Self, other_lanes: usize) -> Self {
-        let lanes = with_bit(8, other_lanes) as u8;
+        let lanes = blended(8, other_lanes) as u8;
         // SAFETY: see `run`.
         unsafe {
             let upper = _mm512_mask_blend_epi64(lanes, self.upper, other.upper);
