@@ -84,6 +84,7 @@ pub(super) unsafe trait Vector: Copy {
     unsafe fn sort(self, other: Self) -> (Self, Self);
 
     /// The smaller of each two keys; in lanes whose number has one of the bits `larger`, the larger.
+    #[inline(always)]
     unsafe fn keep(self, other: Self, larger: usize) -> Self {
         // SAFETY: the caller's promise.
         unsafe {
@@ -92,7 +93,8 @@ pub(super) unsafe trait Vector: Copy {
         }
     }
 
-    /// The same sooner, with an instruction more: for who has nothing else to do until it is known.
+    /// The same, known sooner though with more work: where nothing else is to be done meanwhile.
+    #[inline(always)]
     unsafe fn keep_soon(self, other: Self, larger: usize) -> Self {
         // SAFETY: the caller's promise.
         unsafe { self.keep(other, larger) }
@@ -112,6 +114,7 @@ pub(super) unsafe trait Vector: Copy {
 
     /// The lanes that `mask` names come first, and in the second register the others last, in any order; the other
     /// places hold anything.
+    #[inline(always)]
     unsafe fn split(self, mask: u32) -> (Self, Self) {
         // SAFETY: the caller's promise.
         unsafe { (self.compress(mask), self.compress(!mask).swapped(Self::LANES - 1)) }
