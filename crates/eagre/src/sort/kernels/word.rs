@@ -59,14 +59,14 @@ pub unsafe trait Word: Copy + Send + Sync + 'static {
         leaf::scalar_most::<Self>(table)
     }
 
-    /// Up to so many words are sorted by comparing.
+    /// Up to so many words are sorted by comparing, without a table.
     fn few(level: Level) -> usize {
         let _ = level;
         FEW
     }
 
-    /// Sorts words by comparing, in place: when they are few, or too unevenly spread. So many that the table has room for them,
-    /// and of [stable](Word::STABLE) ones up to [`Word::leaf_most`].
+    /// Sorts words by comparing, in place: when they are few, or too unevenly spread. More than [`Word::few`] only if the table has
+    /// room for them, and of [stable](Word::STABLE) ones up to [`Word::leaf_most`].
     fn by_comparison(level: Level, words: &mut [Self], table: &mut Table) {
         let _ = (level, table);
         words.sort_unstable_by_key(|word| word.key());

@@ -100,7 +100,7 @@ pub(super) unsafe trait Vector: Copy {
         unsafe { self.keep(other, larger) }
     }
 
-    /// These lanes; those whose number has one of the bits `other_lanes` from the other.
+    /// These lanes; those whose number has the bit `other_lanes`, less than [`Vector::LANES`], from the other.
     unsafe fn blend(self, other: Self, other_lanes: usize) -> Self;
 
     /// Lane `l` gets lane `l ^ partner`.

@@ -20,30 +20,21 @@ use super::{Vector, array, first};
 /// # Safety
 /// The processor has such registers.
 pub(in super::super) unsafe fn by_comparison<T: Lane, V: Vector<Key = T::Key>>(words: &mut [T], table: &mut Table) {
-    let (n, home) = (words.len(), words.as_mut_ptr());
-    // SAFETY: there are n words, as long as keys.
+    let (n, home, other) = (words.len(), words.as_mut_ptr(), table.as_mut_ptr().cast::<T::Key>());
+    let is_few = n <= few_most::<V>();
+    // Before words become keys, so that none is left as one.
+    assert!(is_few || size_of_val(words) <= size_of_val(table) && other.is_aligned());
+    // SAFETY: there are n words, as long as keys, and the table has room for as many if they are not few.
     unsafe {
         V::run(
             #[inline(always)]
             move || to_keys::<T, V>(home, n),
         );
-        match n <= few_most::<V>() {
+        match is_few {
             true => few::<T, V>(home.cast(), home, n),
-            false => with_pivots::<T, V>(words, table),
+            false => Quick::<T, V> { home, other, of: PhantomData }.sort(0, n, true, 2 * n.ilog2()),
         }
     }
-}
-
-/// [`by_comparison`] for words that have become keys.
-///
-/// # Safety
-/// The processor has such registers.
-unsafe fn with_pivots<T: Lane, V: Vector<Key = T::Key>>(words: &mut [T], table: &mut Table) {
-    let (n, home) = (words.len(), words.as_mut_ptr());
-    let other = table.as_mut_ptr().cast::<T::Key>();
-    assert!(size_of_val(words) <= size_of_val(table) && other.is_aligned());
-    // SAFETY: both places have room for n keys, as long as words.
-    unsafe { Quick::<T, V> { home, other, of: PhantomData }.sort(0, n, true, 2 * n.max(1).ilog2()) }
 }
 
 /// Keys take the words' place for a while.

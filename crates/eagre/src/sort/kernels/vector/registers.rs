@@ -7,7 +7,8 @@ use super::lane::{self, Lane, Number};
 use super::network::{columns_of_4, columns_of_8, columns_of_16};
 use super::{Vector, array};
 
-/// As many registers as there are with AVX2, and half of those with AVX-512.
+/// Rows that are sorted at once: with AVX2 there are as many registers, with AVX-512 twice as many, of which a row of wide
+/// keys takes two.
 const ROWS: usize = 16;
 
 /// How many words [`few`] takes.
@@ -113,12 +114,13 @@ unsafe fn load<V: Vector, const R: usize>(from: *const V::Key, n: usize) -> [V; 
     }
 }
 
-/// Makes words of the first `n` keys, one column after the other.
+/// Makes words of the first `n` keys, one column after the other. Of four rows, or any multiple of eight.
 ///
 /// # Safety
-/// So many may be written, of as many as there are; inside of [`Vector::run`].
+/// So many may be written; inside of [`Vector::run`].
 #[inline(always)]
 unsafe fn store_columns<T: Lane, V: Vector<Key = T::Key>, const R: usize>(mut rows: [V; R], to: *mut T, n: usize) {
+    debug_assert!(R == 4 || R.is_multiple_of(8));
     assert!(n <= V::LANES * R);
     let to = to.cast::<T::Key>();
     // SAFETY: the caller's promise; nothing is written from `n` on.
@@ -149,6 +151,9 @@ unsafe fn store_columns<T: Lane, V: Vector<Key = T::Key>, const R: usize>(mut ro
 }
 
 /// Sorts each column.
+///
+/// # Safety
+/// Inside of [`Vector::run`].
 #[inline(always)]
 unsafe fn columns<V: Vector, const R: usize>(rows: &mut [V; R]) {
     // SAFETY: the caller's promise.
@@ -231,7 +236,10 @@ unsafe fn merge_columns<V: Vector, const R: usize>(rows: &mut [V; R]) {
     }
 }
 
-/// Sorts bitonic runs of twice as many columns as lanes are apart that are compared first.
+/// Sorts bitonic runs of twice as many columns as lanes are apart that are compared first; of one, if none are.
+///
+/// # Safety
+/// Inside of [`Vector::run`].
 #[inline(always)]
 unsafe fn clean<V: Vector, const R: usize>(rows: &mut [V; R], mut distance: usize) {
     // SAFETY: the caller's promise.
@@ -248,6 +256,9 @@ unsafe fn clean<V: Vector, const R: usize>(rows: &mut [V; R], mut distance: usiz
 
 /// Compares runs with the next ones backwards: rows from the end, lanes with their `partner`. Lanes that have the bit
 /// `larger` are those of second runs.
+///
+/// # Safety
+/// Inside of [`Vector::run`].
 #[inline(always)]
 unsafe fn merge<V: Vector, const R: usize>(rows: &mut [V; R], partner: usize, larger: usize) {
     for i in 0..R / 2 {
@@ -261,6 +272,9 @@ unsafe fn merge<V: Vector, const R: usize>(rows: &mut [V; R], partner: usize, la
 }
 
 /// Sorts columns that are bitonic.
+///
+/// # Safety
+/// Inside of [`Vector::run`].
 #[inline(always)]
 unsafe fn clean_rows<V: Vector, const R: usize>(rows: &mut [V; R]) {
     let mut distance = R / 2;
@@ -272,5 +286,55 @@ unsafe fn clean_rows<V: Vector, const R: usize>(rows: &mut [V; R]) {
             }
         }
         distance /= 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{U32x8, U32x16, U64x4, U64x8, U128x8, has_avx2, has_avx512};
+    use super::*;
+
+    /// Any number of keys, in place and into another place, of which nothing before and after is written.
+    fn any_number<V: Vector>(has_level: bool)
+    where
+        V::Key: std::fmt::Debug,
+    {
+        if !has_level {
+            return eprintln!("skipped: no such registers");
+        }
+        let random = |i: usize| ((i + 1) as u128).wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645);
+        let patterns: [&dyn Fn(usize) -> u128; 4] = [
+            &random,
+            &|i| random(i) >> 100 & 1,
+            // The keys that registers are filled up with.
+            &|i| if random(i) >> 120 & 1 == 1 { u128::MAX } else { random(i) },
+            &|i| u128::MAX - i as u128,
+        ];
+        for n in 0..=few_most::<V>() {
+            for (i, pattern) in patterns.iter().enumerate() {
+                let mut keys: Vec<V::Key> = (0..n).map(|i| V::Key::new(pattern(i))).collect();
+                let around = V::Key::new(0x5a);
+                let mut other = vec![around; n + 2];
+                // SAFETY: there are n keys, and n places after the first; the processor has such registers.
+                unsafe { few::<V::Key, V>(keys.as_ptr(), other.as_mut_ptr().add(1), n) };
+                let mut expected = keys.clone();
+                expected.sort_unstable();
+                assert_eq!(other[1..=n], expected, "{n}, pattern {i}");
+                assert_eq!((other[0], other[n + 1]), (around, around), "{n}, pattern {i}");
+                let place = keys.as_mut_ptr();
+                // SAFETY: as above.
+                unsafe { few::<V::Key, V>(place, place, n) };
+                assert_eq!(keys, expected, "{n}, pattern {i}, in place");
+            }
+        }
+    }
+
+    #[test]
+    fn any_number_of_keys() {
+        any_number::<U32x8>(has_avx2());
+        any_number::<U64x4>(has_avx2());
+        any_number::<U32x16>(has_avx512());
+        any_number::<U64x8>(has_avx512());
+        any_number::<U128x8>(has_avx512());
     }
 }
