@@ -21,8 +21,7 @@ impl Pool {
     pub fn new(block: BlockSize, budget: u32, trap: Option<Trap>, mover: Option<Mover>) -> Result<Pool, OpenError> {
         let pair = probe::choose(trap, mover)?;
         let (_, engine) = probe::engage(pair.trap, pair.mover).map_err(OpenError::Unavailable)?;
-        let blocks = Blocks::new(block, budget, engine)
-            .map_err(|error| OpenError::Resources(format!("no address space for a pool: {error}")))?;
+        let blocks = Blocks::new(block, budget, engine).map_err(OpenError::pool)?;
         Ok(Pool(Arc::new(blocks)))
     }
 
@@ -34,8 +33,7 @@ impl Pool {
     pub fn shared(block: BlockSize) -> Result<Pool, OpenError> {
         let pair = probe::choose(None, None)?;
         let (_, engine) = probe::engage(pair.trap, pair.mover).map_err(OpenError::Unavailable)?;
-        let blocks = pool::shared(block, engine)
-            .map_err(|error| OpenError::Resources(format!("no address space for a pool: {error}")))?;
+        let blocks = pool::shared(block, engine).map_err(OpenError::pool)?;
         Ok(Pool(blocks))
     }
 }

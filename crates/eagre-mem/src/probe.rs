@@ -7,6 +7,9 @@ use crate::sys::Errno;
 use crate::trap::{Context, Trap};
 use crate::units::BlockSize;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 /// A trap and a mover that fit together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,19 +77,30 @@ fn cure(pair: Pair) -> Option<&'static str> {
 
 /// The best pair that works and that the caller, then the environment, asks for.
 pub(crate) fn choose(trap: Option<Trap>, mover: Option<Mover>) -> Result<Pair, OpenError> {
+    choose_among(&PAIRS, trap, mover)
+}
+
+/// The same, of those with pointers.
+pub(crate) fn choose_with_pointers(trap: Option<Trap>, mover: Option<Mover>) -> Result<Pair, OpenError> {
+    let (_off, with_pointers) = PAIRS.split_last().unwrap_or((&PAIRS[0], &[]));
+    choose_among(with_pointers, trap, mover)
+}
+
+fn choose_among(pairs: &[Pair], trap: Option<Trap>, mover: Option<Mover>) -> Result<Pair, OpenError> {
     let trap = trap.or(options::trap().map_err(OpenError::Setting)?);
     let mover = mover.or(options::mover().map_err(OpenError::Setting)?);
-    let asked = |pair: &Pair| trap.is_none_or(|t| t == pair.trap) && mover.is_none_or(|m| m == pair.mover);
+    let asked = |pair: &&Pair| trap.is_none_or(|t| t == pair.trap) && mover.is_none_or(|m| m == pair.mover);
     let mut refusals = Vec::new();
-    for pair in PAIRS.into_iter().filter(asked) {
+    for &pair in pairs.iter().filter(asked) {
         match works(pair) {
             Ok(()) => return Ok(pair),
             Err(why) => refusals.push(format!("{pair}: {why}")),
         }
     }
     if refusals.is_empty() {
-        let pairs = PAIRS.map(|pair| pair.to_string()).join(", ");
-        return Err(OpenError::Unavailable(format!("this trap and mover are no pair; there are: {pairs}")));
+        let pairs: Vec<_> = pairs.iter().map(Pair::to_string).collect();
+        let there_are = pairs.join(", ");
+        return Err(OpenError::Unavailable(format!("this trap and mover are no such pair; there are: {there_are}")));
     }
     Err(OpenError::Unavailable(format!("{}; `eagre doctor` tells the cure", refusals.join("; "))))
 }
@@ -102,22 +116,64 @@ fn works(pair: Pair) -> Result<(), String> {
     Ok(())
 }
 
-/// Sends two blocks through a small stream of this pair, by pointer if it has pointers.
+/// A pager that did not answer once is not tried again: each time would take as long.
+static SILENT: AtomicBool = AtomicBool::new(false);
+
 fn attempt(pair: Pair) -> Result<(), String> {
-    let block = BlockSize::MIN;
-    let length = block.bytes() as u64 + 1;
-    let open = Pipe::builder().name("probe").block_size(block).capacity(1 << 20).open_with(pair.trap, pair.mover);
-    let mut pipe = open.map_err(|error| error.reason().to_owned())?;
+    let (context, engine) = engage(pair.trap, pair.mover)?;
+    match pair.trap {
+        Trap::Pager => watched(context, engine, PATIENCE, &SILENT),
+        trap => flow(small_stream(context, engine)?, trap),
+    }
+}
+
+/// How long the pager may take to resolve the handful of faults of a probe, in wall-clock time: it answers within
+/// microseconds, or something keeps it from running.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Tries the pager with a thread that nobody depends on: should no answer come to its touches, it would wait for ever,
+/// and no signal could end it.
+fn watched(context: Context, engine: Engine, patience: Duration, silent: &AtomicBool) -> Result<(), String> {
+    const NO_ANSWER: &str = "its thread does not get to run (a debugger, or a tool that runs one thread at a time?)";
+    if silent.load(Relaxed) {
+        return Err(NO_ANSWER.into());
+    }
+    let pipe = small_stream(context, engine)?;
+    let control = pipe.control();
+    let (tell, told) = mpsc::sync_channel(1);
+    let probe = std::thread::Builder::new().name("eagre-probe".into()).stack_size(256 << 10);
+    let spawned = probe.spawn(move || drop(tell.send(flow(pipe, Trap::Pager))));
+    spawned.map_err(|error| format!("no thread for the probe: {error}"))?;
+    match told.recv_timeout(patience) {
+        Ok(outcome) => outcome,
+        Err(RecvTimeoutError::Timeout) => {
+            silent.store(true, Relaxed);
+            control.let_go();
+            Err(NO_ANSWER.into())
+        }
+        Err(RecvTimeoutError::Disconnected) => Err("the probe panicked".into()),
+    }
+}
+
+/// A stream for a probe.
+fn small_stream(context: Context, engine: Engine) -> Result<Pipe, String> {
+    let builder = Pipe::builder().name("probe").block_size(BlockSize::MIN).capacity(1 << 20);
+    builder.open_on(context, engine).map_err(|error| error.reason().to_owned())
+}
+
+/// Sends two blocks through a small stream, by pointer if it has pointers.
+fn flow(mut pipe: Pipe, trap: Trap) -> Result<(), String> {
+    let length = BlockSize::MIN.bytes() as u64 + 1;
     let failed = |error: crate::stream::StreamError| error.to_string();
     let sent = vec![7; length as usize];
-    if pair.trap == Trap::Off {
+    if trap == Trap::Off {
         pipe.writer().copy_in(&sent).map_err(failed)?;
     } else {
         // SAFETY: ascending stores within the capacity.
         pipe.writer().scope(|to| unsafe { (0..length as usize).for_each(|at| to.add(at).write(7)) }).map_err(failed)?;
     }
     pipe.writer().finish_at(length).map_err(failed)?;
-    let intact = if pair.trap == Trap::Off {
+    let intact = if trap == Trap::Off {
         let mut left = &sent[..];
         loop {
             let bytes = pipe.reader().fill(0).map_err(failed)?;
@@ -161,6 +217,9 @@ pub(crate) fn engage(trap: Trap, mover: Mover) -> Result<(Context, Engine), Stri
 
 #[cfg(all(target_os = "linux", not(miri)))]
 fn pager_context() -> Result<Context, String> {
+    if let Some(tool) = crate::sys::tools::serializer() {
+        return Err(format!("{tool} runs one thread at a time, and the pager would be another one"));
+    }
     if !crate::sys::facts::kernel_at_least(6, 14) {
         return Err("this kernel is older than 6.14, whose page tables it needs freed".into());
     }
@@ -184,4 +243,36 @@ fn pager_context() -> Result<Context, String> {
 #[cfg(any(not(target_os = "linux"), miri))]
 fn signal_context() -> Result<Context, String> {
     pager_context()
+}
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests {
+    use super::*;
+    use crate::sys::uffd::{Mode, Uffd};
+    use crate::trap::pager::Pager;
+
+    /// A pager whose thread never runs: the probe says so, and the thread that waited is gone.
+    #[test]
+    fn a_silent_pager_is_refused() {
+        let Ok(uffd) = Uffd::open(Mode::Pager) else {
+            eprintln!("skipped: no privileged userfaultfd");
+            return;
+        };
+        let pager: &'static Pager = Box::leak(Box::new(Pager::without_thread(uffd).unwrap()));
+        let (context, engine) = (Context::Pager(pager), Engine::Move(pager.uffd()));
+        let probes = || {
+            let threads = std::fs::read_dir("/proc/self/task").unwrap();
+            let names = threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("comm")).ok());
+            names.filter(|name| name.trim() == "eagre-probe").count()
+        };
+        let silent = AtomicBool::new(false);
+        for _ in 0..2 {
+            let refusal = watched(context, engine, Duration::from_millis(50), &silent).unwrap_err();
+            assert!(refusal.contains("does not get to run"), "{refusal}");
+        }
+        // The test's own time limit ends this should the thread stay.
+        while probes() > 0 {
+            std::thread::yield_now();
+        }
+    }
 }

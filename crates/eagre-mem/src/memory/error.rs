@@ -1,7 +1,8 @@
 //! What can go wrong with rewired memory, each with its cure.
 
 use super::block::Block;
-use crate::sys::Errno;
+use crate::sys::{Errno, Refusal};
+use crate::units::Bytes;
 use std::fmt;
 
 /// Why memory could not be rewired.
@@ -89,6 +90,14 @@ impl RewireError {
                 RewireError::new(kind, format_args!("{errno}: memory, `ulimit -d`, or mappings (vm.max_map_count)"))
             }
             kind => RewireError::new(kind, errno),
+        }
+    }
+
+    /// Addresses for `bytes` were refused.
+    pub(crate) fn from_addresses(bytes: u64, refusal: Refusal) -> RewireError {
+        match refusal.is_shortage() {
+            true => RewireError::new(RewireErrorKind::OutOfAddresses, format_args!("{} are not to be had: {refusal}", Bytes(bytes))),
+            false => RewireError::new(RewireErrorKind::System, refusal),
         }
     }
 

@@ -80,7 +80,7 @@ impl Mapping {
         let guard = Arc::new(Guard { start, length, gone: AtomicUsize::new(NOTHING) });
         let target = Arc::new(Target::new(Arc::as_ptr(&guard) as *const dyn Resolve, End::Reader));
         // SAFETY: `drop` withdraws the place and waits until it is quiet before it frees target and guard.
-        match unsafe { registry::register(start, guard.whole_pages(), Arc::as_ptr(&target)) } {
+        match unsafe { registry::register(start..start + guard.whole_pages(), Arc::as_ptr(&target)) } {
             Some(place) => Ok(Mapping { guard, _target: target, place, process: process::id() }),
             None => {
                 // SAFETY: mapped above, and nobody knows of it.

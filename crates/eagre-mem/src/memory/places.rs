@@ -13,7 +13,7 @@ use super::mapping_budget;
 use super::pool::{BlockId, Blocks, Pool};
 use super::reservation::{self, Reservation};
 use crate::mover::{Engine, Prepare};
-use crate::sys::{Errno, map, process};
+use crate::sys::{Errno, Refusal, map, process};
 use crate::trap;
 use crate::units::Bytes;
 use std::ops::{Deref, DerefMut};
@@ -63,7 +63,7 @@ impl Places {
             Ok((range, open)) => Ok(Places { range, pool, engine, open, table: Vec::new(), failure: None }),
             Err(error) => {
                 mapping_budget::release(1);
-                Err(no_addresses(format!("{} are not to be had: {error}", Bytes(len))))
+                Err(RewireError::from_addresses(len, error))
             }
         }
     }
@@ -77,7 +77,7 @@ impl Places {
     }
 
     /// Registers and opens a range. False if it must be opened piece by piece (overcommit 2).
-    fn prepare(range: &Reservation, pool: &Blocks, engine: Engine) -> Result<bool, Errno> {
+    fn prepare(range: &Reservation, pool: &Blocks, engine: Engine) -> Result<bool, Refusal> {
         if let Some(uffd) = engine.uffd() {
             // SAFETY: our own range.
             unsafe { uffd.register(range.start(), range.len())? };

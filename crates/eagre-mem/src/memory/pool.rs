@@ -12,9 +12,10 @@
 //! *Committing* comes before taking: a stream asks for its whole allowance at its first block and gets all or nothing,
 //! so that streams cannot starve one another half way.
 
+use super::reservation;
 use crate::mover::{Engine, Mover};
 use crate::sys::uffd::Uffd;
-use crate::sys::{Errno, facts, map, process};
+use crate::sys::{Errno, Refusal, facts, map, process};
 use crate::units::{BlockSize, Bytes};
 use std::fmt;
 use std::ptr;
@@ -115,12 +116,12 @@ pub(crate) struct Blocks {
 
 impl Blocks {
     /// A pool of at most `budget` blocks, fewer if the address space is short.
-    pub(crate) fn new(block: BlockSize, budget: u32, engine: Engine) -> Result<Blocks, Errno> {
+    pub(crate) fn new(block: BlockSize, budget: u32, engine: Engine) -> Result<Blocks, Refusal> {
         let mut budget = budget.max(1);
         let start = loop {
             match Self::address_space(block, budget, engine.uffd()) {
                 Ok(start) => break start,
-                Err(error) if budget == 1 => return Err(error),
+                Err(refusal) if budget == 1 || !refusal.is_shortage() => return Err(refusal),
                 Err(_) => budget /= 2,
             }
         };
@@ -143,9 +144,10 @@ impl Blocks {
 
     /// Reserves and registers the places of a pool. Each opens when it is first backed, so that a system that counts
     /// every open byte as memory (overcommit 2) counts those in use only: two mappings, whatever the budget.
-    fn address_space(block: BlockSize, budget: u32, uffd: Option<&'static Uffd>) -> Result<usize, Errno> {
-        let len = block.bytes().checked_mul(budget as usize).ok_or(Errno(12))?;
-        let start = map::reserve(len, block.bytes())?;
+    fn address_space(block: BlockSize, budget: u32, uffd: Option<&'static Uffd>) -> Result<usize, Refusal> {
+        let too_many = Refusal { call: "mmap", errno: Errno::NOMEM };
+        let len = block.bytes().checked_mul(budget as usize).ok_or(too_many)?;
+        let start = reservation::reserve(len, block.bytes())?;
         // SAFETY: a range of our own, made a moment ago.
         let ready = unsafe {
             if block.is_huge() {
@@ -254,7 +256,7 @@ impl Blocks {
             let below = |fresh: u32| (fresh < self.budget).then_some(fresh + 1);
             self.fresh.fetch_update(SeqCst, SeqCst, below).ok()
         };
-        let id = self.empty.pop(&self.links).or_else(never_used).ok_or(Errno(12))?;
+        let id = self.empty.pop(&self.links).or_else(never_used).ok_or(Errno::NOMEM)?;
         // SAFETY: the place is ours alone: popped, or never used by anyone.
         if let Err(error) = unsafe { self.back(self.place(id)) } {
             self.empty.push(&self.links, id);
@@ -368,7 +370,7 @@ impl Stack {
 
 /// The pool that streams share unless they are given their own: one for each descriptor and block size, kept for the
 /// life of the process. Its budget is half of the memory this process may use, or `EAGRE_POOL` bytes.
-pub(crate) fn shared(block: BlockSize, engine: Engine) -> Result<Arc<Blocks>, Errno> {
+pub(crate) fn shared(block: BlockSize, engine: Engine) -> Result<Arc<Blocks>, Refusal> {
     type Key = (BlockSize, Mover, usize, u32);
     static POOLS: Mutex<Vec<(Key, Arc<Blocks>)>> = Mutex::new(Vec::new());
     let descriptor = engine.uffd().map_or(0, |uffd| ptr::from_ref(uffd).addr());

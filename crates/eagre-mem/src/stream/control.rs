@@ -34,6 +34,20 @@ impl Control {
         self.0.fail((ErrorKind::Cancelled, End::Writer).into());
     }
 
+    /// Cancels a stream whose trap does not answer, and puts throw-away pages where a thread may wait in a touch of its
+    /// first two blocks.
+    pub(crate) fn let_go(&self) {
+        self.cancel();
+        let block = self.0.config.block.bytes();
+        for (end, number) in End::BOTH.into_iter().flat_map(|end| [(end, 0), (end, 1)]) {
+            if let Some(address) = self.0.own_address(end, number) {
+                debug_assert!(number as usize * block < self.capacity() as usize);
+                // Where it cannot be done, the thread goes on waiting.
+                let _ = self.0.drain(end, address);
+            }
+        }
+    }
+
     /// What the stream has done so far. Still there when both ends are gone.
     pub fn stats(&self) -> Stats {
         self.0.stats()
@@ -42,7 +56,7 @@ impl Control {
     /// Why the stream failed, if it did.
     pub fn failure(&self) -> Option<StreamError> {
         let failure = self.0.status.failure().filter(|failure| failure.kind != ErrorKind::Closed)?;
-        Some(self.0.status.error(failure, self.name()))
+        Some(self.0.error(failure))
     }
 
     /// The stream's name.
@@ -72,6 +86,6 @@ impl Control {
 
     /// How many bytes the stream can carry.
     pub fn capacity(&self) -> u64 {
-        self.0.config.block.start_of(self.0.config.capacity) - 1
+        self.0.capacity()
     }
 }

@@ -20,7 +20,7 @@
 //! The slots are the only way to memory here. A slot is read and written by the end that holds its block and by
 //! nobody else, which the protocol's counters order (`SeqCst` stores and loads).
 
-use super::error::{ErrorKind, Failure, Status};
+use super::error::{ErrorKind, Failure, Status, StreamError};
 use super::flow::SharedFlow;
 use super::gate::Gate;
 use super::protocol::{Touch, Windows};
@@ -32,7 +32,7 @@ use crate::sys::{Errno, map, process};
 use crate::trap::claim::Claim;
 use crate::trap::registry::{Place, Target};
 use crate::trap::{Context, End};
-use crate::units::BlockSize;
+use crate::units::{BlockSize, Bytes};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex};
@@ -97,6 +97,10 @@ pub(crate) struct Side {
     pub(crate) waits_since: AtomicU64,
     /// The chunks drained last, one past their block numbers.
     pub(crate) drained: [AtomicU64; 2],
+    /// One past the furthest block whose touch stopped a thread, or 0.
+    pub(crate) touched: AtomicU64,
+    /// Pager: one past the block whose parked threads were let go when the stream failed, or 0.
+    pub(crate) let_go: AtomicU64,
     /// Where the explicit interface stands, in bytes.
     pub(crate) position: AtomicU64,
     pub(crate) counters: Counters,
@@ -125,12 +129,20 @@ pub(crate) struct Core {
     pub(crate) registered: Mutex<Option<Registered>>,
     /// A touch outside the window has been reported.
     pub(crate) reported: AtomicBool,
+    /// A foreign fault near the stream's addresses has been reported.
+    pub(crate) reported_near: AtomicBool,
     /// Where it was opened: a forked child has a copy of this, and nothing of what it describes.
     process: u32,
     /// Pager: what it did for one end has changed something for a thread parked at the other.
     pub(crate) news: AtomicBool,
+    /// The reader has a pointer: what it has read is known by the block.
+    pub(crate) reads_by_pointer: AtomicBool,
     /// A pointer has been given out that is not bound to a scope.
     pub(crate) raw: AtomicBool,
+    /// Threads were let go with throw-away pages, and may not have repeated their instructions yet.
+    pub(crate) stragglers: AtomicBool,
+    /// Both ends are closed: pointers are stale.
+    pub(crate) closed: AtomicBool,
 }
 
 /// One touch, with all that the step must know.
@@ -208,9 +220,13 @@ impl Core {
             users: AtomicU32::new(0),
             registered: Mutex::new(None),
             reported: AtomicBool::new(false),
+            reported_near: AtomicBool::new(false),
             process: process::id(),
             news: AtomicBool::new(false),
+            reads_by_pointer: AtomicBool::new(false),
             raw: AtomicBool::new(false),
+            stragglers: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
             config,
         }
     }
@@ -465,6 +481,33 @@ impl Core {
         if self.status.set_with(failure, message.to_owned()) {
             self.wake_all();
         }
+    }
+
+    /// A failure of the stream in words.
+    pub(crate) fn error(&self, failure: Failure) -> StreamError {
+        let error = self.status.error(failure, &self.config.name);
+        match failure.kind {
+            ErrorKind::CapacityExceeded => error.or_detail(|| {
+                let capacity = self.capacity();
+                format!("it carries {capacity} bytes ({})", Bytes(capacity))
+            }),
+            _ => error,
+        }
+    }
+
+    /// The most bytes the stream can carry. A zero byte follows them.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.config.block.start_of(self.config.capacity) - 1
+    }
+
+    /// Whether the reader had read a stream of `length` bytes to its end, as far as is known, before it went.
+    ///
+    /// Of a reader on a pointer only its blocks are known. The last one, if it is not full, is published when the stream
+    /// is finished, and cannot have been read before.
+    pub(crate) fn was_read_to(&self, length: u64) -> bool {
+        let explicit = self.side(End::Reader).position.load(SeqCst);
+        let by_pointer = self.reads_by_pointer.load(Relaxed) && explicit == 0;
+        explicit == length || (by_pointer && self.config.block.start_of(self.flow.load().seen) >= length)
     }
 
     /// Whether this is the process that opened the stream.

@@ -24,6 +24,7 @@ impl Core {
         unsafe { self.engine.put_zeros(chunk_start, len, ranges.prepare[end as usize])? };
         let [last, before] = &self.side(end).drained;
         let previous = last.swap(chunk + 1, SeqCst);
+        self.stragglers.store(true, SeqCst);
         if previous == chunk + 1 {
             return Ok(());
         }

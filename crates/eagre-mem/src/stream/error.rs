@@ -1,6 +1,6 @@
 //! What can go wrong with a stream, each with its cure.
 
-use crate::sys::Errno;
+use crate::sys::{Errno, Refusal, facts};
 use crate::trap::End;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::*};
@@ -119,6 +119,12 @@ impl StreamError {
         StreamError { kind, stream: stream.into(), detail: detail.map(String::into_boxed_str), errno: 0 }
     }
 
+    /// The same, with `detail` unless it has one.
+    pub(crate) fn or_detail(self, detail: impl FnOnce() -> String) -> StreamError {
+        let detail = self.detail.or_else(|| Some(detail().into()));
+        StreamError { detail, ..self }
+    }
+
     /// What happened.
     pub fn kind(&self) -> ErrorKind {
         self.kind
@@ -192,6 +198,21 @@ pub enum OpenError {
 }
 
 impl OpenError {
+    /// Addresses for `what` were refused. `or`: what else would help.
+    pub(crate) fn addresses(what: fmt::Arguments<'_>, refusal: Refusal, or: &str) -> OpenError {
+        match refusal.is_shortage() {
+            true => OpenError::Resources(format!("no address space {what}: {refusal}; {}{or}", facts::address_cure())),
+            false => OpenError::Unavailable(format!(
+                "the system refuses {refusal}; let this process call it (seccomp filter, security module)"
+            )),
+        }
+    }
+
+    /// The addresses of a pool were refused.
+    pub(crate) fn pool(refusal: Refusal) -> OpenError {
+        OpenError::addresses(format_args!("for a pool"), refusal, "")
+    }
+
     /// Why, and after a semicolon the cure.
     pub fn reason(&self) -> &str {
         let (OpenError::Setting(text) | OpenError::Unavailable(text) | OpenError::Resources(text)) = self;
@@ -228,6 +249,12 @@ pub(crate) struct Failure {
     pub(crate) by: End,
 }
 
+impl Failure {
+    fn word(self) -> u64 {
+        self.kind as u64 | (self.by as u64) << 8 | (self.errno as u64) << 32
+    }
+}
+
 impl From<(ErrorKind, End)> for Failure {
     fn from((kind, by): (ErrorKind, End)) -> Self {
         Failure { kind, errno: 0, by }
@@ -257,8 +284,13 @@ impl Status {
 
     /// Records a failure unless there is one already. Returns whether this was the first.
     pub(crate) fn set(&self, failure: Failure) -> bool {
-        let word = failure.kind as u64 | (failure.by as u64) << 8 | (failure.errno as u64) << 32;
-        self.word.compare_exchange(0, word, SeqCst, SeqCst).is_ok()
+        self.word.compare_exchange(0, failure.word(), SeqCst, SeqCst).is_ok()
+    }
+
+    /// Takes a failure back: it turned out to be none. False if there is another, or somebody has told its reason.
+    pub(crate) fn forgive(&self, failure: Failure) -> bool {
+        let message = self.message.lock().unwrap_or_else(PoisonError::into_inner);
+        message.is_none() && self.word.compare_exchange(failure.word(), 0, SeqCst, SeqCst).is_ok()
     }
 
     /// Records a failure with a message.

@@ -10,9 +10,17 @@ use std::sync::atomic::Ordering::*;
 use std::time::Duration;
 
 impl Core {
-    fn block_at(&self, end: End, address: usize) -> u64 {
-        let start = self.ranges.as_ref().map_or(0, |ranges| ranges.of[end as usize].start());
-        self.config.block.block_of(address.wrapping_sub(start) as u64)
+    /// The block that an address lies in. `None`: it lies in the guard before the first one.
+    fn block_at(&self, end: End, address: usize) -> Option<u64> {
+        let start = self.ranges.as_ref()?.of[end as usize].start();
+        Some(self.config.block.block_of(address.checked_sub(start)? as u64))
+    }
+
+    /// Records a touch that stopped a thread.
+    fn touched(&self, end: End, block: u64) {
+        let side = self.side(end);
+        side.counters.fault();
+        side.touched.fetch_max(block + 1, Relaxed);
     }
 
     fn pointer_touch(&self, end: End, block: u64, pager: bool) -> Touching {
@@ -24,7 +32,7 @@ impl Core {
         if self.config.on_failure == OnFailure::Drain && self.drain(end, address).is_ok() {
             return Answer::Resolved;
         }
-        self.report_poison(end, failure);
+        self.report_poison(end, address, failure);
         Answer::Fatal
     }
 
@@ -32,13 +40,17 @@ impl Core {
     fn touch_beside_the_pager(&self, end: End, address: usize) -> Answer {
         let Some(ranges) = &self.ranges else { return Answer::Fatal };
         let range = &ranges.of[end as usize];
-        let offset = address - range.start();
+        let Some(offset) = address.checked_sub(range.start()) else {
+            self.report_outside(end, address);
+            return Answer::Fatal;
+        };
         if range.is_closed_ahead(offset) && range.open_ahead(offset).is_ok() {
             // A jump beyond what was opened (overcommit 2): now it is a fault for the pager.
             return Answer::Resolved;
         }
         match self.status.failure() {
-            Some(failure) => self.report_poison(end, failure),
+            _ if self.closed.load(SeqCst) => self.report_stale(end, address),
+            Some(failure) => self.report_poison(end, address, failure),
             None => self.report_outside(end, address),
         }
         Answer::Fatal
@@ -111,8 +123,14 @@ impl Core {
     /// Wakes the parked threads of an end: their instructions run again, or come back with their own addresses.
     fn unpark(&self, end: End, address: Option<usize>) -> Answer {
         let side = self.side(end);
-        if side.parked.swap(0, SeqCst) != 0 {
+        let parked = side.parked.swap(0, SeqCst);
+        if parked != 0 {
             self.done_waiting(end, side.waits_since.load(Relaxed));
+            if self.status.failure().is_some() {
+                // They come back with the same touch, and are to find throw-away pages, whoever is gone by then.
+                side.let_go.store(parked, SeqCst);
+                self.stragglers.store(true, SeqCst);
+            }
         }
         if let (Some(failure), Some(address)) = (self.status.failure(), address) {
             return self.resolve_failed(end, address, failure);
@@ -132,7 +150,18 @@ impl Core {
             }
             return Answer::Resolved;
         }
-        self.report_poison(end, failure);
+        self.report_poison(end, address, failure);
+        self.poison(address);
+        Answer::Fatal
+    }
+
+    /// What a touch gets when both ends are closed: an error, unless it is that of a thread which was let go before.
+    fn resolve_stale(&self, end: End, address: usize, failure: Failure) -> Answer {
+        let block = self.block_at(end, address).map_or(0, |block| block + 1);
+        if block != 0 && block == self.side(end).let_go.load(SeqCst) {
+            return self.resolve_failed(end, address, failure);
+        }
+        self.report_stale(end, address);
         self.poison(address);
         Answer::Fatal
     }
@@ -145,10 +174,17 @@ unsafe impl Resolve for Core {
         if !matches!(self.context, Context::Signal(_)) {
             return self.touch_beside_the_pager(end, address);
         }
-        let side = self.side(end);
-        side.counters.fault();
-        let block = self.block_at(end, address);
-        let _claimed = side.claim.take();
+        let Some(block) = self.block_at(end, address) else {
+            self.report_outside(end, address);
+            return Answer::Fatal;
+        };
+        // Looked at before waiting: a thread that waits while the ends are closed is let go with a throw-away page.
+        if self.closed.load(SeqCst) {
+            self.report_stale(end, address);
+            return Answer::Fatal;
+        }
+        self.touched(end, block);
+        let _claimed = self.side(end).claim.take();
         match self.bring(self.pointer_touch(end, block, false)) {
             Ok(()) => Answer::Resolved,
             Err(failure) => match self.status.failure() {
@@ -164,11 +200,19 @@ unsafe impl Resolve for Core {
     }
 
     fn touch_from_pager(&self, end: End, address: usize) -> Answer {
-        self.side(end).counters.fault();
+        let Some(block) = self.block_at(end, address) else {
+            self.report_outside(end, address);
+            self.poison(address);
+            return Answer::Fatal;
+        };
+        self.touched(end, block);
         if let Some(failure) = self.status.failure() {
-            return self.resolve_failed(end, address, failure);
+            return match self.closed.load(SeqCst) {
+                true => self.resolve_stale(end, address, failure),
+                false => self.resolve_failed(end, address, failure),
+            };
         }
-        let touching = self.pointer_touch(end, self.block_at(end, address), true);
+        let touching = self.pointer_touch(end, block, true);
         match self.step_from_pager(touching) {
             Step::Ready => {
                 if let Some(uffd) = self.context.uffd() {
@@ -193,5 +237,12 @@ unsafe impl Resolve for Core {
 
     fn take_news(&self) -> bool {
         self.news.swap(false, Relaxed)
+    }
+
+    fn report_near(&self, end: End, address: usize) {
+        match self.closed.load(SeqCst) {
+            true => self.report_stale(end, address),
+            false => self.report_near_miss(end, address),
+        }
     }
 }

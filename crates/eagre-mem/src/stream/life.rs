@@ -4,14 +4,18 @@
 //! pool, its ranges are withdrawn from the registry, its addresses go back to the system. The pager, or a handler, may
 //! still be on its way out of the stream's last fault: neither waits for anyone any more, so that is waited for.
 //!
-//! A raw pointer may outlive both ends of a stream that failed, with a thread stopped in it. Then only the blocks go
-//! back at once. The stream is retired: it stays a range of throw-away pages while the thread leaves and repeats its
-//! instruction, which nobody can watch, and is shut some time later, when any stream opens or closes.
+//! A raw pointer may outlive both ends, with a thread stopped in it. That thread is let go with a throw-away page, and
+//! nobody can watch it repeat its instruction. So such a stream is *retired*: only the addresses that were within reach of
+//! its pointers stay for a while, and a new touch of them is reported. Retired streams cost nobody anything: they do not
+//! count against the addresses of others, there are few of them, and where addresses, mappings or places in the table
+//! of ranges are short, all of them are shut at once.
 
 use super::core::{Core, Registered};
 use super::error::{ErrorKind, OpenError};
+use crate::memory::reservation;
 use crate::trap::registry::{self, Target};
 use crate::trap::{End, Resolve};
+use std::ops::Range;
 use std::sync::atomic::Ordering::*;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -20,37 +24,51 @@ use std::time::{Duration, Instant};
 static OPEN: Mutex<Vec<Weak<Core>>> = Mutex::new(Vec::new());
 /// Streams without users whose addresses may still be in use, and since when.
 static RETIRED: Mutex<Vec<(Instant, Arc<Core>)>> = Mutex::new(Vec::new());
-/// How long a retired stream stays, at least.
+/// How long a retired stream stays, unless something is short.
 const GRACE: Duration = Duration::from_secs(2);
+/// How many retired streams there are at most, but for those in which a thread is still stopped.
+const MOST_RETIRED: usize = 16;
 
 /// Registers a stream that is about to be used.
 pub(crate) fn open(core: Arc<Core>) -> Result<Arc<Core>, OpenError> {
+    reservation::when_short(|| sweep(Duration::ZERO));
     sweep(GRACE);
-    if let Some(ranges) = &core.ranges {
-        let resolver = Arc::as_ptr(&core) as *const dyn Resolve;
-        let targets = Arc::new(End::BOTH.map(|end| Target::new(resolver, end)));
-        let register = |end: End| {
-            let range = &ranges.of[end as usize];
-            // SAFETY: the targets live in the core beside the places, and the core lives until `shut` has withdrawn
-            // them and found them quiet.
-            unsafe { registry::register(range.start(), range.len(), &raw const targets[end as usize]) }
-        };
-        let places = match (register(End::Writer), register(End::Reader)) {
-            (Some(writer), Some(reader)) => [writer, reader],
-            (first, second) => {
-                first.iter().chain(&second).for_each(registry::withdraw);
-                unmap(&core);
-                let most = registry::CAPACITY / 2;
-                return Err(OpenError::Resources(format!("{most} streams with pointers are open; close some first")));
-            }
-        };
-        *core.registered.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(Registered { places, _targets: targets });
+    if core.ranges.is_some() {
+        let registered = register(&core).or_else(|| {
+            sweep(Duration::ZERO);
+            register(&core)
+        });
+        if registered.is_none() {
+            unmap(&core);
+            let most = registry::CAPACITY / 2;
+            return Err(OpenError::Resources(format!("{most} streams with pointers are open; close some first")));
+        }
+        *core.registered.lock().unwrap_or_else(PoisonError::into_inner) = registered;
     }
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     open.retain(|core| core.strong_count() > 0);
     open.push(Arc::downgrade(&core));
     Ok(core)
+}
+
+/// Puts both ranges of a stream into the table. `None` if it is full.
+fn register(core: &Arc<Core>) -> Option<Registered> {
+    let ranges = core.ranges.as_ref()?;
+    let resolver = Arc::as_ptr(core) as *const dyn Resolve;
+    let targets = Arc::new(End::BOTH.map(|end| Target::new(resolver, end)));
+    let register = |end: End| {
+        let range = ranges.of[end as usize].addresses();
+        // SAFETY: the targets live in the core beside the places, and the core lives until `shut` has withdrawn them and
+        // found them quiet.
+        unsafe { registry::register(range, &raw const targets[end as usize]) }
+    };
+    match (register(End::Writer), register(End::Reader)) {
+        (Some(writer), Some(reader)) => Some(Registered { places: [writer, reader], _targets: targets }),
+        (first, second) => {
+            first.iter().chain(&second).for_each(registry::withdraw);
+            None
+        }
+    }
 }
 
 /// Calls `visit` with every stream that has users.
@@ -81,23 +99,62 @@ impl Drop for User {
     fn drop(&mut self) {
         // Of a forked child's copy there is nothing to give back: the addresses are the child's own by now.
         if self.0.users.fetch_sub(1, SeqCst) == 1 && self.0.is_at_home() {
-            let pointer_may_live = self.0.raw.load(SeqCst) && self.0.status.failure().is_some();
-            // Whoever is still parked in a fault gets throw-away pages from here on.
+            // A touch that comes from here on is an error. Whoever is still parked in a fault is let go.
+            self.0.closed.store(true, SeqCst);
             self.0.fail((ErrorKind::Closed, End::Writer).into());
-            if !settle(&self.0) || pointer_may_live || !shut(&self.0) {
-                let mut retired = RETIRED.lock().unwrap_or_else(PoisonError::into_inner);
-                retired.push((Instant::now(), self.0.clone()));
+            let settled = settle(&self.0);
+            let pointer_in_use = self.0.raw.load(SeqCst) && self.0.stragglers.load(SeqCst);
+            if settled && pointer_in_use {
+                shrink(&self.0);
+            }
+            if !settled || pointer_in_use || !shut(&self.0) {
+                RETIRED.lock().unwrap_or_else(PoisonError::into_inner).push((Instant::now(), self.0.clone()));
             }
             sweep(GRACE);
         }
     }
 }
 
-/// Shuts the retired streams whose last thread has left `grace` ago.
+/// Keeps, of a stream that has settled, only what a thread may be about to touch once more.
+fn shrink(core: &Core) {
+    let registered = core.registered.lock().unwrap_or_else(PoisonError::into_inner);
+    let (Some(ranges), Some(Registered { places, .. })) = (&core.ranges, &*registered) else { return };
+    for (end, place) in End::BOTH.into_iter().zip(places) {
+        let range = &ranges.of[end as usize];
+        let kept = range.addresses_of(core.within_reach(end));
+        // In this order: others may get the addresses at once.
+        registry::shrink(place, kept.clone());
+        // SAFETY: all blocks have gone home, and no pointer may touch what is not within reach.
+        unsafe { range.shrink(kept) };
+    }
+}
+
+/// Shuts the retired streams whose last thread has left `grace` ago, and the oldest of too many.
 pub(crate) fn sweep(grace: Duration) {
     let mut retired = std::mem::take(&mut *RETIRED.lock().unwrap_or_else(PoisonError::into_inner));
-    retired.retain(|(since, core)| since.elapsed() < grace || !settle(core) || !shut(core));
+    let mut too_many = retired.len().saturating_sub(MOST_RETIRED);
+    retired.retain(|(since, core)| {
+        let stays = too_many == 0 && since.elapsed() < grace;
+        too_many = too_many.saturating_sub(1);
+        stays || !settle(core) || !shut(core)
+    });
     RETIRED.lock().unwrap_or_else(PoisonError::into_inner).append(&mut retired);
+}
+
+impl Core {
+    /// The bytes of a range that its pointers may touch without going back, from the window to the furthest touch.
+    fn within_reach(&self, end: End) -> Range<usize> {
+        let (flow, windows, side) = (self.flow.load(), self.flow.windows(), self.side(end));
+        let (next, behind) = match end {
+            End::Writer => (flow.taken, windows.rewrite),
+            End::Reader => (flow.seen, windows.lookback),
+        };
+        let drained = side.drained.iter().map(|chunk| chunk.load(SeqCst)).filter(|&chunk| chunk != 0);
+        let first = drained.clone().map(|chunk| chunk - 1).min().unwrap_or(u64::MAX);
+        let first = first.min(next.saturating_sub(u64::from(behind) + 1));
+        let end = drained.max().unwrap_or(0).max(next).max(side.touched.load(SeqCst));
+        self.config.block.start_of(first) as usize..self.config.block.start_of(end) as usize
+    }
 }
 
 /// Waits until no fault of a failed stream is being resolved, and gives its blocks back. False if that takes long.

@@ -12,7 +12,7 @@ use crate::memory::reservation::{self, Reservation};
 use crate::mover::{Engine, Mover, Prepare};
 use crate::options;
 use crate::probe;
-use crate::sys::{facts, process};
+use crate::sys::{Refusal, facts, process};
 use crate::trap::{Context, End, Trap};
 use crate::units::{BlockSize, Bytes};
 use std::sync::Arc;
@@ -44,6 +44,7 @@ pub struct Builder {
     sparse: bool,
     on_failure: OnFailure,
     timeout: Option<Duration>,
+    pointers: bool,
     pub(crate) on_demand: bool,
 }
 
@@ -62,6 +63,7 @@ impl Builder {
             sparse: false,
             on_failure: OnFailure::Drain,
             timeout: None,
+            pointers: false,
             on_demand: false,
         }
     }
@@ -103,8 +105,11 @@ impl Builder {
         self
     }
 
-    /// The most bytes the stream can carry: its address space. Default 1 TiB; less, down to 64 MiB, where addresses are
-    /// short or sixteen such streams are open already. [`Pipe::capacity`] tells.
+    /// The most bytes the stream can carry: its address space. The stream gets as much, or opening it is an error.
+    ///
+    /// Without it, and without [`Builder::length`], the capacity is 1 TiB, or less, down to 64 MiB, where `ulimit -v`
+    /// limits addresses or sixteen such streams are open already. [`Pipe::capacity`], [`Control::capacity`] and
+    /// [`Control::stats`] tell what it is.
     pub fn capacity(mut self, bytes: u64) -> Builder {
         self.capacity = Some(bytes);
         self
@@ -164,6 +169,13 @@ impl Builder {
         self
     }
 
+    /// Pointers are needed: where no trap works that gives them, opening the stream is an error. Without it the stream
+    /// opens for explicit calls, and asking for its pointer is the error.
+    pub fn pointers(mut self) -> Builder {
+        self.pointers = true;
+        self
+    }
+
     /// For [`Builder::source`]: the callback is asked only for blocks the reader has touched (stream A of the Vortex
     /// paper), not ahead.
     pub fn on_demand(mut self, on_demand: bool) -> Builder {
@@ -216,28 +228,21 @@ impl Builder {
         let limited = facts::address_space().map_or(u64::MAX, |limit| limit / 16);
         let (mut blocks, least) = self.blocks(reservation::fair_share().max(LEAST_CAPACITY).min(limited));
         loop {
-            let reserved = self.reserve_exactly(context, blocks).or_else(|_| {
-                life::sweep(Duration::ZERO);
-                self.reserve_exactly(context, blocks)
-            });
-            match reserved {
+            match self.reserve_exactly(context, blocks) {
                 Ok(ranges) => return Ok((ranges, blocks)),
-                Err(_) if blocks / 2 >= least => blocks /= 2,
-                Err(error) => {
+                Err(refusal) if refusal.is_shortage() && blocks / 2 >= least => blocks /= 2,
+                Err(refusal) => {
                     let bytes = Bytes(2 * blocks * self.block.bytes() as u64);
-                    return Err(OpenError::Resources(format!(
-                        "no address space for {bytes}: {error}; raise `ulimit -v` or open with less capacity"
-                    )));
+                    return Err(OpenError::addresses(format_args!("for {bytes}"), refusal, " or open with less capacity"));
                 }
             }
         }
     }
 
-    fn reserve_exactly(&self, context: Context, blocks: u64) -> Result<Ranges, crate::sys::Errno> {
-        // Two blocks more: a touch just past the capacity is still ours, and an error that can be told.
-        let len = (blocks + 2) as usize * self.block.bytes();
-        let writer = Reservation::new(len, self.block)?;
-        let reader = Reservation::new(len, self.block).inspect_err(|_| {
+    fn reserve_exactly(&self, context: Context, blocks: u64) -> Result<Ranges, Refusal> {
+        let len = blocks as usize * self.block.bytes();
+        let writer = Reservation::guarded(len, self.block)?;
+        let reader = Reservation::guarded(len, self.block).inspect_err(|_| {
             // SAFETY: just made, and nobody has seen it.
             unsafe { writer.unmap() }
         })?;
@@ -253,9 +258,12 @@ impl Builder {
     }
 
     /// Registers and opens a range, as far as its trap, its use and the machine let it be open.
-    fn prepare_range(&self, context: Context, ranges: &mut Ranges, end: End) -> Result<(), crate::sys::Errno> {
+    fn prepare_range(&self, context: Context, ranges: &mut Ranges, end: End) -> Result<(), Refusal> {
         let range = &ranges.of[end as usize];
-        let Some(uffd) = context.uffd() else { return Ok(()) };
+        let Some(uffd) = context.uffd() else {
+            // With `remap` each block that is away from the pool takes two mappings; so does a throw-away page.
+            return range.try_mappings(2 * self.windows.blocks() as usize + 4);
+        };
         // SAFETY: our own range.
         unsafe { uffd.register(range.start(), range.len())? };
         let huge = self.block.is_huge();
@@ -268,7 +276,7 @@ impl Builder {
             _ => Prepare::Nothing,
         };
         if !matches!(context, Context::Signal(_)) && !range.open_all() {
-            range.open_ahead(0)?;
+            range.open_ahead(0).map_err(Refusal::of("mprotect"))?;
         }
         if huge && read_only {
             range.want_huge();
@@ -282,23 +290,24 @@ impl Builder {
     /// Settings out of range, a trap or mover that does not work here, or no address space left; each with its cure.
     pub fn open(self) -> Result<Pipe, OpenError> {
         self.check()?;
-        let pair = probe::choose(self.trap, self.mover)?;
-        self.open_with(pair.trap, pair.mover)
+        let pair = match self.pointers {
+            true => probe::choose_with_pointers(self.trap, self.mover)?,
+            false => probe::choose(self.trap, self.mover)?,
+        };
+        let (context, engine) = probe::engage(pair.trap, pair.mover).map_err(OpenError::Unavailable)?;
+        self.open_on(context, engine)
     }
 
     /// Opens the stream with a pair that is known to work, or is being probed.
-    pub(crate) fn open_with(self, trap: Trap, mover: Mover) -> Result<Pipe, OpenError> {
+    pub(crate) fn open_on(self, context: Context, engine: Engine) -> Result<Pipe, OpenError> {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         process::remember();
-        let (context, engine) = probe::engage(trap, mover).map_err(OpenError::Unavailable)?;
-        let no_memory =
-            |error| OpenError::Resources(format!("no address space for a pool: {error}; raise `ulimit -v`"));
         let pool: Arc<Blocks> = match &self.pool {
             Some(pool) if pool.0.serves(engine.uffd()) => pool.0.clone(),
             Some(_) => {
                 return Err(OpenError::Setting("the pool was made for another trap or mover, or before a fork".into()));
             }
-            None => pool::shared(self.block, engine).map_err(no_memory)?,
+            None => pool::shared(self.block, engine).map_err(OpenError::pool)?,
         };
         let (ranges, capacity) = match engine {
             Engine::Copy => (None, self.blocks(CAPACITY).0),

@@ -1,8 +1,18 @@
 //! What both ends share of pointers: scopes, and making a stretch of blocks contiguous.
 
 use super::core::{Core, Touching};
-use super::error::{Failure, StreamError};
-use crate::trap::{End, Ready};
+use super::error::{ErrorKind, Failure, StreamError};
+use crate::sys::Errno;
+use crate::trap::{self, End, Ready};
+
+/// Puts our handler in force once more, whoever has installed one since.
+pub(crate) fn check_handler(core: &Core) -> Result<(), StreamError> {
+    trap::on_top(core.context).map_err(|errno| refused(core, errno))
+}
+
+fn refused(core: &Core, errno: Errno) -> StreamError {
+    StreamError::new(ErrorKind::System, &core.config.name, Some(errno.to_string()))
+}
 
 /// While a closure runs on a pointer.
 pub(crate) struct Scope<'c> {
@@ -13,10 +23,7 @@ pub(crate) struct Scope<'c> {
 impl<'c> Scope<'c> {
     /// Prepares this thread for faults.
     pub(crate) fn enter(core: &'c Core) -> Result<Scope<'c>, StreamError> {
-        let ready = Ready::new(core.context).map_err(|errno| {
-            let detail = Some(errno.to_string());
-            StreamError::new(super::error::ErrorKind::System, &core.config.name, detail)
-        })?;
+        let ready = Ready::new(core.context).map_err(|errno| refused(core, errno))?;
         let scope = Scope { core, _ready: ready };
         scope.check().map(|()| scope)
     }
@@ -29,7 +36,7 @@ impl<'c> Scope<'c> {
     fn check(&self) -> Result<(), StreamError> {
         self.core.notice_fork();
         match self.core.status.failure() {
-            Some(failure) => Err(self.core.status.error(failure, &self.core.config.name)),
+            Some(failure) => Err(self.core.error(failure)),
             None => Ok(()),
         }
     }

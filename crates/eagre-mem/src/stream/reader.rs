@@ -4,7 +4,7 @@ use super::control::Control;
 use super::core::{Core, Touching, UNKNOWN};
 use super::error::{ErrorKind, Failure, StreamError};
 use super::life::User;
-use super::pointer::Scope;
+use super::pointer::{self, Scope};
 use super::protocol::Completion;
 use crate::trap::End;
 use std::io;
@@ -45,7 +45,7 @@ impl Reader {
     }
 
     fn failed(&self, failure: Failure) -> StreamError {
-        self.user.status.error(failure, &self.user.config.name)
+        self.user.error(failure)
     }
 
     /// A handle to watch and cancel the stream.
@@ -59,14 +59,20 @@ impl Reader {
     /// anything after it up to the end and the zero byte that follows it; a read further back ends the process with a
     /// message (the block has been given back). Prefer [`Reader::scope`], which also tells of failures.
     ///
+    /// A handler of SIGSEGV or SIGBUS that somebody installed meanwhile goes below ours; one that is installed later, and
+    /// knows nothing of ours, gets the faults of this pointer.
+    ///
     /// # Errors
-    /// [`ErrorKind::NoPointer`] if the stream's trap is `off`.
+    /// [`ErrorKind::NoPointer`] if the stream's trap is `off`. [`ErrorKind::System`] if the handler cannot be installed.
     pub fn as_ptr(&mut self) -> Result<NonNull<u8>, StreamError> {
+        let pointer = self.pointer()?;
+        pointer::check_handler(&self.user)?;
         self.user.raw.store(true, SeqCst);
-        self.pointer()
+        Ok(pointer)
     }
 
     fn pointer(&self) -> Result<NonNull<u8>, StreamError> {
+        self.user.reads_by_pointer.store(true, Relaxed);
         let start = self.user.own_address(End::Reader, 0).ok_or_else(|| self.error(ErrorKind::NoPointer))?;
         NonNull::new(ptr::with_exposed_provenance_mut(start)).ok_or_else(|| self.error(ErrorKind::NoPointer))
     }

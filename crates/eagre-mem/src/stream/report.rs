@@ -17,7 +17,7 @@ impl Core {
             return;
         }
         let block = self.config.block.bytes() as u64;
-        let start = self.ranges.as_ref().map_or(0, |ranges| ranges.of[end as usize].start());
+        let Some(offset) = self.offset(end, address) else { return self.report_before(end, address) };
         let flow = self.flow.load();
         let windows = self.flow.windows();
         let (next, behind, word, cure) = match end {
@@ -42,7 +42,7 @@ impl Core {
             .text(": ")
             .text(word)
             .text(" at offset ")
-            .number((address - start) as u64)
+            .number(offset)
             .text(": outside the window, bytes ")
             .number(oldest * block)
             .text(" to ")
@@ -51,20 +51,79 @@ impl Core {
             .send();
     }
 
-    /// Says once why the next touch is fatal.
-    pub(crate) fn report_poison(&self, end: End, failure: Failure) {
-        if self.reported.swap(true, SeqCst) {
-            return;
-        }
-        let error = super::error::brief(failure.kind);
+    /// The byte of the stream at an address. `None`: in front of the first one.
+    fn offset(&self, end: End, address: usize) -> Option<u64> {
+        let start = self.ranges.as_ref()?.of[end as usize].start();
+        address.checked_sub(start).map(|offset| offset as u64)
+    }
+
+    fn report_before(&self, end: End, address: usize) {
+        let start = self.ranges.as_ref().map_or(0, |ranges| ranges.of[end as usize].start());
         Line::new()
             .text("eagre: stream ")
             .text(&self.config.name)
-            .text(": ")
-            .text(if end == End::Writer { "written to" } else { "read" })
-            .text(" after it failed: ")
-            .text(error)
-            .text("; on_failure(Drain) lets the code on the pointer run to its end")
+            .text(if end == End::Writer { ": write " } else { ": read " })
+            .number((start - address) as u64)
+            .text(" bytes before byte 0; a pointer of a stream has nothing in front of it: look for a negative index")
+            .send();
+    }
+
+    /// Says once why the next touch is fatal.
+    pub(crate) fn report_poison(&self, end: End, address: usize, failure: Failure) {
+        if self.reported.swap(true, SeqCst) {
+            return;
+        }
+        Line::new()
+            .text("eagre: stream ")
+            .text(&self.config.name)
+            .text(if end == End::Writer { ": written to after it failed: " } else { ": read after it failed: " })
+            .text(super::error::brief(failure.kind))
+            .text("; on_failure(Drain) lets the code on the pointer run to its end (offset ")
+            .number(self.offset(end, address).unwrap_or(0))
+            .text(")")
+            .send();
+    }
+
+    /// Says once that a pointer was used after both ends were closed.
+    pub(crate) fn report_stale(&self, end: End, address: usize) {
+        if self.reported.swap(true, SeqCst) {
+            return;
+        }
+        Line::new()
+            .text("eagre: stream ")
+            .text(&self.config.name)
+            .text(if end == End::Writer { ": written to at offset " } else { ": read at offset " })
+            .number(self.offset(end, address).unwrap_or(0))
+            .text(" after both ends were closed; keep an end as long as its pointer is in use")
+            .send();
+    }
+
+    /// Says once that a fault which goes on to others was close to the stream's addresses.
+    pub(crate) fn report_near_miss(&self, end: End, address: usize) {
+        let Some(ranges) = &self.ranges else { return };
+        if self.reported_near.swap(true, SeqCst) {
+            return;
+        }
+        let start = ranges.of[end as usize].start();
+        let capacity = self.capacity() as usize;
+        let (distance, of, cure) = match address < start {
+            true => (start - address, " bytes before byte 0 of stream ", "look for a negative index"),
+            false => {
+                let past = address.saturating_sub(start + capacity);
+                (past, " bytes past the capacity of stream ", "open it with a larger capacity")
+            }
+        };
+        Line::new()
+            .text("eagre: a fault ")
+            .number(distance as u64)
+            .text(of)
+            .text(&self.config.name)
+            .text(" (")
+            .number(capacity as u64)
+            .text(" bytes) is outside of its addresses and goes on to whoever handles it; if it came of the ")
+            .text(if end == End::Writer { "writer" } else { "reader" })
+            .text("'s pointer, ")
+            .text(cure)
             .send();
     }
 }

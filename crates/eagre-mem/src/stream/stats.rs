@@ -82,6 +82,8 @@ pub struct Stats {
     pub held: u64,
     /// The most it may hold: N + L + M + 1.
     pub most: u64,
+    /// The most bytes the stream can carry.
+    pub capacity: u64,
 }
 
 impl Core {
@@ -107,6 +109,7 @@ impl Core {
             released: flow.released,
             held: self.held(),
             most: self.flow.windows().blocks(),
+            capacity: self.capacity(),
         }
     }
 }

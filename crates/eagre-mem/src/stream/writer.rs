@@ -4,7 +4,7 @@ use super::control::Control;
 use super::core::{Core, Touching};
 use super::error::{ErrorKind, Failure, StreamError};
 use super::life::User;
-use super::pointer::Scope;
+use super::pointer::{self, Scope};
 use super::protocol::Completion;
 use crate::trap::End;
 use std::io;
@@ -58,7 +58,7 @@ impl Writer {
     }
 
     fn failed(&self, failure: Failure) -> StreamError {
-        self.user.status.error(failure, &self.user.config.name)
+        self.user.error(failure)
     }
 
     /// A handle to watch and cancel the stream.
@@ -72,11 +72,16 @@ impl Writer {
     /// and anything after it up to the capacity; a write further back ends the process with a message (the block has
     /// been published). Prefer [`Writer::scope`], which also tells of failures.
     ///
+    /// A handler of SIGSEGV or SIGBUS that somebody installed meanwhile goes below ours; one that is installed later, and
+    /// knows nothing of ours, gets the faults of this pointer.
+    ///
     /// # Errors
-    /// [`ErrorKind::NoPointer`] if the stream's trap is `off`.
+    /// [`ErrorKind::NoPointer`] if the stream's trap is `off`. [`ErrorKind::System`] if the handler cannot be installed.
     pub fn as_mut_ptr(&mut self) -> Result<NonNull<u8>, StreamError> {
+        let pointer = self.pointer()?;
+        pointer::check_handler(&self.user)?;
         self.user.raw.store(true, SeqCst);
-        self.pointer()
+        Ok(pointer)
     }
 
     fn pointer(&self) -> Result<NonNull<u8>, StreamError> {
@@ -250,7 +255,7 @@ impl Writer {
         let number = completion.next();
         let touching = Touching::explicit(End::Writer, number);
         let brought = bring(&self.user, touching);
-        if !brought.map_err(|failure| self.user.status.error(failure, &self.user.config.name))? {
+        if !brought.map_err(|failure| self.user.error(failure))? {
             return Ok(None);
         }
         completion.handed_out();
@@ -312,10 +317,14 @@ impl Writer {
         // What no one has touched yet, this touch brings in, zeroed.
         let last = Touching { zero: true, ..Touching::explicit(End::Writer, blocks - 1) };
         if let Err(failure) = core.bring(last) {
-            let reader_had_it_all =
-                failure.kind == ErrorKind::ReaderGone && core.side(End::Reader).position.load(SeqCst) == length;
-            self.finished = reader_had_it_all;
-            return if reader_had_it_all { Ok(()) } else { Err(self.failed(failure)) };
+            let read_to_its_end = failure.kind == ErrorKind::ReaderGone && core.was_read_to(length);
+            if !read_to_its_end || !core.status.forgive(failure) {
+                return Err(self.failed(failure));
+            }
+            // Nobody is left who could miss the last block.
+            core.length.store(length, SeqCst);
+            self.finished = true;
+            return Ok(());
         }
         let offset = block.within(length);
         // SAFETY: the writer holds its last block until `finish` below.

@@ -27,10 +27,45 @@ pub(crate) struct Errno(pub(crate) i32);
 impl Errno {
     /// A system call this platform does not have.
     pub(crate) const NOSYS: Errno = Errno(38);
+    /// Too little memory, or too few addresses or mappings.
+    pub(crate) const NOMEM: Errno = Errno(12);
 
     /// The error as the standard library knows it.
     pub(crate) fn to_io(self) -> std::io::Error {
         std::io::Error::from_raw_os_error(self.0)
+    }
+}
+
+/// A system call that was refused: by the kernel for want of something, or by a filter in front of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// The call, as its man page names it.
+    pub(crate) call: &'static str,
+    pub(crate) errno: Errno,
+}
+
+impl Refusal {
+    /// For `map_err`: `call` was refused.
+    pub(crate) fn of<E: Into<Errno>>(call: &'static str) -> impl FnOnce(E) -> Refusal {
+        move |errno| Refusal { call, errno: errno.into() }
+    }
+
+    /// Whether there was too little of something. Otherwise the call is forbidden, or wrong.
+    pub(crate) fn is_shortage(self) -> bool {
+        const EAGAIN: Errno = Errno(11);
+        matches!(self.errno, Errno::NOMEM | EAGAIN)
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.call, self.errno)
+    }
+}
+
+impl From<Refusal> for Errno {
+    fn from(refusal: Refusal) -> Errno {
+        refusal.errno
     }
 }
 

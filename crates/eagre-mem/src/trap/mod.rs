@@ -115,6 +115,10 @@ pub(crate) unsafe trait Resolve: Sync {
     /// A thread stopped at `address` of `end`, and this is the pager: must not wait.
     fn touch_from_pager(&self, end: End, address: usize) -> Answer;
 
+    /// A thread stopped at `address`, which is near the range of `end` but not in it, and the fault goes on to others:
+    /// may say so.
+    fn report_near(&self, _end: End, _address: usize) {}
+
     /// Pager: something changed; tries again for the threads parked at `end`. `None` if there are none.
     fn retry_from_pager(&self, _end: End) -> Option<Answer> {
         None
@@ -184,6 +188,17 @@ pub(crate) fn guard() -> Result<(), Errno> {
     return Err(Errno::NOSYS);
 }
 
+/// Puts the handler in force, on top of any that was installed since, if faults of this context may come to it.
+///
+/// # Errors
+/// Those of `sigaction(2)`.
+pub(crate) fn on_top(context: Context) -> Result<(), Errno> {
+    match context {
+        Context::Off => Ok(()),
+        _ => guard(),
+    }
+}
+
 /// Whether the handler is in force, for the touch of a page that a file does not have.
 pub(crate) fn is_guarded() -> bool {
     #[cfg(all(target_os = "linux", not(miri)))]
@@ -249,9 +264,7 @@ impl Ready {
         {
             let signals = matches!(context, Context::Signal(_));
             let ready = signals.then(|| (crate::sys::signal::Unblocked::new(), crate::sys::room::Room::new()));
-            if !matches!(context, Context::Off) {
-                signal::ensure_installed()?;
-            }
+            on_top(context)?;
             Ok(Ready { _signals: ready })
         }
         #[cfg(any(not(target_os = "linux"), miri))]

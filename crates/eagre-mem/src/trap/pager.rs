@@ -23,6 +23,12 @@ pub(crate) struct Pager {
 }
 
 impl Pager {
+    /// A pager that answers to nobody.
+    #[cfg(test)]
+    pub(crate) fn without_thread(uffd: Uffd) -> Result<Pager, Errno> {
+        Ok(Pager { uffd, bell: Bell::new()? })
+    }
+
     /// The descriptor that ranges are registered with.
     pub(crate) fn uffd(&self) -> &Uffd {
         &self.uffd

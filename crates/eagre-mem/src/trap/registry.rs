@@ -10,11 +10,14 @@
 
 use super::{End, Resolve};
 use crate::sys::process;
+use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::*};
 use std::sync::{Mutex, PoisonError};
 
 /// How many ranges (two a stream) may be registered at once.
 pub(crate) const CAPACITY: usize = 8192;
+/// A fault this close to a range may have been meant for it, in bytes.
+const NEAR: usize = 1 << 30;
 
 /// Whom to ask about a range.
 pub(crate) struct Target {
@@ -84,7 +87,7 @@ pub(crate) struct Place(usize);
 ///
 /// # Safety
 /// `target`, and the resolver it names, live until [`withdraw`] has been called and [`is_quiet`] holds.
-pub(crate) unsafe fn register(start: usize, len: usize, target: *const Target) -> Option<Place> {
+pub(crate) unsafe fn register(range: Range<usize>, target: *const Target) -> Option<Place> {
     let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
     adopt(&mut free);
     let quiet = free.iter().rposition(|&at| SLOTS[at].inside.load(SeqCst) == 0);
@@ -93,10 +96,18 @@ pub(crate) unsafe fn register(start: usize, len: usize, target: *const Target) -
         None if USED.load(Relaxed) < CAPACITY => USED.fetch_add(1, SeqCst),
         None => return None,
     };
-    SLOTS[at].len.store(len, SeqCst);
+    SLOTS[at].len.store(range.len(), SeqCst);
     SLOTS[at].target.store(target.cast_mut(), SeqCst);
-    SLOTS[at].start.store(start, SeqCst);
+    SLOTS[at].start.store(range.start, SeqCst);
     Some(Place(at))
+}
+
+/// Makes a registered range smaller. A touch that comes in this moment may find nobody.
+pub(crate) fn shrink(place: &Place, range: Range<usize>) {
+    let slot = &SLOTS[place.0];
+    slot.len.store(0, SeqCst);
+    slot.start.store(range.start, SeqCst);
+    slot.len.store(range.len(), SeqCst);
 }
 
 /// Withdraws a range: no touch finds it from now on.
@@ -151,6 +162,18 @@ pub(crate) fn owner(address: usize) -> Option<Owner> {
         let hit = start != 0 && address.wrapping_sub(start) < slot.len.load(Acquire);
         if hit { enter(slot, start) } else { None }
     })
+}
+
+/// The owner of the range that `address` misses by the fewest bytes, if these are few.
+pub(crate) fn neighbour(address: usize) -> Option<Owner> {
+    let distance = |slot: &Slot| match slot.start.load(Acquire) {
+        0 => None,
+        start if address < start => Some(start - address),
+        start => Some(address.saturating_sub(start + slot.len.load(Acquire))),
+    };
+    let near = slots().iter().filter_map(|slot| Some((distance(slot)?, slot))).filter(|&(far, _)| far <= NEAR);
+    let (_, slot) = near.min_by_key(|&(far, _)| far)?;
+    enter(slot, slot.start.load(Acquire))
 }
 
 /// Every owner, one after the other.

@@ -105,10 +105,21 @@ fault_handler!(handle, on_fault);
 
 fn on_fault(fault: Fault) {
     let address = fault.address();
-    if let Some(owner) = registry::owner(address)
-        && owner.resolver().touch(owner.end(), address) != Answer::Fatal
+    let Some(owner) = registry::owner(address) else { return pass_on_foreign(fault) };
+    if owner.resolver().touch(owner.end(), address) == Answer::Fatal {
+        drop(owner);
+        pass_on(fault);
+    }
+}
+
+/// A fault that is nobody's here. One just outside of a range may have been meant for it, and says so.
+#[cold]
+#[inline(never)]
+fn pass_on_foreign(fault: Fault) {
+    if !fault.was_sent()
+        && let Some(owner) = registry::neighbour(fault.address())
     {
-        return;
+        owner.resolver().report_near(owner.end(), fault.address());
     }
     pass_on(fault);
 }

@@ -27,6 +27,11 @@ fn limit(resource: libc::__rlimit_resource_t, to: u64) {
     assert_eq!(unsafe { libc::setrlimit(resource, &limit) }, 0);
 }
 
+/// Leaves this process `more` bytes of addresses.
+pub(crate) fn limit_addresses(more: u64) {
+    limit(libc::RLIMIT_AS, addresses() + more);
+}
+
 /// The bytes of addresses this process has now.
 fn addresses() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
@@ -34,7 +39,7 @@ fn addresses() -> u64 {
 }
 
 fn addresses_halve() {
-    limit(libc::RLIMIT_AS, addresses() + (4 << 30));
+    limit_addresses(4 << 30);
     let pipe = Pipe::open().unwrap();
     let capacity = pipe.capacity();
     assert!((64 << 20..4 << 30).contains(&capacity), "{capacity}");
@@ -52,7 +57,7 @@ fn is_one_line_with_a_cure(error: &dyn std::fmt::Display) {
 
 fn addresses_run_out() {
     streams_work();
-    limit(libc::RLIMIT_AS, addresses() + (64 << 20));
+    limit_addresses(64 << 20);
     let error = Pipe::builder().capacity(1 << 40).open().unwrap_err();
     is_one_line_with_a_cure(&error);
     assert!(error.to_string().contains("ulimit -v"), "{error}");

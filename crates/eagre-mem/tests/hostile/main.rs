@@ -14,9 +14,11 @@
 //! Nothing sleeps to let another thread get somewhere: a child looks at the wait report, or at the counts of its
 //! streams, until the state it needs is reached.
 
+mod closed;
 mod crash;
 mod fork;
 mod frame;
+mod guards;
 mod handlers;
 mod limits;
 mod machine;
@@ -30,6 +32,8 @@ mod util;
 fn main() {
     frame::main(&[
         crash::SCENARIOS,
+        closed::SCENARIOS,
+        guards::SCENARIOS,
         handlers::SCENARIOS,
         fork::SCENARIOS,
         signals::SCENARIOS,

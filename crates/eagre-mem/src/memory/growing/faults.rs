@@ -6,12 +6,14 @@ use crate::memory::mapping_budget::{self, Mappings};
 use crate::memory::pool::{BlockId, Blocks};
 use crate::memory::reservation::Reservation;
 use crate::mover::{Engine, Prepare};
-use crate::sys::Errno;
+use crate::sys::report::Line;
+use crate::sys::{Errno, Refusal};
 use crate::trap::claim::Claim;
 use crate::trap::{Answer, Context, End, Resolve};
 use crate::units::{BlockSize, Bytes};
+use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
 /// Why there is no block.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,14 +54,16 @@ pub(in crate::memory) struct Ground {
     failure: AtomicU64,
     /// The chunks that got throw-away pages last, one past their numbers.
     drained: [AtomicU64; 2],
+    /// A touch in front of the buffer has been reported.
+    reported: AtomicBool,
 }
 
 impl Ground {
-    pub(super) fn new(pool: Arc<Blocks>, context: Context, limit: u64) -> Result<Ground, Errno> {
+    pub(super) fn new(pool: Arc<Blocks>, context: Context, limit: u64) -> Result<Ground, Refusal> {
         let block = pool.block;
         let places = limit.max(1).div_ceil(block.bytes() as u64) as usize;
         // As many addresses again for code that runs on after a failure.
-        let range = Reservation::new(2 * places * block.bytes(), block)?;
+        let range = Reservation::guarded(2 * places * block.bytes(), block)?;
         let prepared = Self::prepare(&range, context, block);
         if prepared.is_err() {
             // SAFETY: just made, and nobody has seen it.
@@ -80,6 +84,7 @@ impl Ground {
             claim: Claim::default(),
             failure: AtomicU64::new(0),
             drained: [const { AtomicU64::new(0) }; 2],
+            reported: AtomicBool::new(false),
         })
     }
 
@@ -88,7 +93,7 @@ impl Ground {
         range: &Reservation,
         context: Context,
         block: BlockSize,
-    ) -> Result<Prepare, Errno> {
+    ) -> Result<Prepare, Refusal> {
         let Some(uffd) = context.uffd() else { return Ok(Prepare::Nothing) };
         // SAFETY: our own range.
         unsafe { uffd.register(range.start(), range.len())? };
@@ -96,14 +101,18 @@ impl Ground {
             Context::Signal(_) if block.is_huge() || !range.open_all() => Ok(Prepare::Open),
             Context::Signal(_) => Ok(Prepare::Nothing),
             // The pager hears of open addresses only.
-            _ if !range.open_all() => Err(Errno(12)),
+            _ if !range.open_all() => Err(Refusal { call: "mprotect", errno: Errno::NOMEM }),
             _ if block.is_huge() => Ok(Prepare::DropTables),
             _ => Ok(Prepare::Nothing),
         }
     }
 
-    pub(super) fn addresses(&self) -> (usize, usize) {
-        (self.range.start(), self.range.len())
+    pub(super) fn addresses(&self) -> Range<usize> {
+        self.range.addresses()
+    }
+
+    pub(super) fn start(&self) -> usize {
+        self.range.start()
     }
 
     pub(super) fn block(&self) -> BlockSize {
@@ -204,7 +213,11 @@ impl Ground {
 
     /// Resolves the touch of an address: a block, or, once that has failed, throw-away pages.
     fn resolve(&self, address: usize) -> Answer {
-        let place = self.block().block_of((address - self.range.start()) as u64) as usize;
+        let Some(offset) = address.checked_sub(self.range.start()) else {
+            self.report_before(address);
+            return Answer::Fatal;
+        };
+        let place = self.block().block_of(offset as u64) as usize;
         if self.failure.load(SeqCst) == 0 {
             match self.bring(place) {
                 Ok(()) => return Answer::Resolved,
@@ -215,6 +228,17 @@ impl Ground {
             }
         }
         if self.drain(place).is_ok() { Answer::Resolved } else { Answer::Fatal }
+    }
+
+    /// Says once that the buffer was touched in front of its first byte.
+    fn report_before(&self, address: usize) {
+        if !self.reported.swap(true, SeqCst) {
+            Line::new()
+                .text("eagre: growing buffer: touched ")
+                .number((self.range.start() - address) as u64)
+                .text(" bytes before byte 0; it has nothing in front of it: look for a negative index")
+                .send();
+        }
     }
 
     /// Puts throw-away pages behind a place; the last two such places keep theirs, an instruction may need both.
@@ -288,8 +312,8 @@ impl Ground {
 // that user code may hold.
 unsafe impl Resolve for Ground {
     fn touch(&self, _end: End, address: usize) -> Answer {
-        // Beside the pager, a signal means what it does elsewhere.
-        if !matches!(self.context, Context::Signal(_)) {
+        // Beside the pager, a signal means what it does elsewhere, but for the guard in front, which it does not watch.
+        if !matches!(self.context, Context::Signal(_)) && address >= self.range.start() {
             return Answer::Fatal;
         }
         self.resolve(address)

@@ -77,14 +77,13 @@ impl GrowingBuffer {
         let system = |errno| RewireError::new(RewireErrorKind::System, errno);
         let context = trap::context_of(pool.0.engine().uffd()).map_err(system)?;
         mapping_budget::claim(1)?;
-        let ground = Ground::new(pool.0.clone(), context, limit).map(Arc::new).map_err(|errno| {
+        let ground = Ground::new(pool.0.clone(), context, limit).map(Arc::new).map_err(|refusal| {
             mapping_budget::release(1);
-            no_addresses(format!("{} are not to be had: {errno}", Bytes(limit)))
+            RewireError::from_addresses(limit, refusal)
         })?;
         let target = Arc::new(Target::new(Arc::as_ptr(&ground) as *const dyn Resolve, End::Writer));
-        let (start, len) = ground.addresses();
         // SAFETY: ground and target live, and stay where they are, until `drop` has withdrawn the place and found it quiet.
-        let Some(place) = (unsafe { registry::register(start, len, Arc::as_ptr(&target)) }) else {
+        let Some(place) = (unsafe { registry::register(ground.addresses(), Arc::as_ptr(&target)) }) else {
             // SAFETY: nobody has seen it.
             unsafe { ground.unmap() };
             mapping_budget::release(1);
@@ -120,7 +119,7 @@ impl GrowingBuffer {
     /// The address of byte 0. It may be touched inside of [`GrowingBuffer::scope`]; what is touched within the limit
     /// stays as long as the buffer is not cleared.
     pub fn as_ptr(&self) -> NonNull<u8> {
-        let start = ptr::with_exposed_provenance_mut(self.ground.addresses().0);
+        let start = ptr::with_exposed_provenance_mut(self.ground.start());
         // SAFETY: nothing is mapped at address 0.
         unsafe { NonNull::new_unchecked(start) }
     }

@@ -2,7 +2,7 @@
 //! top of `crate::trap`.
 
 use super::course::Misuse;
-use super::ground::{Ground, Refusal};
+use super::ground::{Ground, Outside, Refusal};
 use crate::memory::error::RewireErrorKind;
 use crate::sys::report::Line;
 use crate::trap::{Answer, Context, End, Resolve};
@@ -10,6 +10,10 @@ use std::sync::atomic::Ordering::*;
 
 impl Ground {
     fn resolve(&self, address: usize) -> Answer {
+        if let Some(outside) = self.outside(address) {
+            self.report_outside(outside);
+            return Answer::Fatal;
+        }
         let (array, offset) = self.locate(address);
         match self.arrive(array, self.block().block_of(offset) as u32) {
             Ok(()) => Answer::Resolved,
@@ -18,6 +22,18 @@ impl Ground {
                 Answer::Fatal
             }
         }
+    }
+
+    /// Says once that no array is where the touch was.
+    fn report_outside(&self, outside: Outside) {
+        if self.reported.swap(true, SeqCst) {
+            return;
+        }
+        let (bytes, place) = match outside {
+            Outside::Before(bytes) => (bytes, " bytes before its first value; look for a negative index"),
+            Outside::After(bytes) => (bytes, " bytes past the limit it was made with; make it with a higher one"),
+        };
+        Line::new().text("eagre: vanishing array: touched ").number(bytes as u64).text(place).send();
     }
 
     /// Says once, in one line, what the touch did wrong or what it lacked.
@@ -71,8 +87,8 @@ impl Ground {
 // nothing that allocates, or that user code may hold.
 unsafe impl Resolve for Ground {
     fn touch(&self, _end: End, address: usize) -> Answer {
-        // Beside the pager, a signal means what it does elsewhere.
-        if !matches!(self.context, Some(Context::Signal(_))) {
+        // Beside the pager, a signal means what it does elsewhere, but for the guards, which it does not watch.
+        if !matches!(self.context, Some(Context::Signal(_))) && self.outside(address).is_none() {
             return Answer::Fatal;
         }
         self.resolve(address)

@@ -12,7 +12,7 @@ use crate::memory::mapping_budget::{self, Mappings};
 use crate::memory::pool::{BlockId, Blocks};
 use crate::memory::reservation::Reservation;
 use crate::mover::{Engine, Prepare};
-use crate::sys::{Errno, map};
+use crate::sys::{self, Errno, map};
 use crate::trap::Context;
 use crate::trap::claim::Claim;
 use crate::units::BlockSize;
@@ -44,6 +44,15 @@ enum Mapped {
 
 impl Mapped {
     const COST: u64 = 2;
+}
+
+/// Where an address is that belongs to no array: in the guard before the first one, or behind the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outside {
+    /// So many bytes before.
+    Before(usize),
+    /// So many bytes behind.
+    After(usize),
 }
 
 /// An array and the right to change it.
@@ -82,12 +91,16 @@ impl Ground {
         value: usize,
         limit: u32,
         windows: Windows,
-    ) -> Result<Ground, Errno> {
-        const ENOMEM: Errno = Errno(12);
+    ) -> Result<Ground, sys::Refusal> {
+        const TOO_MANY: sys::Refusal = sys::Refusal { call: "mmap", errno: Errno::NOMEM };
         let block = pool.block;
-        let stride = limit.checked_add(1).filter(|&stride| stride < Entry::ASIDE).ok_or(ENOMEM)?;
-        let places = (stride as usize).checked_mul(count).ok_or(ENOMEM)?;
-        let range = Reservation::new(places.checked_mul(block.bytes()).ok_or(ENOMEM)?, block)?;
+        let stride = limit.checked_add(1).filter(|&stride| stride < Entry::ASIDE).ok_or(TOO_MANY)?;
+        let places = (stride as usize).checked_mul(count).ok_or(TOO_MANY)?;
+        let len = places.checked_mul(block.bytes()).ok_or(TOO_MANY)?;
+        let range = match context {
+            Some(_) => Reservation::guarded(len, block)?,
+            None => Reservation::aligned(len, block.bytes())?,
+        };
         let prepared = context.map_or(Ok(Prepare::Nothing), |context| Growing::prepare(&range, context, block));
         if prepared.is_err() {
             // SAFETY: just made, and nobody has seen it.
@@ -115,8 +128,18 @@ impl Ground {
         })
     }
 
-    pub(super) fn addresses(&self) -> (usize, usize) {
-        (self.range.start(), self.range.len())
+    pub(super) fn addresses(&self) -> Range<usize> {
+        self.range.addresses()
+    }
+
+    /// How far outside of the arrays an address is, in bytes: in front of them or behind.
+    pub(super) fn outside(&self, address: usize) -> Option<Outside> {
+        let (start, end) = (self.address(0, 0), self.address(self.count(), 0));
+        match () {
+            () if address < start => Some(Outside::Before(start - address)),
+            () if address >= end => Some(Outside::After(address - end)),
+            () => None,
+        }
     }
 
     pub(super) fn block(&self) -> BlockSize {

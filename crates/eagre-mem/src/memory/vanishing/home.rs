@@ -52,18 +52,17 @@ impl Home {
         let blocks = (bytes + skew).div_ceil(block.bytes() as u64).max(1) as u32;
         mapping_budget::claim(1)?;
         let ground =
-            Ground::new(pool.0.clone(), context, count, value, blocks, windows).map(Arc::new).map_err(|errno| {
+            Ground::new(pool.0.clone(), context, count, value, blocks, windows).map(Arc::new).map_err(|refusal| {
                 mapping_budget::release(1);
-                no_addresses(format!("{} are not to be had: {errno}", Bytes(all)))
+                RewireError::from_addresses(all, refusal)
             })?;
         let mut home = Home { ground, registered: None };
         if context.is_some() {
             let resolver = Arc::as_ptr(&home.ground) as *const dyn Resolve;
             let target = Arc::new(Target::new(resolver, End::Writer));
-            let (start, len) = home.ground.addresses();
             // SAFETY: ground and target live, and stay where they are, until `drop` has withdrawn the place and found it
             // quiet.
-            let Some(place) = (unsafe { registry::register(start, len, Arc::as_ptr(&target)) }) else {
+            let Some(place) = (unsafe { registry::register(home.ground.addresses(), Arc::as_ptr(&target)) }) else {
                 return Err(no_addresses(format!("{} ranges with pointers are in use", registry::CAPACITY)));
             };
             home.registered = Some((place, target));

@@ -14,6 +14,16 @@ pub(crate) fn address_space() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::As).current
 }
 
+/// What gives this process more addresses: whichever limit it has come to.
+pub(crate) fn address_cure() -> &'static str {
+    let mappings = std::fs::read_to_string("/proc/self/maps").map_or(0, |maps| maps.lines().count() as u64);
+    match address_space() {
+        _ if mappings + 16 > most_mappings() => "raise vm.max_map_count",
+        Some(_) => "raise `ulimit -v`",
+        None => "raise `ulimit -v` or vm.max_map_count",
+    }
+}
+
 /// The most mappings a process may have.
 pub(crate) fn most_mappings() -> u64 {
     let text = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default();

@@ -3,7 +3,7 @@
 //! All ranges are whole pages. A range named by address and length must belong to the caller: that is the one
 //! condition of every `unsafe fn` here.
 
-use super::Errno;
+use super::{Errno, Refusal};
 use rustix::mm::{self, Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
 use std::ffi::c_void;
 use std::ptr;
@@ -20,26 +20,40 @@ fn at(address: usize) -> *mut c_void {
 ///
 /// The range is unlocked (`mlockall(MCL_FUTURE)` would fill it when it opens), stays out of forked children and of
 /// core dumps, and takes no huge pages of its own accord.
-pub(crate) fn reserve(len: usize, align: usize) -> Result<usize, Errno> {
-    let wide = len.checked_add(align).ok_or(Errno(libc::ENOMEM))?;
+pub(crate) fn reserve(len: usize, align: usize) -> Result<usize, Refusal> {
+    let wide = len.checked_add(align).ok_or(Refusal { call: "mmap", errno: Errno(libc::ENOMEM) })?;
     // SAFETY: a fresh mapping at an address of the kernel's choosing touches nobody's memory.
-    let raw = unsafe { mm::mmap_anonymous(ptr::null_mut(), wide, NOTHING, PLAIN)? }.expose_provenance();
+    let raw = unsafe { mm::mmap_anonymous(ptr::null_mut(), wide, NOTHING, PLAIN) }.map_err(Refusal::of("mmap"))?;
+    let raw = raw.expose_provenance();
     let start = raw.next_multiple_of(align);
-    // SAFETY: both pieces lie in the mapping made above, outside of the aligned range handed out.
+    let trim = |from: usize, to: usize| match to - from {
+        0 => Ok(()),
+        // SAFETY: a piece of the mapping made above, outside of the aligned range handed out.
+        len => unsafe { mm::munmap(at(from), len) }.map_err(Refusal::of("munmap")),
+    };
+    let trimmed = trim(raw, start).and_then(|()| trim(start + len, raw + wide));
+    // SAFETY: made above, and nobody has seen it.
     unsafe {
-        if start > raw {
-            mm::munmap(at(raw), start - raw)?;
-        }
-        if raw + wide > start + len {
-            mm::munmap(at(start + len), raw + wide - start - len)?;
-        }
+        trimmed.and_then(|()| keep_out(start, len)).map(|()| start).inspect_err(|_| {
+            let _ = mm::munmap(at(start), len);
+        })
+    }
+}
+
+/// Sees to it that a range stays out of forked children, core dumps, locked memory and huge pages.
+///
+/// # Safety
+/// The range belongs to the caller and holds nothing.
+unsafe fn keep_out(start: usize, len: usize) -> Result<(), Refusal> {
+    // SAFETY: the caller owns the range, which is empty.
+    unsafe {
         let _ = mm::munlock(at(start), len);
-        mm::madvise(at(start), len, Advice::LinuxDontFork)?;
-        mm::madvise(at(start), len, Advice::LinuxDontDump)?;
+        mm::madvise(at(start), len, Advice::LinuxDontFork).map_err(Refusal::of("madvise(MADV_DONTFORK)"))?;
+        mm::madvise(at(start), len, Advice::LinuxDontDump).map_err(Refusal::of("madvise(MADV_DONTDUMP)"))?;
         // A kernel built without huge pages knows no such advice, and needs none.
         let _ = mm::madvise(at(start), len, Advice::LinuxNoHugepage);
     }
-    Ok(start)
+    Ok(())
 }
 
 /// Gives a whole range back.
@@ -120,12 +134,8 @@ pub(crate) unsafe fn close(start: usize, len: usize) -> Result<(), Errno> {
     // SAFETY: the caller owns the range and its contents.
     unsafe {
         mm::mmap_anonymous(at(start), len, NOTHING, PLAIN.union(MapFlags::FIXED))?;
-        let _ = mm::munlock(at(start), len);
-        mm::madvise(at(start), len, Advice::LinuxDontFork)?;
-        mm::madvise(at(start), len, Advice::LinuxDontDump)?;
-        let _ = mm::madvise(at(start), len, Advice::LinuxNoHugepage);
+        Ok(keep_out(start, len)?)
     }
-    Ok(())
 }
 
 /// Replaces a range by open memory that the kernel zeroes on first touch. Where a limit allows no more private memory

@@ -10,9 +10,10 @@ pub(crate) mod process;
 pub(crate) mod ring;
 pub(crate) mod room;
 pub(crate) mod signal;
+pub(crate) mod tools;
 pub(crate) mod uffd;
 
-use super::Errno;
+use super::{Errno, Refusal};
 
 /// Moves a descriptor that has got the number of a standard stream, because that was closed, to another number: what
 /// this process writes to its standard error must not end up in it.

@@ -29,7 +29,7 @@ impl Fault {
     }
 
     /// Whether a process sent the signal; a fault does not come back by itself then.
-    fn was_sent(&self) -> bool {
+    pub(crate) fn was_sent(&self) -> bool {
         // SAFETY: the kernel gave a valid siginfo.
         unsafe { (*self.info).si_code <= 0 }
     }

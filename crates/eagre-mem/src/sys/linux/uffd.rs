@@ -1,6 +1,6 @@
 //! userfaultfd: our own thin `UFFDIO_*` calls (`linux/userfaultfd.h`, ioctl_userfaultfd(2)).
 
-use super::Errno;
+use super::{Errno, Refusal};
 use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 const API: u64 = 0xAA;
@@ -151,10 +151,11 @@ impl Uffd {
     ///
     /// # Safety
     /// The range belongs to the caller.
-    pub(crate) unsafe fn register(&self, start: usize, len: usize) -> Result<(), Errno> {
+    pub(crate) unsafe fn register(&self, start: usize, len: usize) -> Result<(), Refusal> {
         let mut arg = RegisterArg { start: start as u64, len: len as u64, mode: REGISTER_MODE_MISSING, ioctls: 0 };
         // SAFETY: the caller owns the range.
-        unsafe { ioctl(self.fd(), UFFDIO_REGISTER, &mut arg) }.map(drop)
+        let registered = unsafe { ioctl(self.fd(), UFFDIO_REGISTER, &mut arg) };
+        registered.map(drop).map_err(Refusal::of("ioctl(UFFDIO_REGISTER)"))
     }
 
     /// Moves the pages at `from` to `to`; all of them or none: those that have moved when one refuses go back, through

@@ -3,7 +3,7 @@
 //! Blocks come from the allocator, waiting is a mutex and a condition variable, and there are no traps: the functions
 //! that would need one answer `ENOSYS`. Streams over it have the explicit interface only.
 
-use super::Errno;
+use super::{Errno, Refusal};
 
 pub(crate) mod cache {
     //! Nobody to ask.
@@ -27,6 +27,11 @@ pub(crate) mod facts {
     /// A guess: the portable twin cannot ask.
     pub(crate) fn memory() -> u64 {
         1 << 30
+    }
+
+    /// More memory.
+    pub(crate) fn address_cure() -> &'static str {
+        "use less memory"
     }
 
     /// Mappings are not counted here.
@@ -86,18 +91,19 @@ pub(crate) mod process {
 pub(crate) mod map {
     //! Blocks from the allocator.
 
-    use super::Errno;
+    use super::{Errno, Refusal};
     use std::alloc::{Layout, alloc_zeroed, dealloc};
 
     fn layout(len: usize, align: usize) -> Result<Layout, Errno> {
-        Layout::from_size_align(len.max(1), align).map_err(|_| Errno(12))
+        Layout::from_size_align(len.max(1), align).map_err(|_| Errno::NOMEM)
     }
 
     /// `len` zeroed bytes aligned to `align`.
-    pub(crate) fn reserve(len: usize, align: usize) -> Result<usize, Errno> {
+    pub(crate) fn reserve(len: usize, align: usize) -> Result<usize, Refusal> {
+        let refused = |errno| Refusal { call: "malloc", errno };
         // SAFETY: the size is not zero.
-        let start = unsafe { alloc_zeroed(layout(len, align)?) };
-        if start.is_null() { Err(Errno(12)) } else { Ok(start.expose_provenance()) }
+        let start = unsafe { alloc_zeroed(layout(len, align).map_err(refused)?) };
+        if start.is_null() { Err(refused(Errno::NOMEM)) } else { Ok(start.expose_provenance()) }
     }
 
     /// Gives a range back.
@@ -195,7 +201,7 @@ pub(crate) mod map {
 pub(crate) mod uffd {
     //! There is no userfaultfd here: no value of this type exists.
 
-    use super::Errno;
+    use super::{Errno, Refusal};
 
     /// Who resolves the faults of a descriptor.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -218,7 +224,7 @@ pub(crate) mod uffd {
 
         /// # Safety
         /// Cannot be called.
-        pub(crate) unsafe fn register(&self, _: usize, _: usize) -> Result<(), Errno> {
+        pub(crate) unsafe fn register(&self, _: usize, _: usize) -> Result<(), Refusal> {
             match *self {}
         }
 

@@ -1,0 +1,162 @@
+//! Streams that are closed cost nobody anything, and their pointers are stale.
+
+use super::frame::{Ends, For, Scenario};
+use super::util::*;
+use eagre_mem::stream::{OnFailure, Pipe};
+
+pub(crate) const SCENARIOS: &[Scenario] = &[
+    Scenario::new("closed::unfinished_again_and_again", For::Pointers, Ends::Well, unfinished),
+    Scenario::new("closed::drained_again_and_again", For::Pointers, Ends::Well, drained),
+    Scenario::new("closed::poisoned_again_and_again", For::Pointers, Ends::Well, poisoned),
+    Scenario::new("closed::refused_again_and_again", For::Pointers, Ends::Well, refused),
+    Scenario::new("closed::under_waiting_threads_again_and_again", For::Pointers, Ends::Well, parked),
+    Scenario::new("closed::default_capacity_stays", For::Pointers, Ends::Well, capacity_stays),
+    Scenario::new("closed::who_was_let_go_and_goes_on", For::Pointers, Ends::ByFault, goes_on)
+        .says(&["stream stale: read at offset 65536 after both ends were closed; keep an end as long as"]),
+    Scenario::new("closed::stores_are_not_swallowed", For::Pointers, Ends::ByFault, stores),
+];
+
+/// How often a loop opens a stream.
+const ROUNDS: usize = 20_000;
+/// What the last few closed streams may keep, if a thread was let go in them: their windows.
+const KEPT: u64 = 64 << 20;
+
+/// What this process has of everything that a stream takes.
+#[derive(Debug, PartialEq, Eq)]
+struct Taken {
+    addresses: u64,
+    mappings: usize,
+    descriptors: usize,
+    threads: usize,
+    default_capacity: u64,
+}
+
+impl Taken {
+    fn now() -> Taken {
+        let count = |path: &str| std::fs::read_dir(path).unwrap().count();
+        // This makes a pool, which stays.
+        let default_capacity = Pipe::open().unwrap().capacity();
+        let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+        Taken {
+            default_capacity,
+            addresses: pages.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096,
+            mappings: std::fs::read_to_string("/proc/self/maps").unwrap().lines().count(),
+            descriptors: count("/proc/self/fd"),
+            threads: count("/proc/self/task"),
+        }
+    }
+}
+
+/// Does something many times, and looks whether anything is left of it.
+fn again_and_again(rounds: usize, mut once: impl FnMut(usize)) {
+    // The first ones fill pools and caches that stay.
+    (0..20).for_each(&mut once);
+    let before = Taken::now();
+    (0..rounds).for_each(&mut once);
+    let after = Taken::now();
+    assert_eq!(after.default_capacity, before.default_capacity);
+    assert_eq!((after.descriptors, after.threads), (before.descriptors, before.threads));
+    assert!(after.addresses <= before.addresses + KEPT, "{before:?} {after:?}");
+    assert!(after.mappings <= before.mappings + 100, "{before:?} {after:?}");
+    streams_work();
+}
+
+/// Touches both ends through raw pointers and drops them unfinished, in either order.
+fn unfinished() {
+    again_and_again(ROUNDS, |round| {
+        let (mut writer, mut reader) = Pipe::builder().block_size(eagre_mem::BlockSize::MIN).open().unwrap().split();
+        let (to, _from) = (writer.as_mut_ptr().unwrap().as_ptr(), reader.as_ptr().unwrap());
+        // SAFETY: the first byte of the stream.
+        unsafe { to.write_volatile(1) };
+        if round % 2 == 0 { drop(writer) } else { drop(reader) }
+    });
+}
+
+/// Code on a raw pointer that runs on after the failure, on throw-away pages.
+fn drained() {
+    again_and_again(ROUNDS, |_| {
+        let (mut writer, mut reader) = ends("drained");
+        let (to, from) = (writer.as_mut_ptr().unwrap().as_ptr(), reader.as_ptr().unwrap().as_ptr());
+        writer.control().cancel();
+        // SAFETY: ascending touches of a failed stream that drains.
+        unsafe {
+            to.write_volatile(1);
+            to.add(5 * BLOCK).write_volatile(1);
+            assert_eq!(from.add(BLOCK).read_volatile(), 0);
+        }
+    });
+}
+
+fn poisoned() {
+    again_and_again(ROUNDS, |_| {
+        let (mut writer, mut reader) = small("poisoned").on_failure(OnFailure::Poison).open().unwrap().split();
+        let (to, _from) = (writer.as_mut_ptr().unwrap().as_ptr(), reader.as_ptr().unwrap());
+        // SAFETY: the first byte of the stream.
+        unsafe { to.write_volatile(1) };
+        writer.fail("as expected");
+    });
+}
+
+/// What is refused leaves nothing behind.
+fn refused() {
+    let pool = eagre_mem::Pool::new(eagre_mem::BlockSize::MIN, 2, None, None).unwrap();
+    again_and_again(ROUNDS, |round| {
+        if round % 2 == 0 {
+            assert!(Pipe::builder().rewrite(99).open().is_err());
+        } else {
+            // Opens, but cannot have its first block.
+            let mut pipe = small("refused").pool(&pool).open().unwrap();
+            assert!(pipe.writer().copy_in(&[1]).is_err());
+        }
+    });
+}
+
+/// A thread waits in a touch of the reader's raw pointer while both ends are dropped.
+fn parked() {
+    again_and_again(300, |_| {
+        let (writer, mut reader) = ends("parked");
+        let from = Raw(reader.as_ptr().unwrap().as_ptr());
+        // SAFETY: waits until both ends are gone, and is let go with a throw-away page.
+        let thread = std::thread::spawn(move || unsafe { from.read(0) });
+        until(|| waits("parked", End::Reader));
+        drop((reader, writer));
+        assert_eq!(thread.join().unwrap(), 0);
+    });
+}
+
+/// Streams that were closed take nothing from the default capacity of the next one.
+fn capacity_stays() {
+    let before = Pipe::open().unwrap().capacity();
+    for _ in 0..300 {
+        let (mut writer, mut reader) = Pipe::open().unwrap().split();
+        let (to, _from) = (writer.as_mut_ptr().unwrap().as_ptr(), reader.as_ptr().unwrap());
+        writer.control().cancel();
+        // SAFETY: the first byte of a failed stream that drains.
+        unsafe { to.write_volatile(1) };
+        drop((writer, reader));
+        let (writer, _reader) = Pipe::open().unwrap().split();
+        assert_eq!(writer.control().stats().capacity, before);
+    }
+}
+
+/// The thread that is let go has its page, and no other.
+fn goes_on() {
+    let (writer, mut reader) = ends("stale");
+    let from = Raw(reader.as_ptr().unwrap().as_ptr());
+    // SAFETY: none for the second touch: this is the error under test.
+    let thread = std::thread::spawn(move || unsafe { (from.read(0), from.read(BLOCK)) });
+    until(|| waits("stale", End::Reader));
+    drop((writer, reader));
+    let _ = thread.join();
+}
+
+fn stores() {
+    let (mut writer, reader) = ends("stale");
+    let to = writer.as_mut_ptr().unwrap().as_ptr();
+    // SAFETY: the first byte of the stream; then none: the pointer is stale.
+    unsafe {
+        to.write_volatile(1);
+        drop((writer, reader));
+        to.write_volatile(2);
+    }
+}
