@@ -4,6 +4,8 @@ use crate::mover::{Engine, Mover};
 use crate::options;
 use crate::stream::{OpenError, Pipe};
 use crate::sys::Errno;
+#[cfg(all(target_os = "linux", not(miri)))]
+use crate::sys::tools;
 use crate::trap::{Context, Trap};
 use crate::units::BlockSize;
 use std::sync::OnceLock;
@@ -217,8 +219,8 @@ pub(crate) fn engage(trap: Trap, mover: Mover) -> Result<(Context, Engine), Stri
 
 #[cfg(all(target_os = "linux", not(miri)))]
 fn pager_context() -> Result<Context, String> {
-    if let Some(tool) = crate::sys::tools::serializer() {
-        return Err(format!("{tool} runs one thread at a time, and the pager would be another one"));
+    if let Some(tool) = tools::tool() {
+        return Err(format!("{tool:?} runs one thread at a time, and the pager would be another one"));
     }
     if !crate::sys::facts::kernel_at_least(6, 14) {
         return Err("this kernel is older than 6.14, whose page tables it needs freed".into());
@@ -232,6 +234,9 @@ fn pager_context() -> Result<Context, String> {
 
 #[cfg(all(target_os = "linux", not(miri)))]
 fn signal_context() -> Result<Context, String> {
+    if tools::tool() == Some(tools::Tool::Valgrind) {
+        return Err("Valgrind takes each touch of an absent page for an error of the program".into());
+    }
     crate::trap::signal::context().map_err(|errno: Errno| format!("sigaction: {errno}"))
 }
 

@@ -197,6 +197,11 @@ impl Blocks {
         self.committed.fetch_update(SeqCst, SeqCst, within).is_ok()
     }
 
+    /// How much it may hold, in words.
+    pub(crate) fn size(&self) -> String {
+        format!("{} ({} in all)", self.budget, Bytes(u64::from(self.budget) * self.block.bytes() as u64))
+    }
+
     /// What is committed, in words.
     pub(crate) fn promises(&self) -> String {
         let (committed, bytes) = (self.committed.load(Relaxed), u64::from(self.budget) * self.block.bytes() as u64);

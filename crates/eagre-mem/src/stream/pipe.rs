@@ -309,6 +309,14 @@ impl Builder {
             }
             None => pool::shared(self.block, engine).map_err(OpenError::pool)?,
         };
+        if u64::from(pool.budget()) < self.windows.blocks() {
+            let (needed, there) = (self.windows.blocks(), pool.size());
+            return Err(OpenError::Resources(format!(
+                "it needs {needed} blocks of {}, and its pool has {there}; raise EAGRE_POOL or the control group's \
+                 limit, or open with smaller blocks or windows",
+                self.block
+            )));
+        }
         let (ranges, capacity) = match engine {
             Engine::Copy => (None, self.blocks(CAPACITY).0),
             _ => self.reserve(context).map(|(ranges, blocks)| (Some(ranges), blocks))?,

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario::new("machine::strict_overcommit", For::Pointers, Ends::Well, strict_overcommit),
+    Scenario::new("machine::tiny_control_group", For::Pointers, Ends::Well, tiny_group),
     Scenario::new("machine::small_control_group", For::Pointers, Ends::Well, small_group),
     Scenario::new("machine::userfaultfd_forbidden", For::Once, Ends::Well, userfaultfd_forbidden),
     Scenario::new("machine::userfaultfd_unknown", For::Once, Ends::Well, userfaultfd_unknown),
@@ -103,6 +104,33 @@ impl Drop for Group {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir(&self.0);
     }
+}
+
+/// A group that cannot hold the blocks of one stream: an error when it is opened, and not a program that runs against
+/// throw-away pages for half a minute. Smaller blocks work.
+fn tiny_group() {
+    let group = Group::new(8 << 20);
+    let child = fork(|| {
+        // SAFETY: SIGALRM ends a child that hangs.
+        unsafe { libc::alarm(10) };
+        if !group.enter() {
+            return 3;
+        }
+        let error = Pipe::open().unwrap_err().to_string();
+        let says = ["needs 5 blocks of 2 MiB", "2 (4 MiB in all)", "; raise EAGRE_POOL or the control group's limit"];
+        if !says.iter().all(|words| error.contains(words)) {
+            say(&error);
+            return 1;
+        }
+        streams_work();
+        0
+    });
+    let status = wait_for(child);
+    drop(group);
+    if status == 3 << 8 {
+        skip("this process may not enter a control group");
+    }
+    assert_eq!(status, 0, "{status:#x}");
 }
 
 /// 2 GiB through 64 MiB: blocks, page tables and all.

@@ -9,6 +9,10 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario::new("tools::gdb", For::Pointers, Ends::Well, gdb),
     Scenario::new("tools::strace", For::Pointers, Ends::Well, strace),
     Scenario::new("tools::valgrind_with_explicit_calls", For::Once, Ends::Well, valgrind),
+    Scenario::new("tools::valgrind_with_defaults", For::Once, Ends::Well, valgrind_by_default),
+    Scenario::new("tools::valgrind_with_a_trap", For::Once, Ends::Well, valgrind_with_trap),
+    Scenario::new("tools::what_opens", For::Once, Ends::Well, what_opens),
+    Scenario::new("tools::qemu", For::Once, Ends::Well, qemu),
     Scenario::new("tools::a_flow", For::Pointers, Ends::Well, streams_work),
     Scenario::new("tools::an_explicit_flow", For::Once, Ends::Well, explicit),
 ];
@@ -61,10 +65,56 @@ fn valgrind() {
     assert!(output.status.success(), "{}: {}", output.status, told(&output));
 }
 
+/// Opens a stream of whatever kind works, without a word of the tool's.
+fn valgrind_by_default() {
+    let command = ["env", "EAGRE_POOL=64M", "valgrind", "--quiet", "--error-exitcode=9"];
+    let output = tool(&command, "tools::what_opens");
+    if output.status.code() == Some(127) {
+        skip("valgrind is not here");
+    }
+    assert!(output.status.success(), "{}: {}", output.status, told(&output));
+    assert_eq!(told(&output), "off + copy\n");
+}
+
+/// What does not work there is refused at once.
+fn valgrind_with_trap() {
+    for trap in ["EAGRE_TRAP=pager", "EAGRE_TRAP=signal"] {
+        let command = ["env", "EAGRE_POOL=64M", trap, "valgrind", "--quiet", "--error-exitcode=9"];
+        let output = tool(&command, "tools::what_opens");
+        if output.status.code() == Some(127) {
+            skip("valgrind is not here");
+        }
+        assert!(output.status.code() == Some(101) && told(&output).contains(" Valgrind "), "{}", told(&output));
+    }
+}
+
+/// An emulator whose kernel interface has no userfaultfd.
+fn qemu() {
+    let command = ["env", "EAGRE_POOL=64M", "qemu-x86_64"];
+    let output = tool(&command, "tools::what_opens");
+    if output.status.code() == Some(127) {
+        skip("qemu-user is not here");
+    }
+    assert!(output.status.success(), "{}: {}", output.status, told(&output));
+    assert!(["signal + remap\n", "off + copy\n"].contains(&&*told(&output)), "{}", told(&output));
+}
+
+/// Opens a stream that asks for nothing in particular, says what it is, and sends something through it.
+fn what_opens() {
+    let pipe = Pipe::open().unwrap_or_else(|error| panic!("{error}"));
+    say(&format!("{} + {}\n", pipe.trap(), pipe.mover()));
+    explicit_flow(pipe);
+}
+
 /// Explicit calls on both ends, without faults.
 fn explicit() {
-    let builder = small("explicit").trap(eagre_mem::Trap::Off);
-    let (mut writer, mut reader) = builder.open().unwrap().split();
+    explicit_flow(small("explicit").trap(eagre_mem::Trap::Off).open().unwrap());
+    let error = Pipe::builder().trap(eagre_mem::Trap::Off).open().unwrap().writer().as_mut_ptr().unwrap_err();
+    assert!(error.to_string().contains("no pointers"), "{error}");
+}
+
+fn explicit_flow(pipe: Pipe) {
+    let (mut writer, mut reader) = pipe.split();
     let sent: Vec<u8> = (0..10 * BLOCK + 7).map(|at| word(at) as u8).collect();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -75,6 +125,4 @@ fn explicit() {
         assert_eq!(reader.copy_out(&mut got).unwrap(), sent.len());
         assert!(got[..sent.len()] == sent[..]);
     });
-    let error = Pipe::builder().trap(eagre_mem::Trap::Off).open().unwrap().writer().as_mut_ptr().unwrap_err();
-    assert!(error.to_string().contains("no pointers"), "{error}");
 }

@@ -1,5 +1,9 @@
 //! What the kernel says of this machine and this process.
 
+use super::map;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
 /// The memory this process may count on: the machine's, or the control group's limit if that is less.
 pub(crate) fn memory() -> u64 {
     let total = first_number("/proc/meminfo", "MemTotal:").map_or(1 << 30, |kib| kib << 10);
@@ -9,9 +13,32 @@ pub(crate) fn memory() -> u64 {
         .fold(total, u64::min)
 }
 
-/// The most addresses this process may have (`ulimit -v`), if there is a limit.
+/// The most addresses this process may have (`ulimit -v`), or should take where they are dear, if there is a limit.
 pub(crate) fn address_space() -> Option<u64> {
-    rustix::process::getrlimit(rustix::process::Resource::As).current
+    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
+    if addresses_are_dear() { Some(limit.map_or(MODEST, |limit| limit.min(MODEST))) } else { limit }
+}
+
+/// What a process should take of addresses that are dear.
+const MODEST: u64 = 32 << 30;
+
+/// Whether it takes long to reserve addresses. An emulator of user programs (qemu-user) keeps books on every page: a TiB
+/// takes it half a minute, where a kernel takes microseconds.
+fn addresses_are_dear() -> bool {
+    const TRIED: usize = 1 << 30;
+    const LONG: Duration = Duration::from_millis(2);
+    static DEAR: OnceLock<bool> = OnceLock::new();
+    let takes_long = || {
+        let started = Instant::now();
+        let reserved = map::reserve(TRIED, crate::units::PAGE);
+        if let Ok(start) = reserved {
+            // SAFETY: reserved a moment ago, and nobody has seen it.
+            let _ = unsafe { map::unmap(start, TRIED, crate::units::PAGE) };
+        }
+        reserved.is_ok() && started.elapsed() > LONG
+    };
+    // Once may be an accident: another process had its turn.
+    *DEAR.get_or_init(|| (0..3).all(|_| takes_long()))
 }
 
 /// What gives this process more addresses: whichever limit it has come to.

@@ -3,12 +3,21 @@
 //! Under them a thread that stops in a page fault stops all others, the pager too, and no signal gets through: valgrind
 //! gives its one lock to the next thread in system calls only, rr lets a thread run until it comes to one.
 
-/// The tool that runs this process, if it lets only one thread run at a time.
-pub(crate) fn serializer() -> Option<&'static str> {
+/// Such a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tool {
+    /// Besides, it reports each touch of an absent page as an error of the program.
+    Valgrind,
+    /// The record and replay debugger.
+    Rr,
+}
+
+/// The tool that runs this process.
+pub(crate) fn tool() -> Option<Tool> {
     if on_valgrind() {
-        Some("valgrind")
+        Some(Tool::Valgrind)
     } else if std::env::var_os("RUNNING_UNDER_RR").is_some() {
-        Some("rr")
+        Some(Tool::Rr)
     } else {
         None
     }
