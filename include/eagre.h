@@ -65,6 +65,10 @@
 // EagreOptions.flags, for eagre_open_source: the callback is asked only for blocks the reader has touched, not ahead.
 #define EAGRE_ON_DEMAND 8
 
+// EagreOptions.flags: pointers are needed. Where no trap works that gives them, opening fails with EAGRE_UNAVAILABLE.
+// Without it the stream opens for explicit calls, and its pointers are null. For code that does not look.
+#define EAGRE_POINTERS 16
+
 // The version of EagrePartitionOptions in this header.
 #define EAGRE_PARTITION_OPTIONS_VERSION 1
 
@@ -82,7 +86,7 @@
 #define EAGRE_STABLE 1
 
 // The version of EagreStats in this header.
-#define EAGRE_STATS_VERSION 1
+#define EAGRE_STATS_VERSION 2
 
 // How a call ended. 0 is success. A later version of the library may add to them.
 typedef enum EagreStatus {
@@ -238,9 +242,10 @@ typedef struct EagreOptions {
     uint32_t lookback;
     // N: how many finished blocks may wait between the ends. 1 to 60. 0: the default, a few.
     uint32_t read_ahead;
-    // EAGRE_FRESH, EAGRE_SPARSE, EAGRE_POISON and EAGRE_ON_DEMAND, added up. Default 0.
+    // EAGRE_FRESH, EAGRE_SPARSE, EAGRE_POISON, EAGRE_ON_DEMAND and EAGRE_POINTERS, added up. Default 0.
     uint32_t flags;
-    // The most bytes the stream can carry: its address space. 0: the default, 1 TiB or what the system gives of it.
+    // The most bytes the stream can carry: its address space. The stream gets as much, or opening fails. 0: the default,
+    // 1 TiB, or less where addresses are limited or many streams are open; eagre_control_capacity tells.
     uint64_t capacity;
     // The length of the stream in bytes if it is known beforehand: the reader can ask for it at once, and finishing
     // with another length is an error. EAGRE_UNKNOWN, the default, if not.
@@ -312,6 +317,8 @@ typedef struct EagreStats {
     uint64_t held;
     // The most it may hold: N + L + M + 1.
     uint64_t most;
+    // The most bytes the stream can carry. Version 2.
+    uint64_t capacity;
 } EagreStats;
 
 // What was counted. A number that was not asked for is 0; bytes always are counted.
@@ -666,8 +673,9 @@ const char *eagre_strerror(int status);
 
 // What the last failed call in this thread had to say: one line with the stream, the reason and the cure.
 //
-// Never null; empty if no call has failed in this thread. The text belongs to the library and is valid until the next
-// call that fails in this thread. A call that succeeds leaves it alone, as with errno.
+// Never null; empty if no call has failed in this thread. The pointer is the same for the thread's life; the next call
+// that fails in this thread writes over the text, and one that succeeds leaves it alone, as with errno. Of a message of
+// more than 1023 bytes the end is missing.
 const char *eagre_last_error(void);
 
 // The status of the last failed call in this thread, for functions that return a pointer.
@@ -805,6 +813,13 @@ enum EagreStatus eagre_writer_control(const struct EagreWriter *writer, struct E
 // Give the block back with eagre_writer_complete. Fails with the stream's failure, or with EAGRE_BUSY if L + 1 blocks
 // are out or the position is inside a block.
 enum EagreStatus eagre_writer_take(struct EagreWriter *writer, struct EagreWriteBlock **block);
+
+// A block taken is not full, and will not be: it comes back with what it holds, and is not to be used any more. The block
+// taken last comes back first. If the bytes in it are the stream's last, eagre_writer_finish_at says how many they are.
+//
+// Fails with EAGRE_INVALID, and leaves the block alone, if it was taken from another stream; with EAGRE_BUSY if a block
+// taken later is still out.
+enum EagreStatus eagre_writer_put_back(struct EagreWriter *writer, struct EagreWriteBlock *block);
 
 // A block taken is full; it is not to be used any more. Blocks go to the reader in order, whatever the order of
 // completion.

@@ -224,6 +224,11 @@ public:
         detail::check(eagre_writer_take(handle_.get(), &block));
         return WriteBlock(block);
     }
+    /// The block is not full, and will not be; the one taken last comes back first.
+    void put_back(WriteBlock &&block) {
+        detail::check(eagre_writer_put_back(handle_.get(), block.get()));
+        block.release();
+    }
     void complete(WriteBlock &&block) {
         detail::check(eagre_writer_complete(handle_.get(), block.get()));
         block.release();

@@ -29,7 +29,11 @@ pub const EAGRE_POISON: u32 = 4;
 /// EagreOptions.flags, for eagre_open_source: the callback is asked only for blocks the reader has touched, not ahead.
 pub const EAGRE_ON_DEMAND: u32 = 8;
 
-const FLAGS: u32 = EAGRE_FRESH | EAGRE_SPARSE | EAGRE_POISON | EAGRE_ON_DEMAND;
+/// EagreOptions.flags: pointers are needed. Where no trap works that gives them, opening fails with EAGRE_UNAVAILABLE.
+/// Without it the stream opens for explicit calls, and its pointers are null. For code that does not look.
+pub const EAGRE_POINTERS: u32 = 16;
+
+const FLAGS: u32 = EAGRE_FRESH | EAGRE_SPARSE | EAGRE_POISON | EAGRE_ON_DEMAND | EAGRE_POINTERS;
 
 /// cbindgen:rename-all=QualifiedScreamingSnakeCase
 /// How a touch of a stream pointer is noticed.
@@ -85,9 +89,10 @@ pub struct EagreOptions {
     pub lookback: u32,
     /// N: how many finished blocks may wait between the ends. 1 to 60. 0: the default, a few.
     pub read_ahead: u32,
-    /// EAGRE_FRESH, EAGRE_SPARSE, EAGRE_POISON and EAGRE_ON_DEMAND, added up. Default 0.
+    /// EAGRE_FRESH, EAGRE_SPARSE, EAGRE_POISON, EAGRE_ON_DEMAND and EAGRE_POINTERS, added up. Default 0.
     pub flags: u32,
-    /// The most bytes the stream can carry: its address space. 0: the default, 1 TiB or what the system gives of it.
+    /// The most bytes the stream can carry: its address space. The stream gets as much, or opening fails. 0: the default,
+    /// 1 TiB, or less where addresses are limited or many streams are open; eagre_control_capacity tells.
     pub capacity: u64,
     /// The length of the stream in bytes if it is known beforehand: the reader can ask for it at once, and finishing
     /// with another length is an error. EAGRE_UNKNOWN, the default, if not.
@@ -151,6 +156,9 @@ impl EagreOptions {
         // SAFETY: the caller's promise.
         if let Some(name) = unsafe { arguments::text(options.name) } {
             builder = builder.name(&name);
+        }
+        if flag(EAGRE_POINTERS) {
+            builder = builder.pointers();
         }
         if options.read_ahead != 0 {
             builder = builder.read_ahead(options.read_ahead);

@@ -5,7 +5,7 @@ use eagre::{Control, Mover, Trap};
 use std::mem::{offset_of, size_of};
 
 /// The version of EagreStats in this header.
-pub const EAGRE_STATS_VERSION: u32 = 1;
+pub const EAGRE_STATS_VERSION: u32 = 2;
 
 /// The size of the struct in the first version that had it. Never changes.
 pub(crate) const EAGRE_STATS_SMALLEST: usize = offset_of!(EagreStats, most) + size_of::<u64>();
@@ -58,6 +58,8 @@ pub struct EagreStats {
     pub held: u64,
     /// The most it may hold: N + L + M + 1.
     pub most: u64,
+    /// The most bytes the stream can carry. Version 2.
+    pub capacity: u64,
 }
 
 impl EagreStats {
@@ -96,6 +98,7 @@ impl EagreStats {
             released: stats.released,
             held: stats.held,
             most: stats.most,
+            capacity: stats.capacity,
         }
     }
 }

@@ -3,8 +3,8 @@
 use eagre::partition::PartitionError;
 use eagre::sort::SortError;
 use eagre::{ErrorKind, OpenError, RewireError, RewireErrorKind, StreamError};
-use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -206,16 +206,28 @@ impl From<io::Error> for Fault {
     }
 }
 
-thread_local! {
-    static LAST: RefCell<(EagreStatus, CString)> = RefCell::new((EagreOk, CString::default()));
+/// The longest message kept, its zero included. What is longer loses its end.
+const LONGEST: usize = 1024;
+
+/// The last failure of a thread. It stays where it is for the thread's life, and is written over: a pointer to it that a
+/// caller got before a call failed shows that failure afterwards, in whatever order C evaluates arguments.
+struct Last {
+    status: Cell<EagreStatus>,
+    text: [Cell<u8>; LONGEST],
 }
 
-/// Stores why the call failed for this thread to ask for.
+thread_local! {
+    static LAST: Last = const { Last { status: Cell::new(EagreOk), text: [const { Cell::new(0) }; LONGEST] } };
+}
+
+/// Stores why the call failed for this thread to ask for. Takes no memory: that may be what is short.
 fn remember(fault: Fault) -> EagreStatus {
-    let text: Vec<u8> = fault.message.into_bytes().into_iter().filter(|&byte| byte != 0).collect();
-    let text = CString::new(text).unwrap_or_default();
-    // While the thread ends there is nobody left to ask.
-    let _ = LAST.try_with(|last| last.replace((fault.status, text)));
+    LAST.with(|last| {
+        last.status.set(fault.status);
+        let message = &fault.message[..fault.message.floor_char_boundary(LONGEST - 1)];
+        let bytes = message.bytes().filter(|&byte| byte != 0).chain([0]);
+        last.text.iter().zip(bytes).for_each(|(place, byte)| place.set(byte));
+    });
     fault.status
 }
 
@@ -241,11 +253,12 @@ pub(crate) fn value<T>(otherwise: T, call: impl FnOnce() -> Result<T, Fault>) ->
 
 /// What the last failed call in this thread had to say: one line with the stream, the reason and the cure.
 ///
-/// Never null; empty if no call has failed in this thread. The text belongs to the library and is valid until the next
-/// call that fails in this thread. A call that succeeds leaves it alone, as with errno.
+/// Never null; empty if no call has failed in this thread. The pointer is the same for the thread's life; the next call
+/// that fails in this thread writes over the text, and one that succeeds leaves it alone, as with errno. Of a message of
+/// more than 1023 bytes the end is missing.
 #[unsafe(no_mangle)]
 pub extern "C" fn eagre_last_error() -> *const c_char {
-    LAST.try_with(|last| last.try_borrow().map_or(c"".as_ptr(), |last| last.1.as_ptr())).unwrap_or(c"".as_ptr())
+    LAST.with(|last| last.text.as_ptr().cast())
 }
 
 /// The status of the last failed call in this thread, for functions that return a pointer.
@@ -253,7 +266,7 @@ pub extern "C" fn eagre_last_error() -> *const c_char {
 /// EAGRE_OK if no call has failed in this thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn eagre_last_status() -> EagreStatus {
-    LAST.try_with(|last| last.try_borrow().map_or(EagreOk, |last| last.0)).unwrap_or(EagreOk)
+    LAST.with(|last| last.status.get())
 }
 
 #[cfg(test)]
@@ -268,6 +281,18 @@ mod tests {
         let text = unsafe { CStr::from_ptr(eagre_last_error()) }.to_str().unwrap();
         assert!(text.contains("of some kind"), "{text}");
         assert_eq!(value(7, || panic!()), 7);
+    }
+
+    #[test]
+    fn a_message_stays_where_it_is_and_loses_only_its_end() {
+        let text = eagre_last_error();
+        for message in ["short".to_owned(), "with \0 a zero".to_owned(), "é".repeat(2000)] {
+            let _ = status(|| Err(Fault::invalid(message.clone())));
+            assert_eq!(eagre_last_error(), text);
+            // SAFETY: a string for the thread's life.
+            let told = unsafe { CStr::from_ptr(text) }.to_str().unwrap();
+            assert!(message.replace('\0', "").starts_with(told) && told.len() >= message.len().min(1022) - 1, "{told}");
+        }
     }
 
     #[test]

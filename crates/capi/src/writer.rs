@@ -255,6 +255,31 @@ pub unsafe extern "C" fn eagre_writer_take(writer: *mut EagreWriter, block: *mut
     })
 }
 
+/// A block taken is not full, and will not be: it comes back with what it holds, and is not to be used any more. The block
+/// taken last comes back first. If the bytes in it are the stream's last, eagre_writer_finish_at says how many they are.
+///
+/// Fails with EAGRE_INVALID, and leaves the block alone, if it was taken from another stream; with EAGRE_BUSY if a block
+/// taken later is still out.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eagre_writer_put_back(writer: *mut EagreWriter, block: *mut EagreWriteBlock) -> EagreStatus {
+    status(|| {
+        // SAFETY: the caller's promise.
+        let (writer, taken) = unsafe { (exclusive(writer, "writer")?, shared(block, "block")?) };
+        if taken.stream != writer.control {
+            return Err(Fault::invalid("the block was taken from another stream"));
+        }
+        let writer = writer.writer()?;
+        if !writer.is_last_taken(&taken.block) {
+            return Err(Fault::new(EagreStatus::EagreBusy, "a block taken later is still out; give that one back first"));
+        }
+        // SAFETY: not null, and the caller's promise.
+        if let Some(taken) = unsafe { take(block) } {
+            writer.put_back(taken.block);
+        }
+        Ok(())
+    })
+}
+
 /// A block taken is full; it is not to be used any more. Blocks go to the reader in order, whatever the order of
 /// completion.
 ///

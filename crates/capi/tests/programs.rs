@@ -258,7 +258,8 @@ fn examples_at_full_size() {
 #[test]
 fn the_whole_interface() {
     let sources =
-        ["misuse.c", "ends.c", "callbacks.c", "files.c", "vector.c", "partition.c", "raii.cpp", "arrays.cpp"].map(test);
+        ["misuse.c", "ends.c", "service.c", "callbacks.c", "files.c", "vector.c", "partition.c", "raii.cpp", "arrays.cpp"]
+            .map(test);
     if can_compile(&sources) {
         let installed = Installed::new();
         sources.iter().for_each(|source| run_everywhere(&installed, source, &[], true));
@@ -334,16 +335,26 @@ fn the_shared_library_exports_the_header_and_nothing_else() {
 
 #[test]
 fn system_calls_on_pointers_from_python() {
+    python("ctypes_read.py");
+}
+
+#[test]
+fn pythons_faulthandler_comes_late() {
+    python("faulthandler_late.py");
+}
+
+/// Runs a script on the installed library.
+fn python(script: &str) {
     if !runs("python3", "--version") {
         eprintln!("skipped: no python3");
         return;
     }
     let installed = Installed::new();
-    let output = Command::new("python3").arg(test("ctypes_read.py")).arg(installed.lib().join("libeagre.so")).output();
+    let output = Command::new("python3").arg(test(script)).arg(installed.lib().join("libeagre.so")).output();
     let output = output.expect("python3");
     if output.status.code() == Some(77) {
         eprint!("{}", String::from_utf8_lossy(&output.stdout));
         return;
     }
-    assert_success(&output, "ctypes_read.py");
+    assert_success(&output, script);
 }

@@ -44,6 +44,72 @@ each_pair! {
         }
     }
 
+    /// A reader that has read everything may go before the writer says that this was all.
+    fn a_reader_that_had_it_all_may_go_first(pair) {
+        for blocks in [0, 1, 3] {
+            let length = blocks * SMALL;
+            for by_pointer in [false, true] {
+                if by_pointer && pair.trap == Trap::Off {
+                    continue;
+                }
+                let (mut writer, mut reader) = small(pair).read_ahead(4).open().unwrap().split();
+                let mut all = vec![0; length];
+                put(0, &mut all);
+                writer.copy_in(&all).unwrap();
+                if by_pointer {
+                    // SAFETY: the bytes that were written.
+                    reader.scope(|from| unsafe { check(0, std::slice::from_raw_parts(from, length)) }).unwrap();
+                } else {
+                    assert_eq!(reader.copy_out(&mut all).unwrap(), length);
+                }
+                drop(reader);
+                writer.finish().unwrap();
+                assert_eq!(writer.control().failure(), None);
+            }
+        }
+    }
+
+    /// One that has not is an error, and so is one that says why it goes.
+    fn a_reader_that_had_less_is_missed(pair) {
+        for by_pointer in [false, true] {
+            if by_pointer && pair.trap == Trap::Off {
+                continue;
+            }
+            let (mut writer, mut reader) = small(pair).read_ahead(4).open().unwrap().split();
+            writer.copy_in(&vec![1; 2 * SMALL]).unwrap();
+            if by_pointer {
+                // SAFETY: the first byte of the stream.
+                reader.scope(|from| unsafe { from.read_volatile() }).unwrap();
+            } else {
+                let there = reader.fill(0).unwrap().len();
+                reader.consume(there);
+            }
+            drop(reader);
+            assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::ReaderGone);
+        }
+        let (mut writer, mut reader) = small(pair).open().unwrap().split();
+        writer.copy_in(&vec![1; SMALL]).unwrap();
+        assert_eq!(reader.copy_out(&mut vec![0; SMALL]).unwrap(), SMALL);
+        reader.fail("not what was asked for");
+        let error = writer.finish().unwrap_err();
+        assert!(error.to_string().contains("not what was asked for"), "{error}");
+    }
+
+    fn pointers_can_be_demanded(pair) {
+        let opened = small(pair).pointers().open();
+        match pair.trap {
+            Trap::Off => assert!(matches!(opened, Err(OpenError::Unavailable(_))), "{opened:?}"),
+            _ => assert!(opened.unwrap().writer().as_mut_ptr().is_ok()),
+        }
+    }
+
+    fn a_size_that_was_named_is_had_or_refused(pair) {
+        let named = small(pair).capacity(3 << 40).open().unwrap();
+        assert!(named.capacity() >= 3 << 40);
+        assert_eq!(named.control().stats().capacity, named.capacity());
+        assert!(small(pair).capacity(1 << 47).open().is_err());
+    }
+
     fn the_capacity_is_a_limit(pair) {
         let blocks = 4;
         let (mut writer, mut reader) = small(pair).capacity((blocks * SMALL) as u64).open().unwrap().split();

@@ -222,6 +222,22 @@ impl Builder {
         }
     }
 
+    /// The pool that streams share, if it is large enough. (A pool of the caller's is what the caller made it: a stream
+    /// that finds it too small fails at its first block.)
+    fn shared_pool(&self, engine: Engine) -> Result<Arc<Blocks>, OpenError> {
+        let pool = pool::shared(self.block, engine).map_err(OpenError::pool)?;
+        let needed = self.windows.blocks();
+        if u64::from(pool.budget()) < needed {
+            return Err(OpenError::Resources(format!(
+                "it needs {needed} blocks of {}, and the pool that streams share has {}; raise EAGRE_POOL or the control \
+                 group's limit, or open with smaller blocks or windows",
+                self.block,
+                pool.size()
+            )));
+        }
+        Ok(pool)
+    }
+
     /// Two ranges, halving what was asked for until the system gives it.
     fn reserve(&self, context: Context) -> Result<(Ranges, u64), OpenError> {
         // Where a limit makes addresses short, one stream takes an eighth of them.
@@ -307,16 +323,8 @@ impl Builder {
             Some(_) => {
                 return Err(OpenError::Setting("the pool was made for another trap or mover, or before a fork".into()));
             }
-            None => pool::shared(self.block, engine).map_err(OpenError::pool)?,
+            None => self.shared_pool(engine)?,
         };
-        if u64::from(pool.budget()) < self.windows.blocks() {
-            let (needed, there) = (self.windows.blocks(), pool.size());
-            return Err(OpenError::Resources(format!(
-                "it needs {needed} blocks of {}, and its pool has {there}; raise EAGRE_POOL or the control group's \
-                 limit, or open with smaller blocks or windows",
-                self.block
-            )));
-        }
         let (ranges, capacity) = match engine {
             Engine::Copy => (None, self.blocks(CAPACITY).0),
             _ => self.reserve(context).map(|(ranges, blocks)| (Some(ranges), blocks))?,

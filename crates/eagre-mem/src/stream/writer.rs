@@ -263,6 +263,14 @@ impl Writer {
         Ok(Some(WriteBlock { user: User::of(&self.user.0), number, start, completed: false }))
     }
 
+    /// Whether `block` was taken from this writer, and is the one taken last of those that are out: what
+    /// [`Writer::put_back`] takes.
+    pub fn is_last_taken(&self, block: &WriteBlock) -> bool {
+        let mut completion = self.completion;
+        let last = completion.as_mut().is_some_and(|completion| completion.taken_back(block.number));
+        Arc::ptr_eq(&block.user.0, &self.user.0) && last
+    }
+
     /// A block taken is not full, and will not be: it comes back with what it holds. The block taken last comes back
     /// first. If the bytes in it are the stream's last, [`Writer::finish_at`] says how many they are.
     ///
