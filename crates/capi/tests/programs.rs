@@ -255,6 +255,31 @@ fn examples_at_full_size() {
     }
 }
 
+/// The code on the pages is compiled and run as it stands.
+#[test]
+fn code_on_the_pages() {
+    let installed = Installed::new();
+    let mut sources = Vec::new();
+    for page in ["README.md", "docs/c.md"] {
+        let text = std::fs::read_to_string(root().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
+        let blocks = text.split("```c\n").skip(1).filter_map(|rest| rest.split("```").next());
+        for code in blocks {
+            let source = installed.0.join(format!("page-{}.c", sources.len()));
+            std::fs::write(&source, code).expect("a file");
+            sources.push(source);
+        }
+    }
+    assert!(sources.len() >= 3, "pages without code");
+    if can_compile(&sources) {
+        for source in &sources {
+            let program = installed.compile(source, Linkage::Shared);
+            for pair in pairs().into_iter().filter(|pair| pair.trap != Trap::Off) {
+                assert_success(&run(&program, &[], pair), &format!("{} under {pair}", source.display()));
+            }
+        }
+    }
+}
+
 #[test]
 fn the_whole_interface() {
     let sources =

@@ -24,6 +24,19 @@ pub mod scan;
 pub mod sort;
 pub mod stats;
 
+/// The code on the pages is compiled and run as it stands.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/files.md")]
+    struct Files;
+    #[doc = include_str!("../../../docs/partition.md")]
+    struct Partition;
+    #[doc = include_str!("../../../docs/sorting.md")]
+    struct Sorting;
+}
+
 pub use eagre_mem::stream::{
     Builder, Control, EndStats, ErrorKind, OnFailure, OpenError, Pipe, ReadBlock, Reader, Sink, SinkWriter, Source,
     Stats, StreamError, Wait, WriteBlock, Writer, wait_report,
