@@ -270,7 +270,10 @@ pub unsafe extern "C" fn eagre_writer_put_back(writer: *mut EagreWriter, block: 
         }
         let writer = writer.writer()?;
         if !writer.is_last_taken(&taken.block) {
-            return Err(Fault::new(EagreStatus::EagreBusy, "a block taken later is still out; give that one back first"));
+            return Err(Fault::new(
+                EagreStatus::EagreBusy,
+                "a block taken later is still out; give that one back first",
+            ));
         }
         // SAFETY: not null, and the caller's promise.
         if let Some(taken) = unsafe { take(block) } {

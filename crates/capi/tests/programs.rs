@@ -282,9 +282,18 @@ fn code_on_the_pages() {
 
 #[test]
 fn the_whole_interface() {
-    let sources =
-        ["misuse.c", "ends.c", "service.c", "callbacks.c", "files.c", "vector.c", "partition.c", "raii.cpp", "arrays.cpp"]
-            .map(test);
+    let sources = [
+        "misuse.c",
+        "ends.c",
+        "service.c",
+        "callbacks.c",
+        "files.c",
+        "vector.c",
+        "partition.c",
+        "raii.cpp",
+        "arrays.cpp",
+    ]
+    .map(test);
     if can_compile(&sources) {
         let installed = Installed::new();
         sources.iter().for_each(|source| run_everywhere(&installed, source, &[], true));

@@ -96,7 +96,10 @@ impl RewireError {
     /// Addresses for `bytes` were refused.
     pub(crate) fn from_addresses(bytes: u64, refusal: Refusal) -> RewireError {
         match refusal.is_shortage() {
-            true => RewireError::new(RewireErrorKind::OutOfAddresses, format_args!("{} are not to be had: {refusal}", Bytes(bytes))),
+            true => RewireError::new(
+                RewireErrorKind::OutOfAddresses,
+                format_args!("{} are not to be had: {refusal}", Bytes(bytes)),
+            ),
             false => RewireError::new(RewireErrorKind::System, refusal),
         }
     }

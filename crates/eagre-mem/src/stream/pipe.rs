@@ -249,7 +249,11 @@ impl Builder {
                 Err(refusal) if refusal.is_shortage() && blocks / 2 >= least => blocks /= 2,
                 Err(refusal) => {
                     let bytes = Bytes(2 * blocks * self.block.bytes() as u64);
-                    return Err(OpenError::addresses(format_args!("for {bytes}"), refusal, " or open with less capacity"));
+                    return Err(OpenError::addresses(
+                        format_args!("for {bytes}"),
+                        refusal,
+                        " or open with less capacity",
+                    ));
                 }
             }
         }

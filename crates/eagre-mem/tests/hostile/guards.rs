@@ -21,8 +21,10 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario::new("guards::writer_past_the_capacity", For::Pointers, Ends::Well, past_capacity),
     Scenario::new("guards::reader_past_the_end", For::Pointers, Ends::Well, past_end),
     Scenario::new("guards::limited_addresses", For::Pointers, Ends::Well, limited),
-    Scenario::new("guards::past_the_guard", For::Pointers, Ends::By(libc::SIGSEGV), past_guard)
-        .says(&["bytes past the capacity of stream guarded", "of the writer's pointer, open it with a larger capacity"]),
+    Scenario::new("guards::past_the_guard", For::Pointers, Ends::By(libc::SIGSEGV), past_guard).says(&[
+        "bytes past the capacity of stream guarded",
+        "of the writer's pointer, open it with a larger capacity",
+    ]),
 ];
 
 fn read_before() {

@@ -117,7 +117,8 @@ fn tiny_group() {
             return 3;
         }
         let error = Pipe::open().unwrap_err().to_string();
-        let says = ["needs 5 blocks of 2 MiB", "has 2 (4 MiB in all)", "; raise EAGRE_POOL or the control group's limit"];
+        let says =
+            ["needs 5 blocks of 2 MiB", "has 2 (4 MiB in all)", "; raise EAGRE_POOL or the control group's limit"];
         if !says.iter().all(|words| error.contains(words)) {
             say(&error);
             return 1;
