@@ -3,6 +3,7 @@
 use super::frame::{Ends, For, Scenario};
 use super::util::*;
 use eagre_mem::stream::{OnFailure, Pipe};
+use eagre_mem::{BlockSize, GrowingBuffer, Pool, RewireErrorKind, RewiredVec, StreamPool};
 
 pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario::new("closed::unfinished_again_and_again", For::Pointers, Ends::Well, unfinished),
@@ -10,6 +11,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario::new("closed::poisoned_again_and_again", For::Pointers, Ends::Well, poisoned),
     Scenario::new("closed::refused_again_and_again", For::Pointers, Ends::Well, refused),
     Scenario::new("closed::under_waiting_threads_again_and_again", For::Pointers, Ends::Well, parked),
+    Scenario::new("closed::rewired_again_and_again", For::Pointers, Ends::Well, rewired),
     Scenario::new("closed::default_capacity_stays", For::Pointers, Ends::Well, capacity_stays),
     Scenario::new("closed::who_was_let_go_and_goes_on", For::Pointers, Ends::ByFault, goes_on)
         .says(&["stream stale: read at offset 65536 after both ends were closed; keep an end as long as"]),
@@ -18,6 +20,11 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
 
 /// How often a loop opens a stream.
 const ROUNDS: usize = 20_000;
+
+/// How often one does that costs as much and tells less.
+fn some_rounds() -> usize {
+    if std::env::var_os("EAGRE_LONG").is_some() { ROUNDS } else { 2_000 }
+}
 /// What the last few closed streams may keep, if a thread was let go in them: their windows.
 const KEPT: u64 = 64 << 20;
 
@@ -64,7 +71,7 @@ fn again_and_again(rounds: usize, mut once: impl FnMut(usize)) {
 /// Touches both ends through raw pointers and drops them unfinished, in either order.
 fn unfinished() {
     again_and_again(ROUNDS, |round| {
-        let (mut writer, mut reader) = Pipe::builder().block_size(eagre_mem::BlockSize::MIN).open().unwrap().split();
+        let (mut writer, mut reader) = Pipe::builder().block_size(BlockSize::MIN).open().unwrap().split();
         let (to, _from) = (writer.as_mut_ptr().unwrap().as_ptr(), reader.as_ptr().unwrap());
         // SAFETY: the first byte of the stream.
         unsafe { to.write_volatile(1) };
@@ -88,7 +95,7 @@ fn drained() {
 }
 
 fn poisoned() {
-    again_and_again(ROUNDS, |_| {
+    again_and_again(some_rounds(), |_| {
         let (mut writer, mut reader) = small("poisoned").on_failure(OnFailure::Poison).open().unwrap().split();
         let (to, _from) = (writer.as_mut_ptr().unwrap().as_ptr(), reader.as_ptr().unwrap());
         // SAFETY: the first byte of the stream.
@@ -99,8 +106,8 @@ fn poisoned() {
 
 /// What is refused leaves nothing behind.
 fn refused() {
-    let pool = eagre_mem::Pool::new(eagre_mem::BlockSize::MIN, 2, None, None).unwrap();
-    again_and_again(ROUNDS, |round| {
+    let pool = Pool::new(BlockSize::MIN, 2, None, None).unwrap();
+    again_and_again(some_rounds(), |round| {
         if round % 2 == 0 {
             assert!(Pipe::builder().rewrite(99).open().is_err());
         } else {
@@ -122,6 +129,27 @@ fn parked() {
         drop((reader, writer));
         assert_eq!(thread.join().unwrap(), 0);
     });
+}
+
+/// Growing buffers that run out, vanishing arrays that are dropped half-way, vectors that are full.
+fn rewired() {
+    let pool = Pool::new(BlockSize::MIN, 4, None, None).unwrap();
+    let arrays = StreamPool::on(&pool);
+    again_and_again(some_rounds(), |_| {
+        let mut buffer = GrowingBuffer::new(&pool, 8 * BLOCK as u64).unwrap();
+        // SAFETY: ascending stores; beyond what the pool has they are lost.
+        let write = |start: *mut u8| unsafe { (0..6).for_each(|at| start.add(at * BLOCK).write_volatile(1)) };
+        assert_eq!(buffer.scope(write).unwrap_err().kind(), RewireErrorKind::OutOfBlocks);
+        drop(buffer);
+        let mut array = arrays.array::<u64>(1 << 20).unwrap();
+        let to = array.writer().unwrap();
+        // SAFETY: ascending stores within the limit.
+        unsafe { (0..3).for_each(|at| to.add(at * BLOCK / 8).write_volatile(1)) };
+        drop(array);
+        let mut vector = RewiredVec::<u8>::with_limit(&pool, BLOCK).unwrap();
+        assert!(vector.try_extend_from_slice(&[1; 2 * BLOCK]).is_err());
+    });
+    assert_eq!(pool.stats().taken, 0);
 }
 
 /// Streams that were closed take nothing from the default capacity of the next one.
