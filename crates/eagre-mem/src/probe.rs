@@ -145,9 +145,13 @@ fn watched(context: Context, engine: Engine, patience: Duration, silent: &Atomic
     let (tell, told) = mpsc::sync_channel(1);
     let probe = std::thread::Builder::new().name("eagre-probe".into()).stack_size(256 << 10);
     let spawned = probe.spawn(move || drop(tell.send(flow(pipe, Trap::Pager))));
-    spawned.map_err(|error| format!("no thread for the probe: {error}"))?;
+    let probe = spawned.map_err(|error| format!("no thread for the probe: {error}"))?;
     match told.recv_timeout(patience) {
-        Ok(outcome) => outcome,
+        Ok(outcome) => {
+            // Gone before the caller counts its threads, or forks.
+            let _ = probe.join();
+            outcome
+        }
         Err(RecvTimeoutError::Timeout) => {
             silent.store(true, Relaxed);
             control.let_go();

@@ -171,10 +171,17 @@ fn capacity_stays() {
 fn goes_on() {
     let (writer, mut reader) = ends("stale");
     let from = Raw(reader.as_ptr().unwrap().as_ptr());
-    // SAFETY: none for the second touch: this is the error under test.
-    let thread = std::thread::spawn(move || unsafe { (from.read(0), from.read(BLOCK)) });
+    let (close, closed) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        // SAFETY: waits until both ends are gone, and is let go with a throw-away page.
+        assert_eq!(unsafe { from.read(0) }, 0);
+        closed.recv().unwrap();
+        // SAFETY: none: this is the error under test.
+        unsafe { from.read(BLOCK) }
+    });
     until(|| waits("stale", End::Reader));
     drop((writer, reader));
+    close.send(()).unwrap();
     let _ = thread.join();
 }
 
