@@ -1,11 +1,13 @@
 #!/bin/sh
-# Builds and installs the C library: headers, libeagre.so, libeagre.a and eagre.pc.
+# Builds and installs the C library: headers, libeagre.so, libeagre.a and eagre.pc; or removes what it installed.
 #
 #   tools/install-c.sh                            into /usr/local
 #   PREFIX=/usr DESTDIR=/tmp/package tools/install-c.sh
+#   tools/install-c.sh uninstall
 #
 # PREFIX, LIBDIR and INCLUDEDIR are where the files will live; DESTDIR is put before them, for packagers.
-# FROM is a folder with libeagre_c.so and libeagre_c.a that are built already; without it they are built now.
+# FROM is a folder with libeagre_c.a that is built already; without it, it is built now.
+# CC, LD, AR and OBJCOPY name the tools.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -14,21 +16,53 @@ libdir=${LIBDIR:-$prefix/lib}
 includedir=${INCLUDEDIR:-$prefix/include}
 destdir=${DESTDIR:-}
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' "$root/Cargo.toml" | head -n 1)
+soname=libeagre.so.0
+
+uninstall() {
+    rm -f "$destdir$includedir/eagre.h" "$destdir$includedir/eagre.hpp" "$destdir$libdir/libeagre.a" \
+        "$destdir$libdir/libeagre.so" "$destdir$libdir/$soname" "$destdir$libdir/libeagre.so.$version" \
+        "$destdir$libdir/pkgconfig/eagre.pc"
+    # Folders of our own only; others keep what is in them.
+    rmdir "$destdir$libdir/pkgconfig" "$destdir$libdir" "$destdir$includedir" 2>/dev/null || true
+}
+
+case "${1:-install}" in
+install) ;;
+uninstall) uninstall && exit 0 ;;
+*) sed -n '2,10s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+esac
 
 from=${FROM:-}
 if [ -z "$from" ]; then
     (cd "$root" && cargo build --release --locked -p eagre-capi)
     from=${CARGO_TARGET_DIR:-$root/target}/release
 fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# One object of all that the interface needs. Its other symbols are its own: a program may link a zstd, or another library
+# written in Rust, beside it. Cargo's archive has the compiler's intermediate code in it, and debug information.
+roots=$(grep -v '^ *//' "$root/include/eagre.h" | grep -o 'eagre_[a-z0-9_]*(' | tr -d '(' | sort -u | sed 's/^/-u /')
+# shellcheck disable=SC2086
+"${LD:-ld}" -r --gc-sections $roots -o "$work/all.o" "$from/libeagre_c.a"
+"${OBJCOPY:-objcopy}" --wildcard --keep-global-symbol='eagre_*' --remove-section=.llvmbc --remove-section=.llvmcmd \
+    --strip-debug "$work/all.o" "$work/eagre.o"
+"${AR:-ar}" rcs "$work/libeagre.a" "$work/eagre.o"
+
+# The name that programs ask for at run time changes with the binary interface, not with each version. The pager's thread and
+# the signal handlers live as long as the process: dlclose must not take their code away.
+"${CC:-cc}" -shared -o "$work/libeagre.so" -Wl,-soname,$soname -Wl,-z,nodelete,-z,relro,-z,now \
+    -Wl,--version-script,"$root/crates/capi/eagre.map" -Wl,--gc-sections -Wl,--strip-all "$work/eagre.o" \
+    -lgcc_s -lutil -lrt -lpthread -lm -ldl -lc
 
 mkdir -p "$destdir$includedir" "$destdir$libdir/pkgconfig"
 install -m 644 "$root/include/eagre.h" "$root/include/eagre.hpp" "$destdir$includedir"
-install -m 644 "$from/libeagre_c.a" "$destdir$libdir/libeagre.a"
+install -m 644 "$work/libeagre.a" "$destdir$libdir/libeagre.a"
 # Replaced and not overwritten: a program may be running on the old one.
-install -m 755 "$from/libeagre_c.so" "$destdir$libdir/libeagre.so.$version.new"
+install -m 755 "$work/libeagre.so" "$destdir$libdir/libeagre.so.$version.new"
 mv -f "$destdir$libdir/libeagre.so.$version.new" "$destdir$libdir/libeagre.so.$version"
-ln -sf "libeagre.so.$version" "$destdir$libdir/libeagre.so.0"
-ln -sf libeagre.so.0 "$destdir$libdir/libeagre.so"
+ln -sf "libeagre.so.$version" "$destdir$libdir/$soname"
+ln -sf $soname "$destdir$libdir/libeagre.so"
 sed -e "s|@PREFIX@|$prefix|" -e "s|@INCLUDEDIR@|$includedir|" -e "s|@LIBDIR@|$libdir|" -e "s|@VERSION@|$version|" \
     "$root/crates/capi/eagre.pc.in" > "$destdir$libdir/pkgconfig/eagre.pc"
 chmod 644 "$destdir$libdir/pkgconfig/eagre.pc"
