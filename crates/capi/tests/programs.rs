@@ -8,37 +8,50 @@ use eagre::probe::{self, Pair};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
-/// The library, installed into a folder that goes away with this value.
-struct Installed(PathBuf);
+/// A folder that goes away with this value.
+struct Folder(PathBuf);
 
-impl Drop for Installed {
+impl Folder {
+    fn new() -> Folder {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let name = format!("eagre-c-{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
+        let folder = Folder(std::env::temp_dir().join(name));
+        std::fs::create_dir(&folder.0).expect("a folder");
+        folder
+    }
+}
+
+impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
+/// The library, installed for all tests that run at the same time, and a folder for the programs of one of them.
+struct Installed {
+    tree: Arc<Folder>,
+    programs: Folder,
+}
+
 impl Installed {
     fn new() -> Installed {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let name = format!("eagre-c-{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
-        let installed = Installed(std::env::temp_dir().join(name));
-        // Cargo leaves the libraries beside this test.
-        let test = std::env::current_exe().expect("the test's own path");
-        let script = root().join("tools/install-c.sh");
-        let run = Command::new("sh")
-            .arg(script)
-            .env("PREFIX", &installed.0)
-            .env("FROM", test.parent().expect("a folder"))
-            .output();
-        assert_success(&run.expect("sh"), "tools/install-c.sh");
-        installed
+        static TREE: Mutex<Weak<Folder>> = Mutex::new(Weak::new());
+        let mut known = TREE.lock().unwrap_or_else(PoisonError::into_inner);
+        let tree = known.upgrade().unwrap_or_else(|| {
+            let tree = Arc::new(Folder::new());
+            assert_success(&script(&tree.0, "install"), "tools/install-c.sh");
+            tree
+        });
+        *known = Arc::downgrade(&tree);
+        Installed { tree, programs: Folder::new() }
     }
 
     fn lib(&self) -> PathBuf {
-        self.0.join("lib")
+        self.tree.0.join("lib")
     }
 
     /// A line of `eagre.pc`, as a linker wants it.
@@ -47,15 +60,16 @@ impl Installed {
         let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
         let value = line.unwrap_or_else(|| panic!("{key} in eagre.pc")).to_owned();
         let lib = self.lib().display().to_string();
-        let value =
-            value.replace("${libdir}", &lib).replace("${includedir}", &self.0.join("include").display().to_string());
+        let value = value
+            .replace("${libdir}", &lib)
+            .replace("${includedir}", &self.tree.0.join("include").display().to_string());
         value.split_whitespace().map(str::to_owned).collect()
     }
 
     /// Compiles a program against the shared or the static library.
     fn compile(&self, source: &Path, linkage: Linkage) -> PathBuf {
         let stem = source.file_stem().expect("a name").to_string_lossy().into_owned();
-        let program = self.0.join(format!("{stem}-{linkage:?}"));
+        let program = self.programs.0.join(format!("{stem}-{linkage:?}"));
         let mut compiler = compiler_for(source);
         compiler.args(WARNINGS).args(["-O2", "-pthread", "-o"]).arg(&program).arg(source);
         compiler.args(self.pkg_config("Cflags"));
@@ -71,6 +85,16 @@ impl Installed {
         assert_success(&compiler.output().expect("the compiler"), &format!("compiling {stem}"));
         program
     }
+}
+
+/// Runs the script that installs the library, or removes it.
+fn script(prefix: &Path, what: &str) -> Output {
+    // Cargo leaves the libraries beside this test.
+    let test = std::env::current_exe().expect("the test's own path");
+    let from = test.parent().expect("a folder");
+    let mut command = Command::new("sh");
+    command.arg(root().join("tools/install-c.sh")).arg(what).env("PREFIX", prefix).env("FROM", from);
+    command.output().expect("sh")
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -119,11 +143,11 @@ fn can_compile(sources: &[PathBuf]) -> bool {
 
 /// Whether zlib can be linked; says so if not.
 fn has_zlib(installed: &Installed) -> bool {
-    let source = installed.0.join("zlib_there.c");
+    let source = installed.programs.0.join("zlib_there.c");
     let text = "#include <zlib.h>\nint main(void) { return zlibVersion() == 0; }\n";
     std::fs::write(&source, text).expect("a source file");
     let mut compiler = compiler_for(&source);
-    let found = compiler.arg(&source).arg("-o").arg(installed.0.join("zlib_there")).arg("-lz").output();
+    let found = compiler.arg(&source).arg("-o").arg(installed.programs.0.join("zlib_there")).arg("-lz").output();
     let found = found.is_ok_and(|output| output.status.success());
     if !found {
         eprintln!("skipped: no zlib to compile with");
@@ -198,7 +222,7 @@ fn a_file_in_capital_letters() {
         return;
     }
     let installed = Installed::new();
-    let (from, to) = (installed.0.join("small"), installed.0.join("LARGE"));
+    let (from, to) = (installed.programs.0.join("small"), installed.programs.0.join("LARGE"));
     let text = "a wave, and another wave;\n".repeat(300_000);
     std::fs::write(&from, &text).expect("a file");
     let program = installed.compile(&source, Linkage::Shared);
@@ -264,7 +288,7 @@ fn code_on_the_pages() {
         let text = std::fs::read_to_string(root().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
         let blocks = text.split("```c\n").skip(1).filter_map(|rest| rest.split("```").next());
         for code in blocks {
-            let source = installed.0.join(format!("page-{}.c", sources.len()));
+            let source = installed.programs.0.join(format!("page-{}.c", sources.len()));
             std::fs::write(&source, code).expect("a file");
             sources.push(source);
         }
@@ -342,18 +366,28 @@ fn the_library_stays_when_it_is_unloaded() {
     }
 }
 
+/// The names and versions that `nm` finds defined in a library for others.
+fn exported(library: &Path, flags: &[&str]) -> Vec<String> {
+    let output = Command::new("nm").args(flags).arg("--defined-only").arg(library).output().expect("nm");
+    assert_success(&output, "nm");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut names: Vec<String> = text
+        .lines()
+        .filter_map(|line| line.split_once(' ')?.1.split_once(' '))
+        .filter(|(kind, _)| *kind == "T" || *kind == "D" || *kind == "B" || *kind == "R" || *kind == "W")
+        .map(|(_, name)| name.to_owned())
+        .collect();
+    names.sort_unstable();
+    names
+}
+
 #[test]
-fn the_shared_library_exports_the_header_and_nothing_else() {
+fn both_libraries_show_the_header_and_nothing_else() {
     if !runs("nm", "--version") {
         eprintln!("skipped: no nm");
         return;
     }
     let installed = Installed::new();
-    let library = installed.lib().join("libeagre.so");
-    let output = Command::new("nm").args(["-D", "--defined-only"]).arg(&library).output().expect("nm");
-    assert_success(&output, "nm");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let mut exported: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
     let header = std::fs::read_to_string(root().join("include/eagre.h")).expect("include/eagre.h");
     let code = header.lines().filter(|line| !line.trim_start().starts_with("//"));
     let mut declared: Vec<&str> = code
@@ -362,9 +396,61 @@ fn the_shared_library_exports_the_header_and_nothing_else() {
             line[start..].split('(').next().filter(|_| line[start..].contains('('))
         })
         .collect();
-    exported.sort_unstable();
     declared.sort_unstable();
-    assert_eq!(exported, declared);
+    let versioned: Vec<String> = declared.iter().map(|name| format!("{name}@@EAGRE_0")).collect();
+    assert_eq!(exported(&installed.lib().join("libeagre.so"), &["-D"]), versioned);
+    assert_eq!(exported(&installed.lib().join("libeagre.a"), &["-g"]), declared);
+}
+
+/// What is installed holds no debug information and no code of the compiler's own kind.
+#[test]
+fn both_libraries_are_stripped() {
+    if !runs("readelf", "--version") {
+        eprintln!("skipped: no readelf");
+        return;
+    }
+    let installed = Installed::new();
+    for library in ["libeagre.so", "libeagre.a"] {
+        let output = Command::new("readelf").arg("-SW").arg(installed.lib().join(library)).output().expect("readelf");
+        assert_success(&output, "readelf");
+        let sections = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            sections.contains(".text") && !sections.contains(".debug_") && !sections.contains(".llvmbc"),
+            "{library}"
+        );
+    }
+}
+
+/// Without being installed: a program linked against the build folder finds the library there.
+#[test]
+fn the_build_folder_serves_as_well() {
+    let source = test("files.c");
+    if !can_compile(std::slice::from_ref(&source)) {
+        return;
+    }
+    let installed = Installed::new();
+    let test = std::env::current_exe().expect("the test's own path");
+    let folder = test.parent().expect("a folder");
+    let program = installed.programs.0.join("beside");
+    let mut compiler = compiler_for(&source);
+    compiler.args(["-pthread", "-o"]).arg(&program).arg(&source).arg("-I").arg(root().join("include"));
+    compiler.arg("-L").arg(folder).args(["-leagre_c", &format!("-Wl,-rpath,{}", folder.display())]);
+    assert_success(&compiler.output().expect("the compiler"), "compiling against the build folder");
+    assert_success(&Command::new(&program).output().expect("the program"), "a program beside the build folder");
+}
+
+#[test]
+fn what_was_installed_can_be_removed() {
+    let folder = Folder::new();
+    assert_success(&script(&folder.0, "install"), "tools/install-c.sh");
+    std::fs::write(folder.0.join("lib/libother.so"), "somebody else's").expect("a file");
+    assert_success(&script(&folder.0, "uninstall"), "tools/install-c.sh uninstall");
+    let left = |folder: &Path| -> Vec<String> {
+        let entries = std::fs::read_dir(folder).expect("a folder");
+        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
+    };
+    assert_eq!(left(&folder.0), ["lib"]);
+    assert_eq!(left(&folder.0.join("lib")), ["libother.so"]);
 }
 
 #[test]
