@@ -1,48 +1,60 @@
-//! `eagre stats`: count, smallest, mean and largest value per key.
+//! `eagre stats`: what is known of the values of each key.
 //!
 //! What comes out looks like what went in: lines of fields with the same delimiter, sorted, so that `join`, `sort` and
 //! `cut` go on with it. All files are one input; if any of them cannot be taken in whole there is no result, because
 //! half an answer looks like a whole one.
 
-use std::fmt::Write;
+mod columns;
+mod output;
+
 use std::num::NonZeroUsize;
 
 use clap::ValueEnum;
-use eagre::stats::{Group, Stats, StatsError, Table};
-use serde::Serialize;
-use serde_json::value::RawValue;
+use eagre::doctor::{Available, Bound};
+use eagre::stats::{Stats, StatsError};
 
 use crate::cli::{Exit, Failure, Run};
 use crate::console::Console;
 use crate::inputs::{self, Input, Sources};
 use crate::message::Message;
-use crate::name;
 use crate::progress::Progress;
+use columns::Columns;
 
 const LONG: &str = "\
-Print the smallest, the mean and the largest value of each key, and how many values it has.
+Print the smallest, the mean and the largest value of each key, and how many values it has; or what --columns names.
 
 Reads lines of fields such as 'Hamburg;12.3': a key in one column and a number in another. Prints a line for each \
 key, in the order of their bytes: key, smallest, mean, largest, count, with the same delimiter between them. All FILEs \
 together give one result. With no FILE, or when FILE is -, standard input is read.
 
-Numbers are [+-]digits[.digits], with at most 18 digits before the point and 18 behind it; blanks around them are \
-ignored. The result is exact: smallest and largest are printed with as many decimals as the number that has the most, \
-and the mean too, but with one at least, rounded once, half up. Empty lines are passed over. Every other line that is \
-no row is an error, which names the line, and then nothing is printed.
+Numbers are [+-]digits[.digits][e[+-]digits], with at most 18 digits before the point and 18 behind it; blanks around \
+them are ignored. The result is exact: smallest, largest and sum are printed with as many decimals as the number that has \
+the most, mean and quantiles too, but with one at least, variance and deviation with six at least; each is rounded once, \
+half up. Empty lines are passed over. Every other line that is no row is an error, which names the line, and then nothing \
+is printed.
 
-Fields are what is between delimiters. Quotes mean nothing: a field of a CSV file that holds the delimiter or a \
-newline inside quotes is not understood. Lines end with a newline, or with a carriage return and a newline.";
+Fields are what is between delimiters. With --csv they may be in double quotes, which may hold the delimiter, newlines, and \
+quotes written twice; keys are then printed in quotes where they need them. Lines end with a newline, or with a carriage \
+return and a newline.
+
+All keys are kept in memory, about 80 bytes each; if there is no memory for them, that is an error.";
 
 const AFTER: &str = "\
+Columns:
+  count, sum, min, max, mean
+  var, stddev       of a sample: divided by count - 1; nothing for a single value
+  median, pN, qX    quantiles, such as p99, p99.9 or q0.25: between the two nearest values in proportion, as numpy has them.
+                    They take 16 bytes of memory for each different value of a key
+
 Examples:
-  eagre stats measurements.txt                 key;value lines
-  eagre stats -d, --header -k2 -v5 sales.csv   the fifth column by the second
+  eagre stats measurements.txt                        key;value lines
+  eagre stats --csv -d, --header -k2 -v5 sales.csv    the fifth column by the second
+  eagre stats --columns count,sum,median,p99 hits.txt
   eagre stats -d'\\t' --sort count --format table hits.tsv
-  eagre stats --format 1brc measurements.txt   as the one-billion-row challenge wants it
+  eagre stats --format 1brc measurements.txt          as the one-billion-row challenge wants it
   eagre stats --json *.log | jq '.groups[] | select(.max > 100)'
 
-Exit status: 0, or 2 if a file could not be read or a line is no row.";
+Exit status: 0, or 2 if a file could not be read, a line is no row, or there is not enough memory.";
 
 /// Smallest, mean and largest value per key
 #[derive(clap::Args)]
@@ -53,12 +65,20 @@ pub(crate) struct Args {
     delimiter: u8,
 
     /// The column of the key, from 1
-    #[arg(short, long, value_name = "COLUMN", default_value = "1")]
+    #[arg(short, long, value_name = "COLUMN", default_value = "1", value_parser = column)]
     key: NonZeroUsize,
 
     /// The column of the value, from 1
-    #[arg(short, long, value_name = "COLUMN", default_value = "2")]
+    #[arg(short, long, value_name = "COLUMN", default_value = "2", value_parser = column)]
     value: NonZeroUsize,
+
+    /// What to print of each key: names from the list below, with commas between them
+    #[arg(long, value_name = "NAMES", default_value = "min,mean,max,count")]
+    columns: Columns,
+
+    /// Fields may be in double quotes, as in CSV files
+    #[arg(long)]
+    csv: bool,
 
     /// Pass over the first line of each FILE
     #[arg(long)]
@@ -104,13 +124,21 @@ enum Order {
 /// How the result looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// A line for each key: key, smallest, mean, largest, count
+    /// A line for each key: the key and the columns
     Plain,
     /// The same in aligned columns with headings, to look at
     Table,
     /// {key=smallest/mean/largest, ...} with one decimal, as in the one-billion-row challenge
     #[value(name = "1brc")]
     Challenge,
+}
+
+/// The number of a column.
+fn column(text: &str) -> Result<NonZeroUsize, String> {
+    match text.parse::<usize>() {
+        Ok(number) => NonZeroUsize::new(number).ok_or_else(|| "columns are counted from 1".to_owned()),
+        Err(_) => Err("not the number of a column, from 1".to_owned()),
+    }
 }
 
 /// The byte that an argument of `-d` stands for.
@@ -134,13 +162,18 @@ fn delimiter(text: &str) -> Result<u8, String> {
 
 impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
+        if self.format == Form::Challenge && self.columns != Columns::default() {
+            let message = Message::new("stats", "--format 1brc", "has columns of its own");
+            return Err(Failure::Trouble(message.cure(Some("leave out --columns")).to_string()));
+        }
         let inputs = self.sources.list("stats")?;
         if !self.no_progress && !inputs.iter().any(Input::is_typed) {
             let sizes: Vec<_> = inputs.iter().map(Input::size).collect();
             console.watch(Progress::new("stats", inputs::total_size(&sizes)));
         }
         let mut stats = Stats::new().delimiter(self.delimiter).columns(self.key, self.value).header(self.header);
-        stats = stats.skip_bad(self.skip_bad);
+        stats = stats.skip_bad(self.skip_bad).csv(self.csv);
+        stats = stats.variance(self.columns.need_variance()).quantiles(self.columns.need_values());
         if let Some(threads) = self.threads {
             stats = stats.threads(threads);
         }
@@ -148,19 +181,20 @@ impl Args {
         for input in &inputs {
             add(input, &mut stats, &mut totals, console)?;
         }
-        let mut table = stats.finish();
+        let in_memory =
+            |error: StatsError| Failure::Trouble(out_of_memory("the keys of all files", &error).to_string());
+        let mut table = stats.finish().map_err(in_memory)?;
         if self.sort == Order::Count {
-            table.groups.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.key.cmp(&b.key)));
+            table.sort_by_count().map_err(in_memory)?;
         }
-        if self.json {
-            console.print_json(&report(&table, &totals))?;
-            return Ok(Exit::Yes);
+        let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
+        let output = output::Output { table: &table, columns: &self.columns, threads };
+        match self.format {
+            _ if self.json => output.json(&totals, console)?,
+            Form::Plain => output.plain(self.delimiter, self.csv, console)?,
+            Form::Table => output.aligned(console)?,
+            Form::Challenge => output.challenge(console)?,
         }
-        console.print(match self.format {
-            Form::Plain => plain(&table, self.delimiter),
-            Form::Table => aligned(&table).into_bytes(),
-            Form::Challenge => challenge(&table),
-        })?;
         Ok(Exit::Yes)
     }
 }
@@ -182,6 +216,7 @@ fn add(input: &Input, stats: &mut Stats, totals: &mut Totals, console: &mut Cons
     let added = added.map_err(|error| {
         trouble(match &error {
             StatsError::Io(error) => Message::from_io("stats", input.place(), error),
+            StatsError::Memory { .. } => out_of_memory(&input.place(), &error),
             StatsError::Line { line: 1, .. } => Message::new("stats", input.place(), error.to_string())
                 .cure(Some("pass over a heading with --header, name delimiter and columns with -d, -k and -v")),
             _ => Message::new("stats", input.place(), error.to_string())
@@ -199,93 +234,15 @@ fn add(input: &Input, stats: &mut Stats, totals: &mut Totals, console: &mut Cons
     Ok(())
 }
 
-/// Smallest, mean and largest of a key as text.
-fn numbers(group: &Group, table: &Table) -> [String; 3] {
-    let mean = table.decimals.max(1);
-    [group.min.to_text(table.decimals), group.mean(mean).to_text(mean), group.max.to_text(table.decimals)]
-}
-
-fn plain(table: &Table, delimiter: u8) -> Vec<u8> {
-    let mut out = Vec::new();
-    for group in &table.groups {
-        out.extend_from_slice(&group.key);
-        for number in numbers(group, table).iter().chain([&group.count.to_string()]) {
-            out.push(delimiter);
-            out.extend_from_slice(number.as_bytes());
+fn out_of_memory(place: &str, error: &StatsError) -> Message {
+    let cure = match error {
+        StatsError::Memory { available: Some(Available { bound: Bound::AddressSpace, .. }), .. } => {
+            "ulimit -v unlimited"
         }
-        out.push(b'\n');
-    }
-    out
-}
-
-fn aligned(table: &Table) -> String {
-    let heading = ["key", "min", "mean", "max", "count"].map(str::to_owned);
-    let rows = table.groups.iter().map(|group| {
-        let [min, mean, max] = numbers(group, table);
-        [name::in_messages(&group.key), min, mean, max, group.count.to_string()]
-    });
-    let rows: Vec<[String; 5]> = [heading].into_iter().chain(rows).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths = [0, 1, 2, 3, 4].map(width);
-    let mut out = String::new();
-    for [key, numbers @ ..] in &rows {
-        // Writing to a string does not fail.
-        let _ = write!(out, "{key:<width$}", width = widths[0]);
-        for (number, width) in numbers.iter().zip(&widths[1..]) {
-            let _ = write!(out, "  {number:>width$}");
+        StatsError::Memory { available: Some(Available { bound: Bound::ControlGroup, .. }), .. } => {
+            "raise MemoryMax= of the service, or --memory of the container, or take fewer keys at a time"
         }
-        out.push('\n');
-    }
-    out
-}
-
-fn challenge(table: &Table) -> Vec<u8> {
-    let mut out = b"{".to_vec();
-    for (number, group) in table.groups.iter().enumerate() {
-        if number > 0 {
-            out.extend(b", ");
-        }
-        out.extend_from_slice(&group.key);
-        let [min, mean, max] = [group.min, group.mean(1), group.max].map(|value| value.to_text(1));
-        out.extend(format!("={min}/{mean}/{max}").bytes());
-    }
-    out.extend(b"}\n");
-    out
-}
-
-/// The answer of `--json`.
-#[derive(Serialize)]
-struct Report {
-    groups: Vec<Entry>,
-    lines: u64,
-    skipped: u64,
-}
-
-#[derive(Serialize)]
-struct Entry {
-    key: String,
-    /// The exact bytes of a key that is not UTF-8.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key_hex: Option<String>,
-    count: u64,
-    // Numbers, but not of the kind that has only 53 bits.
-    min: Box<RawValue>,
-    mean: Box<RawValue>,
-    max: Box<RawValue>,
-}
-
-fn report(table: &Table, totals: &Totals) -> Report {
-    let entry = |group: &Group| {
-        let [min, mean, max] = numbers(group, table).map(|number| RawValue::from_string(number).unwrap_or_default());
-        let odd = std::str::from_utf8(&group.key).is_err();
-        Entry {
-            key: String::from_utf8_lossy(&group.key).into_owned(),
-            key_hex: odd.then(|| name::hex(&group.key)),
-            count: group.count,
-            min,
-            mean,
-            max,
-        }
+        _ => "take a machine with more, or fewer keys at a time",
     };
-    Report { groups: table.groups.iter().map(entry).collect(), lines: totals.lines, skipped: totals.skipped }
+    Message::new("stats", place, error.to_string()).cure(Some(cure))
 }

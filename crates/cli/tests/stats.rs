@@ -65,7 +65,12 @@ fn columns_and_delimiters() {
         (&["-d", "\\xZZ"], "no hexadecimal digits"),
         (&["-d", "\\x0a"], "a line end"),
         (&["-d", "5"], "a character of numbers"),
-        (&["-k", "0"], "0"),
+        (&["-k", "0"], "columns are counted from 1"),
+        (&["-v", "x"], "not the number of a column"),
+        (&["--columns", "median,mode"], "no column 'mode'"),
+        (&["--columns", "p101"], "no column 'p101'"),
+        (&["--columns", ""], "no column ''"),
+        (&["--columns", "sum", "--format", "1brc"], "leave out --columns"),
         (&["-j", "0"], "0"),
         (&["--sort", "size"], "size"),
         (&["--json", "--format", "table"], "--json"),
@@ -108,7 +113,8 @@ fn lines_that_are_no_rows() {
     let head = "pass over a heading with --header, name delimiter and columns with -d, -k and -v";
     for (input, why) in [
         ("a;1\n\nb;cold\n", format!("line 3: 'cold' is not a number; {skip}")),
-        ("a;1\nb;1e5", format!("line 2: '1e5' is not a number; {skip}")),
+        ("a;1\nb;1e", format!("line 2: '1e' is not a number; {skip}")),
+        ("a;1\nb;1e18", format!("line 2: '1e18' has more than 18 digits before or behind the point; {skip}")),
         ("a;1\nb;\n", format!("line 2: '' is not a number; {skip}")),
         ("a;1\nb;\x1b[31m\n", format!("line 2: '\\u{{1b}}[31m' is not a number; {skip}")),
         ("a;1\nb\n", format!("line 2: no column 2 in 'b'; {skip}")),

@@ -202,6 +202,8 @@ pub(crate) enum Task {
     Find,
     /// Minimum, mean and maximum of each key of `key;value` lines.
     Stats,
+    /// The same of many keys, in their order.
+    Keys,
     /// Copy it, safe on the device at the end.
     Copy,
 }
@@ -215,6 +217,8 @@ pub(crate) enum Corpus {
     Text { every: u64 },
     /// `station;temperature` lines of 413 stations; its size is in rows.
     Stations,
+    /// `key;value` lines of so many keys, evenly spread or as Zipf's law has it; its size is in rows.
+    Keys { keys: u32, zipf: bool },
 }
 
 /// Where a file lies.

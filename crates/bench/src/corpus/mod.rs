@@ -6,6 +6,7 @@
 //! killed run left is removed by the next. With `--keep` corpora stay in the bench directory itself and later runs use
 //! them.
 
+pub(crate) mod keys;
 pub(crate) mod numbers;
 mod stations;
 pub(crate) mod table;
@@ -39,6 +40,8 @@ pub(crate) enum Expected {
     },
     /// Of rows of stations and temperatures.
     Stations(Table),
+    /// Of rows of many keys.
+    Keys(keys::Figures),
 }
 
 /// Offsets, in ascending order, as their number and a digest.
@@ -174,6 +177,7 @@ impl Store {
             Corpus::Numbers => format!("numbers-{size}"),
             Corpus::Text { every } => format!("text-{every}-{size}"),
             Corpus::Stations => format!("stations-{size}"),
+            Corpus::Keys { keys, zipf } => format!("keys-{keys}-{}-{size}", if zipf { "zipf" } else { "uniform" }),
         };
         let kept = self.root(place).join(&name);
         if let Some(expected) = read_note(&kept) {
@@ -186,6 +190,7 @@ impl Store {
             Corpus::Numbers => numbers::make(&made.path, size).map(|()| Expected::Numbers),
             Corpus::Text { every } => text::make(&made.path, size, every),
             Corpus::Stations => make_stations(&made.path, size),
+            Corpus::Keys { keys, zipf } => keys::make(&made.path, size, keys, zipf).map(Expected::Keys),
         }
         .map_err(failed)?;
         made.bytes = fs::metadata(&made.path).map_err(failed)?.len();

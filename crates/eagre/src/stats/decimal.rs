@@ -1,16 +1,27 @@
 //! Exact decimal numbers: how they are read, added up, divided once and printed.
 //!
 //! A value is an integer number of 10^-18, so 18 digits before the point and 18 behind it are exact and values compare
-//! as integers. A sum keeps whole numbers and the rest apart, each far from the end of its range: 2^64 values cannot
-//! overflow it.
+//! as integers.
 
 use std::fmt;
+use std::str::FromStr;
 
 /// Digits a value may have before the point, and behind it.
 pub(super) const DIGITS: u32 = 18;
 
 /// How many of our units are one.
-const ONE: i128 = 10_i128.pow(DIGITS);
+pub(super) const ONE: i128 = 10_i128.pow(DIGITS);
+
+/// The powers of ten.
+pub(super) const POWERS: [i128; 37] = {
+    let mut powers = [1; 37];
+    let mut at = 1;
+    while at < powers.len() {
+        powers[at] = powers[at - 1] * 10;
+        at += 1;
+    }
+    powers
+};
 
 /// A decimal number with at most 18 digits before the point and 18 behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,39 +33,172 @@ pub struct Decimal {
 impl Decimal {
     /// `mantissa` · 10^-`decimals`, where there are at most 18 decimals.
     pub(super) fn new(mantissa: i64, decimals: u32) -> Decimal {
-        Decimal { units: i128::from(mantissa) * 10_i128.pow(DIGITS - decimals) }
+        Decimal { units: i128::from(mantissa) * POWERS[(DIGITS - decimals) as usize] }
     }
 
-    /// Reads `[+-]digits[.digits]`, where one of the two groups of digits may be empty. The second result is how many
-    /// decimals were written, zeros included. `None` if it is no such number, or has too many digits.
+    /// So many units of 10^-18.
+    pub(super) fn from_units(units: i128) -> Decimal {
+        Decimal { units }
+    }
+
+    /// In units of 10^-18.
+    pub(super) fn units(self) -> i128 {
+        self.units
+    }
+
+    /// Reads `[+-]digits[.digits][e[+-]digits]`, where one of the first two groups of digits may be empty. The second
+    /// result is how many decimals were written, zeros included, after the exponent has moved the point. `None` if it is no
+    /// such number, or has too many digits.
     pub(super) fn parse(text: &[u8]) -> Option<(Decimal, u32)> {
         let (negative, text) = match text {
             [b'-', rest @ ..] => (true, rest),
             [b'+', rest @ ..] => (false, rest),
             _ => (false, text),
         };
+        let mark = text.iter().position(|byte| byte.eq_ignore_ascii_case(&b'e'));
+        let (text, exponent) = match mark {
+            Some(at) => (&text[..at], Some(exponent(&text[at + 1..])?)),
+            None => (text, None),
+        };
         let point = text.iter().position(|&byte| byte == b'.');
         let (whole, part) = point.map_or((text, &[][..]), |at| (&text[..at], &text[at + 1..]));
-        let decimals = u32::try_from(part.len()).ok().filter(|&decimals| decimals <= DIGITS)?;
         if whole.is_empty() && part.is_empty() {
             return None;
         }
-        let units = i128::from(digits(whole)?) * ONE + i128::from(digits(part)?) * 10_i128.pow(DIGITS - decimals);
+        let (units, decimals) = match exponent {
+            None => {
+                let decimals = u32::try_from(part.len()).ok().filter(|&decimals| decimals <= DIGITS)?;
+                (
+                    i128::from(digits(whole)?) * ONE + i128::from(digits(part)?) * POWERS[(DIGITS - decimals) as usize],
+                    decimals,
+                )
+            }
+            Some(exponent) => moved(whole, part, exponent)?,
+        };
         Some((Decimal { units: if negative { -units } else { units } }, decimals))
+    }
+
+    /// Writes the number as text with so many decimals (at most 18), rounded half up if it has more.
+    pub fn write(self, decimals: u32, out: &mut Vec<u8>) {
+        let decimals = decimals.min(DIGITS);
+        let unit = POWERS[(DIGITS - decimals) as usize];
+        let rounded = if unit == 1 { self.units } else { (self.units + unit / 2).div_euclid(unit) };
+        write_scaled(rounded, decimals, out);
     }
 
     /// The number as text with so many decimals (at most 18), rounded half up if it has more.
     #[must_use]
     pub fn to_text(self, decimals: u32) -> String {
-        let decimals = decimals.min(DIGITS);
-        let unit = 10_i128.pow(DIGITS - decimals);
-        let rounded = (self.units + unit / 2).div_euclid(unit);
-        let sign = if rounded < 0 { "-" } else { "" };
-        let digits = format!("{:0>width$}", rounded.unsigned_abs(), width = decimals as usize + 1);
-        let (whole, part) = digits.split_at(digits.len() - decimals as usize);
-        if part.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{part}") }
+        let mut text = Vec::new();
+        self.write(decimals, &mut text);
+        String::from_utf8(text).unwrap_or_default()
     }
 }
+
+/// Writes `scaled` · 10^-`decimals`.
+pub(super) fn write_scaled(scaled: i128, decimals: u32, out: &mut Vec<u8>) {
+    if scaled < 0 {
+        out.push(b'-');
+    }
+    // From the last digit on: 39 digits, a point, and zeros in front of short ones.
+    let mut text = [b'0'; 64];
+    let mut at = text.len();
+    let mut put = |byte: u8| {
+        at -= 1;
+        text[at] = byte;
+    };
+    let mut left = scaled.unsigned_abs();
+    let mut written = 0;
+    while left > 0 || written <= decimals {
+        // Nineteen digits at a time: numbers of 128 bits are slow to divide.
+        let mut word = (left % u128::from(NINETEEN)) as u64;
+        left /= u128::from(NINETEEN);
+        for _ in 0..19 {
+            if left == 0 && word == 0 && written > decimals {
+                break;
+            }
+            if written == decimals && decimals > 0 {
+                put(b'.');
+            }
+            put(b'0' + (word % 10) as u8);
+            word /= 10;
+            written += 1;
+        }
+    }
+    out.extend_from_slice(&text[at..]);
+}
+
+const NINETEEN: u64 = 10_u64.pow(19);
+
+/// A number whose point an exponent moves, in units of 10^-18.
+fn moved(whole: &[u8], part: &[u8], exponent: i64) -> Option<(i128, u32)> {
+    let mut mantissa = 0_i128;
+    // Behind the point, once the exponent has moved it.
+    let mut decimals = i64::try_from(part.len()).ok()?.checked_sub(exponent)?;
+    let mut zeros = 0;
+    for &byte in whole.iter().chain(part) {
+        match byte {
+            b'0' if mantissa == 0 => {}
+            b'0' => zeros += 1,
+            b'1'..=b'9' => {
+                // Zeros count when another digit follows.
+                let power = *POWERS.get(zeros + 1)?;
+                mantissa = mantissa.checked_mul(power)?.checked_add(i128::from(byte - b'0'))?;
+                if mantissa >= ONE * ONE {
+                    return None;
+                }
+                zeros = 0;
+            }
+            _ => return None,
+        }
+    }
+    if mantissa == 0 {
+        return Some((0, 0));
+    }
+    // Zeros at the end are decimals as long as there is room for them.
+    while zeros > 0 && decimals <= i64::from(DIGITS) && mantissa < ONE * ONE / 10 {
+        mantissa *= 10;
+        zeros -= 1;
+    }
+    decimals = decimals.checked_sub(i64::try_from(zeros).ok()?)?;
+    let missing = usize::try_from(i64::from(DIGITS).checked_sub(decimals)?).ok()?;
+    let units = mantissa.checked_mul(*POWERS.get(missing)?).filter(|&units| units < ONE * ONE)?;
+    Some((units, decimals.max(0) as u32))
+}
+
+/// An exponent; those beyond all numbers are as good as the largest.
+fn exponent(text: &[u8]) -> Option<i64> {
+    let (negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, text),
+    };
+    let value = digits.iter().try_fold(0_i64, |number, byte| {
+        byte.is_ascii_digit().then(|| (number * 10 + i64::from(byte - b'0')).min(1_000_000))
+    });
+    value.filter(|_| !digits.is_empty()).map(|value| if negative { -value } else { value })
+}
+
+/// `[+-]digits[.digits][e[+-]digits]`.
+impl FromStr for Decimal {
+    type Err = NoDecimal;
+
+    fn from_str(text: &str) -> Result<Decimal, NoDecimal> {
+        Decimal::parse(text.as_bytes()).map(|(decimal, _)| decimal).ok_or(NoDecimal)
+    }
+}
+
+/// A text is no number, or one with more than 18 digits before the point or behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoDecimal;
+
+impl fmt::Display for NoDecimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not a number with at most 18 digits before the point and behind it")
+    }
+}
+
+impl std::error::Error for NoDecimal {}
 
 /// As many decimals as are needed.
 impl fmt::Display for Decimal {
@@ -70,61 +214,6 @@ fn digits(text: &[u8]) -> Option<i64> {
         return None;
     }
     text.iter().try_fold(0, |number: i64, byte| byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0')))
-}
-
-/// What is known of the values of one key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Summary {
-    pub(super) count: u64,
-    pub(super) min: Decimal,
-    pub(super) max: Decimal,
-    /// The sum is `whole` + `part` · 10^-18.
-    whole: i128,
-    part: i128,
-}
-
-impl Summary {
-    /// One value.
-    pub(super) fn one(value: Decimal) -> Summary {
-        Summary::many(1, value, value, value.units)
-    }
-
-    /// Some values whose sum, in units of 10^-18, is known. `count` is not zero.
-    fn many(count: u64, min: Decimal, max: Decimal, sum: i128) -> Summary {
-        Summary { count, min, max, whole: sum.div_euclid(ONE), part: sum.rem_euclid(ONE) }
-    }
-
-    /// Values that were added up as integers: each stands for `10^-decimals`.
-    pub(super) fn scaled(count: u64, min: i64, max: i64, sum: i64, decimals: u32) -> Summary {
-        let sum = Decimal::new(sum, decimals).units;
-        Summary::many(count, Decimal::new(min, decimals), Decimal::new(max, decimals), sum)
-    }
-
-    /// These values and others.
-    pub(super) fn merge(&mut self, other: Summary) {
-        self.count += other.count;
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
-        self.whole += other.whole;
-        self.part += other.part;
-    }
-
-    /// The sum divided by the count, rounded once, half up, to so many decimals (at most 18).
-    pub(super) fn mean(&self, decimals: u32) -> Decimal {
-        let count = i128::from(self.count);
-        let whole = self.whole + self.part.div_euclid(ONE);
-        // What the division leaves is less than `count`, so below 2^64 · 10^18 units: twice that fits.
-        let left = whole.rem_euclid(count) * ONE + self.part.rem_euclid(ONE);
-        let unit = 10_i128.pow(DIGITS - decimals);
-        let steps = (2 * left + count * unit).div_euclid(2 * count * unit);
-        Decimal { units: whole.div_euclid(count) * ONE + steps * unit }
-    }
-
-    /// The sum in units of 10^-9, for tests with no more decimals.
-    #[cfg(test)]
-    pub(super) fn nano_sum(&self) -> i128 {
-        self.whole * 1_000_000_000 + self.part / 1_000_000_000
-    }
 }
 
 #[cfg(test)]
@@ -146,6 +235,13 @@ mod tests {
             ("000000000000000000000000007", 0, "7"),
             ("999999999999999999.999999999999999999", 18, "999999999999999999.999999999999999999"),
             ("-999999999999999999.999999999999999999", 18, "-999999999999999999.999999999999999999"),
+            ("1e3", 0, "1000"),
+            ("1.50e1", 1, "15"),
+            ("-1.5E-7", 8, "-0.00000015"),
+            ("100e-20", 18, "0.000000000000000001"),
+            ("0.000000000000000000012e20", 1, "1.2"),
+            ("0e-9999", 0, "0"),
+            ("999999999999999999e0", 0, "999999999999999999"),
         ] {
             let (value, written) = Decimal::parse(text.as_bytes()).unwrap();
             assert_eq!((written, value.to_string().as_str()), (decimals, shown), "{text}");
@@ -156,7 +252,11 @@ mod tests {
             "-",
             "+",
             "-.",
-            "1e5",
+            "1e",
+            "e5",
+            "1e18",
+            "1e-19",
+            "1e99999999999999999999",
             "nan",
             "inf",
             "1.2.3",
@@ -186,23 +286,5 @@ mod tests {
         ] {
             assert_eq!(decimal(text).to_text(decimals), shown, "{text} to {decimals}");
         }
-    }
-
-    #[test]
-    fn means_are_exact_to_the_last_digit_however_large_the_sum() {
-        let huge = decimal("999999999999999999.999999999999999999");
-        let mut summary = Summary::one(huge);
-        // 2^63 values by doubling.
-        for _ in 0..63 {
-            summary.merge(summary);
-        }
-        assert_eq!((summary.count, summary.mean(18)), (1 << 63, huge));
-        let mut third = Summary::one(decimal("1"));
-        third.merge(Summary::one(decimal("0")));
-        third.merge(Summary::one(decimal("0")));
-        assert_eq!(third.mean(18).to_string(), "0.333333333333333333");
-        let mut half = Summary::one(decimal("-0.1"));
-        half.merge(Summary::one(decimal("0.0")));
-        assert_eq!(half.mean(1).to_text(1), "0.0");
     }
 }

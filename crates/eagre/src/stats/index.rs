@@ -29,8 +29,13 @@ pub(super) struct Index {
 }
 
 impl Index {
-    pub(super) fn new() -> Index {
-        Index { ends: Box::new([u16::MAX; ROOM]), fields: 0, lines: 0, expected: 2, regular: false }
+    /// `None` if there is no memory for it.
+    pub(super) fn new() -> Option<Index> {
+        let mut ends = Vec::new();
+        ends.try_reserve_exact(ROOM).ok()?;
+        ends.resize(ROOM, u16::MAX);
+        let ends = ends.into_boxed_slice().try_into().ok()?;
+        Some(Index { ends, fields: 0, lines: 0, expected: 2, regular: false })
     }
 
     /// Indexes `text`, of which there are at most [`BLOCK`] bytes.

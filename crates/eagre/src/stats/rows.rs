@@ -1,8 +1,10 @@
 //! The second pass: rows of an indexed block go into the table.
 
-use super::Layout;
+use std::ops::Range;
+
 use super::fixed::Fixed;
 use super::index::Index;
+use super::layout::Layout;
 use super::table::{Block, LONGEST, Table};
 
 /// Where key and value are in rows that all have the same number of fields.
@@ -70,6 +72,38 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// Where in the text key and value of a row are, if it has the shape that it is taken for.
+    pub(super) fn fields(&self, row: usize) -> Option<(Range<usize>, Range<usize>)> {
+        let shape = self.shape;
+        let ends = &self.ends[row * shape.fields..=(row + 1) * shape.fields];
+        if !self.is_line(shape, ends) {
+            return None;
+        }
+        let field = |number: usize| {
+            let (start, end) = self.field(shape, ends, number);
+            self.base + start..self.base + end
+        };
+        Some((field(shape.key), field(shape.value)))
+    }
+
+    /// Whether these ends are those of one line: fields of other lines may have been taken for this one's.
+    #[inline(always)]
+    fn is_line(&self, shape: Shape, ends: &[u16]) -> bool {
+        let newline = |end: &u16| self.text[self.base + usize::from(*end)] == b'\n';
+        let last = shape.fields;
+        self.regular || (newline(&ends[last]) && !ends[1..last].iter().any(newline))
+    }
+
+    /// Where a field of a line begins and ends in the block.
+    #[inline(always)]
+    fn field(&self, shape: Shape, ends: &[u16], number: usize) -> (usize, usize) {
+        let start = usize::from(ends[number].wrapping_add(1));
+        let end = usize::from(ends[number + 1]);
+        // The carriage return of a line that ends with both is not part of it.
+        let cut = number + 1 == shape.fields && self.text[self.base..][start..end].ends_with(b"\r");
+        (start, end - usize::from(cut))
+    }
+
     #[inline(always)]
     fn add_shaped(&self, shape: Shape, from: usize, table: &mut Table) -> usize {
         // A row has the end of the row before it in front of its own.
@@ -86,18 +120,10 @@ impl<'a> Rows<'a> {
     #[inline(always)]
     fn add_row(&self, shape: Shape, ends: &[u16], table: &mut Table) -> Option<()> {
         let text = &self.text[self.base..];
-        // Fields of other lines may have been taken for this one's: all its ends but the last are delimiters.
-        let newline = |end: &u16| text[usize::from(*end)] == b'\n';
-        if !self.regular && (!newline(&ends[shape.fields]) || ends[1..shape.fields].iter().any(newline)) {
+        if !self.is_line(shape, ends) {
             return None;
         }
-        let field = |number: usize| {
-            let start = usize::from(ends[number].wrapping_add(1));
-            let end = usize::from(ends[number + 1]);
-            // The carriage return of a line that ends with both is not part of it.
-            let cut = number + 1 == shape.fields && text[start..end].ends_with(b"\r");
-            (start, end - usize::from(cut))
-        };
+        let field = |number: usize| self.field(shape, ends, number);
         let (start, end) = field(shape.value);
         let word = self.text.get((self.base + end).wrapping_sub(8)..self.base + end)?.first_chunk()?;
         let value = self.fixed.parse(u64::from_le_bytes(*word), end - start)?;
@@ -108,7 +134,7 @@ impl<'a> Rows<'a> {
         for (to, (from, mask)) in key.iter_mut().zip(words.iter().zip(mask)) {
             *to = u64::from_le_bytes(*from) & mask;
         }
-        table.entry(&key, (end - start) as u32)?.add(value);
+        table.add(&key, (end - start) as u32, value);
         Some(())
     }
 }

@@ -6,10 +6,12 @@
 //!
 //! A key is four words, padded with zeros, and hashes by NH: add a secret to each half of each word, multiply the
 //! halves, add up. It costs four multiplications that wait for nothing, and whoever does not know the secret finds two
-//! keys of equal hash only by chance, once in 2^32 pairs. What finds no room near its place all the same is refused, so
-//! no input makes the table slow; the caller has another one for such keys.
+//! keys of equal hash only by chance, once in 2^32 pairs.
+//!
+//! The table stays in the caches: there is an end to its growth. Keys that come later, and those that find no room near
+//! their places, are queued for the table that all threads share.
 
-use std::hash::{BuildHasher, RandomState};
+use super::batch::Batch;
 
 /// The longest key, in bytes.
 pub(super) const LONGEST: usize = 32;
@@ -17,9 +19,9 @@ pub(super) const LONGEST: usize = 32;
 /// How far from its place a key may stand.
 const REACH: usize = 64;
 
-/// Places of a new table, and of the largest that is kept nearly empty (4 MiB).
+/// Places of a new table, and of the largest (4 MiB), which is the only one that is not kept nearly empty.
 const SMALLEST: usize = 256;
-const SPARSE: usize = 1 << 16;
+const LARGEST: usize = 1 << 16;
 
 /// A key, padded with zeros.
 pub(super) type Block = [u64; 4];
@@ -58,6 +60,10 @@ impl Entry {
         bytes
     }
 
+    pub(super) fn hash(&self) -> u32 {
+        self.hash
+    }
+
     /// One more value.
     #[inline(always)]
     pub(super) fn add(&mut self, value: i32) {
@@ -83,25 +89,46 @@ pub(super) struct Table {
     /// How many places are in use.
     used: usize,
     /// Entries that found no room near their places when the table grew, which takes bad luck beyond measure. They are
-    /// not found again: their keys are refused from then on.
+    /// not found again: their keys are queued from then on.
     strays: Vec<Entry>,
     secret: Block,
+    /// Rows whose keys are not here.
+    pub(super) queued: Batch,
+    /// With so many decimals.
+    pub(super) decimals: u8,
+    /// No key is to be here.
+    closed: bool,
 }
 
 /// Spreads the sum of products over all bits.
 pub(super) const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Table {
-    /// An empty table with a secret of its own.
-    pub(super) fn new() -> Table {
-        let random = RandomState::new();
-        let secret = [0, 1, 2, 3].map(|word: u32| random.hash_one(word));
-        Table {
-            places: vec![Entry::EMPTY; SMALLEST],
+    /// An empty table. If it is `closed`, all rows are queued. `None` if there is no memory for it.
+    pub(super) fn new(secret: Block, closed: bool) -> Option<Table> {
+        Some(Table {
+            places: empty(SMALLEST)?,
             shift: 32 - SMALLEST.ilog2(),
             used: 0,
             strays: Vec::new(),
             secret,
+            queued: Batch::default(),
+            decimals: 0,
+            closed,
+        })
+    }
+
+    /// Whether it has no room for further keys, though there are few.
+    pub(super) fn is_full(&self) -> bool {
+        self.used >= LARGEST / 2
+    }
+
+    /// Whether it takes keys from now on. One that does not is small: looking into it costs nothing.
+    pub(super) fn open(&mut self, yes: bool) {
+        self.closed = !yes;
+        if !yes && self.used == 0 {
+            self.places.truncate(SMALLEST);
+            self.shift = 32 - SMALLEST.ilog2();
         }
     }
 
@@ -127,18 +154,6 @@ impl Table {
         &self.secret
     }
 
-    /// NH: every half of a word is shifted by its secret, and pairs are multiplied.
-    #[inline(always)]
-    pub(super) fn hash(&self, key: &Block) -> u32 {
-        let mut sum = 0_u64;
-        for (word, secret) in key.iter().zip(self.secret()) {
-            let low = (*word as u32).wrapping_add(*secret as u32);
-            let high = ((word >> 32) as u32).wrapping_add((secret >> 32) as u32);
-            sum = sum.wrapping_add(u64::from(low) * u64::from(high));
-        }
-        (sum.wrapping_mul(SPREAD) >> 32) as u32
-    }
-
     /// What stands in the place of keys with this hash.
     #[inline(always)]
     pub(super) fn place(&mut self, hash: u32) -> &mut Entry {
@@ -153,27 +168,41 @@ impl Table {
         (hash >> self.shift) as usize & (self.places.len() - 1)
     }
 
-    /// The entry of a key, a new one if it is new; `None` if there is no room near its place.
+    /// One more value of a key.
     #[inline(always)]
-    pub(super) fn entry(&mut self, key: &Block, length: u32) -> Option<&mut Entry> {
-        let hash = self.hash(key);
+    pub(super) fn add(&mut self, key: &Block, length: u32, value: i32) {
+        let hash = hash(key, &self.secret);
         let entry = self.place(hash);
         if entry.key == *key && entry.length == length {
-            return Some(self.place(hash));
+            entry.add(value);
+        } else {
+            self.add_elsewhere(key, length, hash, value);
         }
-        self.search(key, length, hash)
     }
 
-    /// The same, when it does not stand in its place.
-    #[cold]
+    /// The same, when the key does not stand in its place.
     #[inline(never)]
-    pub(super) fn search(&mut self, key: &Block, length: u32, hash: u32) -> Option<&mut Entry> {
+    pub(super) fn add_elsewhere(&mut self, key: &Block, length: u32, hash: u32, value: i32) {
+        match self.search(key, length, hash) {
+            Some(entry) => entry.add(value),
+            None => self.queued.push_block(key, length, hash, value.into(), self.decimals),
+        }
+    }
+
+    /// The entry of a key, a new one if it is new and there is room.
+    fn search(&mut self, key: &Block, length: u32, hash: u32) -> Option<&mut Entry> {
         let mut found =
             self.find(|entry| entry.length == NOBODY || (entry.length == length && entry.key == *key), hash)?;
         if self.places[found].length == NOBODY {
-            let limit = if self.places.len() < SPARSE { self.places.len() / 16 } else { self.places.len() / 2 };
-            if self.used >= limit {
-                self.grow();
+            if self.closed {
+                return None;
+            }
+            let full = self.places.len() == LARGEST;
+            if self.used >= self.places.len() / if full { 2 } else { 16 } {
+                if full {
+                    return None;
+                }
+                self.grow()?;
                 found = self.find(|entry| entry.length == NOBODY, hash)?;
             }
             self.places[found] = Entry::new(*key, length, hash);
@@ -182,10 +211,12 @@ impl Table {
         Some(&mut self.places[found])
     }
 
-    fn grow(&mut self) {
-        let places = self.places.len() * if self.places.len() < SPARSE { 4 } else { 2 };
+    /// `None` if there is no memory for more places.
+    fn grow(&mut self) -> Option<()> {
+        let places = self.places.len() * 4;
+        let larger = empty(places)?;
         self.shift = 32 - places.ilog2();
-        for entry in std::mem::replace(&mut self.places, vec![Entry::EMPTY; places]) {
+        for entry in std::mem::replace(&mut self.places, larger) {
             if entry.length != NOBODY {
                 match self.find(|entry| entry.length == NOBODY, entry.hash) {
                     Some(free) => self.places[free] = entry,
@@ -193,6 +224,7 @@ impl Table {
                 }
             }
         }
+        Some(())
     }
 
     /// The first place for keys with this hash whose entry is wanted.
@@ -202,45 +234,70 @@ impl Table {
     }
 }
 
+/// So many empty places, if there is memory for them.
+fn empty(places: usize) -> Option<Vec<Entry>> {
+    let mut empty = Vec::new();
+    empty.try_reserve_exact(places).ok()?;
+    empty.resize(places, Entry::EMPTY);
+    Some(empty)
+}
+
+/// NH: every half of a word is shifted by its secret, and pairs are multiplied.
+#[inline(always)]
+pub(super) fn hash(key: &Block, secret: &Block) -> u32 {
+    let mut sum = 0_u64;
+    for (word, secret) in key.iter().zip(secret) {
+        let low = (*word as u32).wrapping_add(*secret as u32);
+        let high = ((word >> 32) as u32).wrapping_add((secret >> 32) as u32);
+        sum = sum.wrapping_add(u64::from(low) * u64::from(high));
+    }
+    (sum.wrapping_mul(SPREAD) >> 32) as u32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn finds_a_hundred_thousand_keys_and_refuses_hardly_any() {
-        let mut table = Table::new();
-        let mut refused = 0;
-        for round in 1..=2 {
-            for number in 0..100_000 {
-                match table.entry(&[number, 0, number * number, 7], 32) {
-                    Some(entry) => {
-                        entry.add(round);
-                        assert!(entry.count as i32 <= round && entry.key[0] == number);
-                    }
-                    None => refused += 1,
-                }
-            }
-        }
-        let entries: u64 = table.entries().map(|entry| u64::from(entry.count)).sum();
-        assert_eq!(entries + refused, 200_000);
-        assert!(refused < 100, "{refused} refused");
+    const SECRET: Block = [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210, 0x1357_9bdf_0246_8ace, 0xeca8_6420_fdb9_7531];
+
+    fn count(table: &Table) -> u64 {
+        table.entries().map(|entry| u64::from(entry.count)).sum()
     }
 
     #[test]
-    fn keys_of_equal_hash_are_refused_and_do_not_make_it_slow() {
-        let mut table = Table::new();
-        // Without a secret, a half that is zero makes every product zero.
-        table.secret = [0; 4];
-        let mut taken = 0;
-        for number in 0..100_000_u64 {
-            taken += u64::from(table.entry(&[number << 32, 0, 0, 0], 8).map(|entry| entry.add(1)).is_some());
+    fn keeps_as_many_keys_as_there_is_room_for_and_queues_the_others() {
+        let mut table = Table::new(SECRET, false).unwrap();
+        for number in 0..40_000 {
+            table.add(&[number, 0, number * number, 7], 32, 1);
         }
-        assert_eq!((taken, table.len()), (REACH as u64, REACH));
+        let queued = table.queued.len();
+        assert!((30_000..=LARGEST / 2).contains(&table.len()), "{}", table.len());
+        assert_eq!((count(&table), table.len() + queued), (table.len() as u64, 40_000));
+        // Those that are there stay there.
+        for number in 0..40_000 {
+            table.add(&[number, 0, number * number, 7], 32, 2);
+        }
+        assert_eq!((count(&table), table.queued.len()), (2 * table.len() as u64, 2 * queued));
+    }
+
+    #[test]
+    fn a_closed_table_queues_all() {
+        let mut table = Table::new(SECRET, true).unwrap();
+        (0..10).for_each(|number| table.add(&[number; 4], 32, 1));
+        assert_eq!((table.len(), table.queued.len()), (0, 10));
+    }
+
+    #[test]
+    fn keys_of_equal_hash_are_queued_and_do_not_make_it_slow() {
+        // Without a secret, a half that is zero makes every product zero.
+        let mut table = Table::new([0; 4], false).unwrap();
+        for number in 0..100_000_u64 {
+            table.add(&[number << 32, 0, 0, 0], 8, 1);
+        }
+        assert_eq!((count(&table), table.len(), table.queued.len()), (REACH as u64, REACH, 100_000 - REACH));
         // The others still find their way, and growing loses nobody.
         for number in 0..10_000_u64 {
-            if let Some(entry) = table.entry(&[number << 32 | 1, number, 0, 0], 16) {
-                entry.add(1);
-            }
+            table.add(&[number << 32 | 1, number, 0, 0], 16, 1);
         }
         let collided = table.entries().filter(|entry| entry.length == 8).count();
         assert_eq!(collided, REACH);
@@ -248,20 +305,20 @@ mod tests {
 
     #[test]
     fn growing_loses_nobody() {
-        let mut table = Table::new();
+        let mut table = Table::new(SECRET, false).unwrap();
         // More keys for one place than find room near it: searching does not let that happen.
         for number in 0..100 {
             table.places[number] = Entry::new([number as u64, 0, 0, 0], 8, 0);
         }
-        table.grow();
+        table.grow().unwrap();
         assert_eq!((table.entries().count(), table.strays.len()), (100, 100 - REACH));
     }
 
     #[test]
     fn length_tells_keys_apart_that_end_in_zeros() {
-        let mut table = Table::new();
+        let mut table = Table::new(SECRET, false).unwrap();
         for length in 0..=LONGEST as u32 {
-            table.entry(&[0; 4], length).unwrap().add(1);
+            table.add(&[0; 4], length, 1);
         }
         assert_eq!(table.len(), LONGEST + 1);
     }

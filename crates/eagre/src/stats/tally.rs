@@ -1,21 +1,30 @@
-//! What one thread knows: complete lines in, a summary per key out.
+//! What one thread does: complete lines in, rows into tables.
 //!
-//! Two tables share the work. Short keys with ordinary numbers go through [`Rows`] into the fast [`Table`], a block of a
-//! few KiB at a time. Everything else goes line by line into a map that takes anything: long keys, numbers written
-//! with another count of decimals, rows of another shape, and what the fast table refused. At the end the fast one is
-//! poured into the map; sums are exact, so which way a row went cannot be seen in the answer.
-
-use std::collections::HashMap;
+//! Two tables share the work. Short keys with ordinary numbers go through [`Rows`] into a [`Table`] of this thread, a
+//! block of a few KiB at a time, as long as it has room for their keys. All other rows are queued for the table that all
+//! threads share: further keys, long keys, numbers written with another count of decimals. In the end the small tables
+//! are poured into the shared one; sums are exact, so which way a row went cannot be seen in the answer.
 
 use memchr::memchr;
 
-use super::decimal::{Decimal, Summary};
+use super::decimal::Decimal;
 use super::fixed::{Fixed, MOST_DECIMALS};
 use super::index::{BLOCK, Index};
 use super::kernels::Level;
+use super::layout::{Layout, LineError, Row};
+use super::number::Number;
+use super::room::Refused;
 use super::rows::{Rows, Shape};
+use super::shard::{Details, Key};
+use super::shared::Shared;
+use super::summary::Summary;
 use super::table::{LONGEST, Table};
-use super::{Layout, LineError, Row};
+
+/// Rows of a block that the fast way does not understand before the rest of it is taken one by one.
+const STRANGERS: usize = 8;
+
+/// Full batches for which a small table stays closed that was of no use, at first and at most.
+const PAUSE: [u32; 2] = [16, 4096];
 
 /// The lines of a stretch of text.
 #[derive(Debug, Default)]
@@ -26,16 +35,19 @@ pub(super) struct Lines {
     pub(super) bad: u64,
     /// The first of these: how many lines are before it, and what is wrong.
     pub(super) first: Option<(u64, LineError)>,
+    /// A record goes on in the next line: lines are not what they should be taken by.
+    pub(super) unclosed: bool,
 }
 
 impl Lines {
-    /// One more line.
-    pub(super) fn note(&mut self, line: Result<(), LineError>) {
-        if let Err(error) = line {
+    /// One more row, in so many lines.
+    pub(super) fn note(&mut self, row: Result<(), LineError>, lines: u64) {
+        if let Err(error) = row {
+            self.unclosed |= error.is_unclosed();
             self.bad += 1;
             self.first.get_or_insert((self.count, error));
         }
-        self.count += 1;
+        self.count += lines;
     }
 
     /// These lines, and others behind them.
@@ -45,69 +57,86 @@ impl Lines {
         }
         self.count += other.count;
         self.bad += other.bad;
+        self.unclosed |= other.unclosed;
     }
 }
 
-/// Summaries per key.
-pub(super) type Map = HashMap<Box<[u8]>, Summary>;
-
-/// Adds to the summary of a key.
-fn add(map: &mut Map, key: &[u8], summary: Summary) {
-    // Not `entry`, which wants a key of its own for every question.
-    match map.get_mut(key) {
-        Some(known) => known.merge(summary),
-        None => drop(map.insert(key.into(), summary)),
-    }
+/// What is asked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Question<'a> {
+    pub(super) layout: Layout,
+    pub(super) level: Level,
+    pub(super) details: Details,
+    pub(super) shared: &'a Shared,
 }
 
-/// Summaries per key, under way.
+/// One thread's part of the answer, under way.
 #[derive(Debug)]
-pub(super) struct Tally {
-    layout: Layout,
-    level: Level,
+pub(super) struct Tally<'a> {
+    question: Question<'a>,
     index: Index,
-    /// The fast table, from the first use on, and how its numbers are written.
-    table: Option<(Table, Fixed)>,
-    /// How many rows the fast table may still take before a count in it might overflow.
+    table: Table,
+    /// How the numbers in the table are written, from the first row on.
+    fixed: Option<Fixed>,
+    /// How many rows the table may still take before a count in it might overflow.
     room: u32,
-    /// Rows that missed the fast table only because of their number of decimals.
+    /// Rows that missed the table only because of their number of decimals.
     misfits: usize,
-    map: Map,
+    /// Rows that found their keys in the table since the last batch was full.
+    hits: usize,
+    /// How many full batches the table stays closed, and will stay closed when it is of no use again.
+    closed: u32,
+    pause: u32,
     /// The most decimals that a value was written with.
     decimals: u32,
+    /// There was no memory for a row: nothing here counts any more.
+    refused: bool,
 }
 
-impl Tally {
-    pub(super) fn new(layout: Layout, level: Level) -> Tally {
-        Tally {
-            layout,
-            level,
-            index: Index::new(),
-            table: None,
+impl<'a> Tally<'a> {
+    /// `None` if there is no memory for it, which the shared table then knows.
+    pub(super) fn new(question: &Question<'a>) -> Option<Tally<'a>> {
+        let table = Table::new(*question.shared.secret(), question.details.any());
+        let (Some(index), Some(table)) = (Index::new(), table) else {
+            question.shared.refuse();
+            return None;
+        };
+        Some(Tally {
+            question: *question,
+            index,
+            table,
+            fixed: None,
             room: u32::MAX,
             misfits: 0,
-            map: Map::new(),
+            hits: 0,
+            closed: 0,
+            pause: PAUSE[0],
             decimals: 0,
-        }
+            refused: false,
+        })
     }
 
     /// Takes in text that consists of complete lines.
     pub(super) fn lines(&mut self, text: &[u8], lines: &mut Lines) {
         let mut at = 0;
         while at < text.len() && !self.stopped(lines) {
-            at += match self.table {
-                Some(_) => self.block(text, at, lines),
+            at += match self.fixed {
+                Some(fixed) => self.block(text, at, fixed, lines),
                 None => self.one_by_one(&text[at..], 1, lines),
             };
         }
     }
 
     /// Takes in the lines that end in the block at `at`, or the one line that is longer. Returns their length.
-    fn block(&mut self, text: &[u8], at: usize, lines: &mut Lines) -> usize {
+    fn block(&mut self, text: &[u8], at: usize, mut fixed: Fixed, lines: &mut Lines) -> usize {
+        let Layout { delimiter, csv, .. } = self.question.layout;
         let block = &text[at..text.len().min(at + BLOCK)];
-        self.index.fill(block, self.layout.delimiter, self.level);
+        if csv && memchr(b'"', block).is_some() {
+            return self.one_by_one(&text[at..], block.len(), lines);
+        }
+        self.index.fill(block, delimiter, self.question.level);
         // A block is taken for one whose rows all have the shape of the first, until one has not.
-        let shape = self.index.first_line(block).and_then(|fields| Shape::new(&self.layout, fields));
+        let shape = self.index.first_line(block).and_then(|fields| Shape::new(&self.question.layout, fields));
         let Some(shape) = shape else {
             return self.one_by_one(&text[at..], block.len(), lines);
         };
@@ -115,29 +144,48 @@ impl Tally {
         if self.room < BLOCK as u32 {
             self.pour();
         }
-        let mut row = 0;
-        while let Some((table, fixed)) = &mut self.table {
-            let rows = Rows::new(text, at, &self.index, shape, *fixed);
-            let odd = self.level.add(rows, row, table);
+        if !self.table.queued.has_room(BLOCK) {
+            self.judge();
+            self.flush();
+        }
+        if self.refused {
+            return block.len();
+        }
+        let (mut row, mut strangers) = (0, 0);
+        loop {
+            let rows = Rows::new(text, at, &self.index, shape, fixed);
+            let odd = match strangers < STRANGERS {
+                true => self.question.level.add(rows, row, &mut self.table),
+                false => rows.add(row, &mut self.table),
+            };
             self.room -= (odd - row) as u32;
+            self.hits += odd - row;
             lines.count += (odd - row) as u64;
             let start = rows.start(odd);
             if odd == rows.count() {
                 return start - at;
             }
-            let end = rows.start(odd + 1);
-            let next = start + self.one_by_one(&text[start..], 1, lines);
-            if self.stopped(lines) {
-                return next - at;
-            }
-            if next != end {
-                // Not only its key or its value was odd: it has another shape, and the index is out of step.
-                let left = (at + block.len()).saturating_sub(next);
-                return next - at + self.one_by_one(&text[next..], left, lines);
-            }
+            strangers += 1;
             row = odd + 1;
+            if let Some((key, value)) = rows.fields(odd)
+                && let Some(number) = Number::parse(text[value].trim_ascii())
+            {
+                self.row(&text[key], number);
+                lines.count += 1;
+            } else {
+                let end = rows.start(odd + 1);
+                let next = start + self.one_by_one(&text[start..], 1, lines);
+                if next != end {
+                    // Not only its key or its value was odd: it has another shape, and the index is out of step.
+                    let left = (at + block.len()).saturating_sub(next);
+                    return next - at + self.one_by_one(&text[next..], left, lines);
+                }
+            }
+            if self.stopped(lines) {
+                return start - at;
+            }
+            fixed = self.fixed.unwrap_or(fixed);
         }
-        unreachable!("a block is only begun with a table, and then there is one")
     }
 
     /// Takes in lines until they make up `least` bytes, and returns how many they made up.
@@ -145,7 +193,7 @@ impl Tally {
         let mut at = 0;
         while at < least.min(text.len()) && !self.stopped(lines) {
             let length = memchr(b'\n', &text[at..]).unwrap_or(text.len() - at);
-            lines.note(self.line(&text[at..at + length]));
+            lines.note(self.line(&text[at..at + length]), 1);
             // A mapped file can change under us: the newline may be gone again, and is not counted on.
             at = (at + length + 1).min(text.len());
         }
@@ -153,72 +201,102 @@ impl Tally {
     }
 
     fn stopped(&self, lines: &Lines) -> bool {
-        self.layout.strict && lines.bad > 0
+        self.refused || lines.unclosed || (self.question.layout.strict && lines.bad > 0)
     }
 
-    /// Takes in one line, given without its newline.
+    /// Takes in one line, or a record of several, given without the last newline.
     pub(super) fn line(&mut self, line: &[u8]) -> Result<(), LineError> {
-        let Some(Row { key, value }) = self.layout.split(line)? else {
+        let Some(Row { key, value }) = self.question.layout.split(line)? else {
             return Ok(());
         };
-        let (number, decimals) = Decimal::parse(value).ok_or_else(|| LineError::value(value))?;
-        self.decimals = self.decimals.max(decimals);
-        add(&mut self.map, key, Summary::one(number));
-        if key.len() <= LONGEST && decimals <= MOST_DECIMALS {
-            self.adapt(decimals);
-        }
+        let value = value.trim_ascii();
+        let number = Number::parse(value).ok_or_else(|| LineError::value(value))?;
+        self.row(&key, number);
         Ok(())
     }
 
-    /// A row with so many decimals came by that the fast table has not taken. From the first such row it gets the number of decimals it
-    /// takes; it gets another when so many rows missed it that changing costs little beside them.
-    fn adapt(&mut self, decimals: u32) {
-        let Some((table, fixed)) = &mut self.table else {
-            self.table = Some((Table::new(), Fixed::new(decimals)));
-            return;
-        };
-        if fixed.decimals() == decimals {
-            return;
-        }
-        self.misfits += 1;
-        if self.misfits > 64 + 4 * table.len() {
-            self.pour();
-            self.misfits = 0;
-            if let Some((_, fixed)) = &mut self.table {
-                *fixed = Fixed::new(decimals);
-            }
+    /// Takes in one row.
+    fn row(&mut self, key: &[u8], (number, decimals): (Number, u32)) {
+        self.decimals = self.decimals.max(decimals);
+        let Question { shared, .. } = &self.question;
+        let queued = self.table.queued.push(shared.key(key), number, shared);
+        self.note(queued);
+        if key.len() <= LONGEST && decimals <= MOST_DECIMALS {
+            self.adapt(decimals);
         }
     }
 
-    /// Empties the fast table into the map.
-    fn pour(&mut self) {
-        let Some((table, fixed)) = &mut self.table else { return };
-        for entry in table.entries() {
-            let (min, max) = (entry.min.into(), entry.max.into());
-            let summary = Summary::scaled(entry.count.into(), min, max, entry.sum, fixed.decimals());
-            self.decimals = self.decimals.max(fixed.decimals());
-            add(&mut self.map, &entry.key_bytes()[..entry.length as usize], summary);
+    /// A row with so many decimals came by that the table has not taken. From the first such row it gets the number of
+    /// decimals it takes; it gets another when so many rows missed it that changing costs little beside them.
+    fn adapt(&mut self, decimals: u32) {
+        if self.fixed.is_some_and(|fixed| fixed.decimals() == decimals) {
+            return;
         }
-        table.clear();
+        if self.fixed.is_some() {
+            self.misfits += 1;
+            if self.misfits <= 64 + 4 * self.table.len() {
+                return;
+            }
+            self.pour();
+        }
+        self.misfits = 0;
+        self.fixed = Some(Fixed::new(decimals));
+        self.table.decimals = decimals as u8;
+    }
+
+    /// A batch is full. Is the small table of use? If hardly any row finds its key there, which costs as much as to find
+    /// it in the shared one, it is closed for some time, and gets other keys then: those of the next rows may be others.
+    fn judge(&mut self) {
+        let queued = self.table.queued.len();
+        // Rows that were queued are among them.
+        let hits = std::mem::take(&mut self.hits).saturating_sub(queued);
+        if self.closed > 0 {
+            self.closed -= 1;
+            if self.closed == 0 {
+                self.table.open(!self.question.details.any());
+            }
+        } else if hits >= queued / 3 {
+            self.pause = PAUSE[0];
+        } else if self.table.is_full() {
+            self.pour();
+            self.table.open(false);
+            (self.closed, self.pause) = (self.pause, (self.pause * 2).min(PAUSE[1]));
+        }
+    }
+
+    /// Takes what is queued to the shared table.
+    fn flush(&mut self) {
+        let flushed = self.table.queued.flush(self.question.shared);
+        self.note(flushed);
+    }
+
+    /// Empties the small table into the shared one.
+    fn pour(&mut self) {
+        let poured = self.pour_table(self.question.shared);
+        self.note(poured);
+        self.table.clear();
         self.room = u32::MAX;
     }
 
-    /// What this tally knows goes into another.
-    pub(super) fn pour_into(mut self, other: &mut Tally) {
-        self.pour();
-        other.decimals = other.decimals.max(self.decimals);
-        if other.map.is_empty() {
-            other.map = self.map;
-            return;
-        }
-        for (key, summary) in self.map {
-            other.map.entry(key).and_modify(|known| known.merge(summary)).or_insert(summary);
-        }
+    fn pour_table(&self, shared: &Shared) -> Result<(), Refused> {
+        let decimals = u32::from(self.table.decimals);
+        let decimal = |value: i64| Decimal::new(value, decimals);
+        self.table.entries().try_for_each(|entry| {
+            let sum = decimal(entry.sum).units();
+            let summary = Summary::many(entry.count.into(), decimal(entry.min.into()), decimal(entry.max.into()), sum);
+            let key = Key { bytes: &entry.key_bytes()[..entry.length as usize], hash: entry.hash() };
+            shared.merge(key, summary)
+        })
     }
 
-    /// The summaries, and the most decimals that a value was written with.
-    pub(super) fn finish(mut self) -> (Map, u32) {
-        self.pour();
-        (self.map, self.decimals)
+    fn note(&mut self, done: Result<(), Refused>) {
+        self.refused |= done.is_err();
+    }
+
+    /// All that this tally still has goes into a shared table. Returns the most decimals that a value was written with.
+    pub(super) fn finish(mut self, shared: &Shared) -> Result<u32, Refused> {
+        self.table.queued.flush(shared)?;
+        self.pour_table(shared)?;
+        Ok(self.decimals)
     }
 }

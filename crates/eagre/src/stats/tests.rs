@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-use super::join::{Joiner, Question};
+use super::answer::Table;
+use super::join::{Joiner, Records};
 use super::kernels::Level;
-use super::tally::Lines;
-use super::{Layout, Stats};
+use super::layout::Layout;
+use super::shard::Details;
+use super::shared::{self, Shared};
+use super::tally::{Lines, Question};
+use super::{Decimal, Stats};
 use crate::scan::Scan;
 use crate::scan::kernels::Simd;
 
@@ -42,12 +46,26 @@ struct Answer {
 fn naive_number(text: &str) -> Option<(i128, usize)> {
     let text = text.trim_matches([' ', '\t', '\r']);
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (digits, exponent) = match digits.split_once(['e', 'E']) {
+        Some((digits, exponent)) => (digits, Some(exponent.parse::<i64>().ok()?)),
+        None => (digits, None),
+    };
     let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
     if (whole.len() + part.len() == 0) || !(whole.chars().chain(part.chars())).all(|c| c.is_ascii_digit()) {
         return None;
     }
-    let number: i128 = format!("0{whole}{part:0<9}").parse().ok()?;
-    Some((if text.starts_with('-') { -number } else { number }, part.len()))
+    // The point goes to the right by one digit after the other.
+    let (mut whole, mut part) = (whole.to_owned(), part.to_owned());
+    let is_zero = !(whole.clone() + &part).contains(|c| c != '0');
+    for _ in 0..exponent.unwrap_or(0).min(100) {
+        whole.push(if part.is_empty() { '0' } else { part.remove(0) });
+    }
+    if !is_zero && whole.trim_start_matches('0').len() > 18 {
+        return None;
+    }
+    let decimals = if is_zero && exponent.is_some() { 0 } else { part.len() };
+    let number: i128 = if is_zero { 0 } else { format!("0{whole}{part:0<9}").parse().ok()? };
+    Some((if text.starts_with('-') { -number } else { number }, decimals))
 }
 
 fn naive(text: &[u8], layout: Layout, header: bool) -> Answer {
@@ -80,7 +98,8 @@ fn naive(text: &[u8], layout: Layout, header: bool) -> Answer {
 
 /// The answer for a text in pieces, which two workers take in turn.
 fn pieces(text: &[u8], cuts: &[usize], layout: Layout, header: bool, level: Level) -> Answer {
-    let question = Question { layout, level };
+    let shared = Shared::new(shared::secret(), 2, Details::default()).unwrap();
+    let question = Question { layout, level, details: Details::default(), shared: &shared };
     let mut workers = [question.worker(), question.worker()];
     let mut joiner = Joiner::new(&question, header);
     let mut start = 0;
@@ -90,18 +109,21 @@ fn pieces(text: &[u8], cuts: &[usize], layout: Layout, header: bool, level: Leve
         }
         start = end;
     }
-    let (mut tally, lines): (_, Lines) = joiner.finish();
-    for worker in workers {
-        worker.pour_into(&mut tally);
-    }
+    let (tally, lines) = joiner.finish();
+    let tallies = workers.into_iter().chain([tally]).flatten();
+    let decimals = tallies.map(|tally| tally.finish(&shared).unwrap()).max().unwrap();
+    answer(shared, lines, decimals, layout)
+}
+
+fn answer(shared: Shared, lines: Lines, decimals: u32, layout: Layout) -> Answer {
     let bad = (lines.first.map(|(before, _)| before + 1), lines.bad);
     let failed = layout.strict && lines.bad > 0;
     let lines = if failed { bad.0.unwrap() } else { lines.count };
-    let (map, decimals) = tally.finish();
+    let table = Table::new(shared.finish().unwrap(), 1, decimals).unwrap();
     let nano = |text: String| naive_number(&text).unwrap().0;
-    let groups = map.into_iter().map(|(key, summary)| {
-        let sum = summary.nano_sum();
-        (key.into_vec(), (summary.count, nano(summary.min.to_string()), sum, nano(summary.max.to_string())))
+    let groups = table.iter().map(|group| {
+        let (min, max) = (nano(group.min.to_string()), nano(group.max.to_string()));
+        (group.key.to_vec(), (group.count, min, nano(group.sum.to_text(9)), max))
     });
     Answer { groups: groups.collect(), decimals: decimals as usize, lines, bad }
 }
@@ -130,7 +152,7 @@ fn check(text: &[u8], cuts: &[usize], layout: Layout, header: bool) {
     }
 }
 
-const PAIR: Layout = Layout { delimiter: b';', key: 0, value: 1, strict: true };
+const PAIR: Layout = Layout { delimiter: b';', key: 0, value: 1, strict: true, csv: false };
 
 /// A row's value, mostly like the others.
 fn value(random: &mut Random, decimals: usize) -> String {
@@ -210,7 +232,7 @@ fn every_way_gives_the_naive_answer() {
         let key = random.below(fields) as usize;
         let value = random.below(fields) as usize;
         let (key, value) = if random.below(2) == 0 && fields > 1 { (0, 1) } else { (key, value) };
-        let layout = Layout { delimiter, key, value, strict: random.below(4) == 0 };
+        let layout = Layout { delimiter, key, value, strict: random.below(4) == 0, csv: false };
         let longest = random.pick(&[3, 12, 31, 33, 120]);
         let number = random.pick(&[1, 5, 100, 3000]);
         let keys = keys(random, number, longest, delimiter);
@@ -311,7 +333,8 @@ fn a_line_may_be_long() {
     text.resize(64 << 20, b'x');
     text.extend(b";2.5\nb;1.5\nb;x");
     let cuts: Vec<usize> = (1..text.len() / 10_000).map(|cut| cut * 10_000).collect();
-    let question = Question { layout: PAIR, level: Level::chosen() };
+    let shared = Shared::new(shared::secret(), 1, Details::default()).unwrap();
+    let question = Question { layout: PAIR, level: Level::chosen(), details: Details::default(), shared: &shared };
     let mut worker = question.worker();
     let mut joiner = Joiner::new(&question, false);
     let mut start = 0;
@@ -341,11 +364,11 @@ fn whole_files() {
             let added = stats.add(file.into(), |bytes| seen = bytes).unwrap();
             assert_eq!((added.bytes, added.skipped), (seen, 0));
         }
-        let table = stats.finish();
-        assert_eq!(table.decimals as usize, expected.decimals);
-        assert_eq!(table.groups.len(), expected.groups.len());
-        for (group, (key, (count, _, sum, _))) in table.groups.iter().zip(&expected.groups) {
-            assert_eq!((&*group.key, group.count), (&key[..], *count));
+        let table = stats.finish().unwrap();
+        assert_eq!(table.decimals() as usize, expected.decimals);
+        assert_eq!(table.len(), expected.groups.len());
+        for (group, (key, (count, _, sum, _))) in table.iter().zip(&expected.groups) {
+            assert_eq!((group.key, group.count), (&key[..], *count));
             let tenths =
                 (2 * sum * 10 + i128::from(*count) * 1_000_000_000).div_euclid(2 * i128::from(*count) * 1_000_000_000);
             assert_eq!(group.mean(1).to_text(9), group.mean(1).to_text(1) + "00000000");
@@ -364,6 +387,6 @@ fn a_failed_input_leaves_nothing() {
         file.rewind().unwrap();
         assert_eq!(stats.add(file.into(), |_| ()).is_err(), fails, "{text}");
     }
-    let keys: Vec<_> = stats.finish().groups.into_iter().map(|group| group.key).collect();
-    assert_eq!(keys, [Box::from(*b"a"), Box::from(*b"c")]);
+    let table = stats.finish().unwrap();
+    assert_eq!(table.iter().map(|group| group.key).collect::<Vec<_>>(), [b"a", b"c"]);
 }

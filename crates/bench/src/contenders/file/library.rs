@@ -15,6 +15,7 @@ use eagre::stats::Stats;
 use crate::contenders::Trouble;
 use crate::contenders::file::Answer;
 use crate::contenders::stream;
+use crate::corpus::keys::Figures;
 use crate::corpus::{PATTERN, Places};
 
 /// A failed call, by its name.
@@ -71,13 +72,34 @@ pub(super) fn find(from: &Path, number: usize) -> Result<Answer, Trouble> {
 pub(super) fn stats(from: &Path, number: usize) -> Result<Answer, Trouble> {
     let mut stats = Stats::new().threads(threads(number));
     stats.add(Input::open(from).map_err(failed("open"))?, |_| ()).map_err(failed("stats"))?;
-    let table = stats.finish();
+    let table = stats.finish().map_err(failed("stats"))?;
     let number = |decimal: eagre::stats::Decimal| decimal.to_string().parse().unwrap_or(f64::NAN);
-    let rows = table.groups.iter().map(|group| {
-        let name = String::from_utf8_lossy(&group.key).into_owned();
-        (name, number(group.min), number(group.mean(table.decimals)), number(group.max))
+    let rows = table.iter().map(|group| {
+        let name = String::from_utf8_lossy(group.key).into_owned();
+        (name, number(group.min), number(group.mean(table.decimals())), number(group.max))
     });
     Ok(Answer::Stations(rows.collect()))
+}
+
+pub(super) fn keys(from: &Path, number: usize) -> Result<Answer, Trouble> {
+    let mut stats = Stats::new().threads(threads(number));
+    stats.add(Input::open(from).map_err(failed("open"))?, |_| ()).map_err(failed("stats"))?;
+    let table = stats.finish().map_err(failed("stats"))?;
+    // The table is the answer; whoever asks for figures of all keys has to look at each once, as others do.
+    let mut text = Vec::new();
+    let mut tenths = |value: eagre::stats::Decimal| {
+        text.clear();
+        value.write(1, &mut text);
+        text.iter().filter(|byte| byte.is_ascii_digit()).fold(0, |n, byte| n * 10 + i64::from(byte - b'0'))
+            * if text.first() == Some(&b'-') { -1 } else { 1 }
+    };
+    let add = |sum: Figures, group: eagre::stats::Group<'_>| Figures {
+        keys: sum.keys + 1,
+        rows: sum.rows + group.count,
+        min: sum.min + tenths(group.min),
+        max: sum.max + tenths(group.max),
+    };
+    Ok(Answer::Keys(table.iter().fold(Figures { keys: 0, rows: 0, min: 0, max: 0 }, add)))
 }
 
 pub(super) fn copy(from: &Path, to: &Path) -> Result<Answer, Trouble> {

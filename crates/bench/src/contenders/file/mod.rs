@@ -25,6 +25,7 @@ use crate::cache;
 use crate::catalogue::{Cache, Case, Job, Task, Way, Work};
 use crate::child;
 use crate::contenders::{Contender, Measured, Process, Trouble};
+use crate::corpus::keys::Figures;
 use crate::corpus::numbers::{self, Look};
 use crate::corpus::{Expected, Made, Places, Store};
 use crate::kernels::expected_sum;
@@ -42,6 +43,8 @@ pub(crate) enum Answer {
     Places(Places),
     /// Name, minimum, mean and maximum of each station, in any order.
     Stations(Vec<(String, f64, f64, f64)>),
+    /// What can be said of many keys together.
+    Keys(Figures),
     /// So many bytes were read, and nothing made of them.
     Bytes(u64),
     /// The answer is the file that was written.
@@ -174,6 +177,13 @@ impl Files {
             (Task::Stats, Answer::Stations(rows)) => match made.map(|made| &made.expected) {
                 Some(Expected::Stations(table)) => (table.compare(rows)?, rows.len() as u64),
                 _ => return Err(Trouble::Failed("catalogue: this task is for rows of stations".into())),
+            },
+            (Task::Keys, Answer::Keys(figures)) => match made.map(|made| &made.expected) {
+                Some(Expected::Keys(expected)) if expected == figures => (figures.keys, figures.keys),
+                Some(Expected::Keys(expected)) => {
+                    return Err(Trouble::Wrong(format!("{figures:?} instead of {expected:?}")));
+                }
+                _ => return Err(Trouble::Failed("catalogue: this task is for rows of many keys".into())),
             },
             (Task::Write | Task::Copy, Answer::File) => {
                 let look = std::mem::replace(&mut self.look, Look::Samples);

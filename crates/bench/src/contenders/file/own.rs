@@ -133,6 +133,7 @@ fn do_it(errand: &Errand) -> Result<Answer, Trouble> {
         (Task::Find, Method::Eagre) => library::find(from, *threads),
         (Task::Find, Method::Mapped) => finding::mapped(from),
         (Task::Stats, Method::Eagre) => library::stats(from, *threads),
+        (Task::Keys, Method::Eagre) => library::keys(from, *threads),
         (Task::Copy, Method::Eagre) => library::copy(from, to),
         (task, method) => Err(Trouble::Failed(format!("catalogue: {method:?} cannot do {task:?}"))),
     }

@@ -9,6 +9,7 @@ use crate::catalogue::{Job, Program, Task};
 use crate::contenders::Trouble;
 use crate::contenders::file::python::{self, Library};
 use crate::contenders::file::{Answer, Done, Ground, How, fio};
+use crate::corpus::keys::Figures;
 use crate::corpus::{PATTERN, Store};
 use crate::outcome::Identity;
 
@@ -100,7 +101,7 @@ fn subcommand(task: Task) -> &'static str {
     match task {
         Task::Count => "count",
         Task::Find => "find",
-        Task::Stats => "stats",
+        Task::Stats | Task::Keys => "stats",
         Task::Copy => "copy",
         Task::Sum | Task::Write => "",
     }
@@ -140,6 +141,7 @@ impl How for Other {
             (Program::Eagre, Task::Stats) => {
                 self.eagre(&["--format", "1brc", "--threads", &threads.to_string()], &[from])
             }
+            (Program::Eagre, Task::Keys) => self.eagre(&["--threads", &threads.to_string()], &[from]),
             (Program::Eagre, Task::Copy) => self.eagre(&[], &[from, to]),
             (Program::Wc, Task::Count) => one(&"wc", &[&"-l", &from]),
             (Program::Grep, Task::Find) => one(&"grep", &[&"-F", &"-o", &"-b", &pattern, &from]),
@@ -180,6 +182,7 @@ impl How for Other {
                 Answer::Places(places.collect::<Result<_, _>>()?)
             }
             (_, Task::Stats) => Answer::Stations(stations(output)?),
+            (_, Task::Keys) => Answer::Keys(figures(output)?),
             (_, Task::Copy) => Answer::File,
             (_, task) => return Err(Trouble::Failed(format!("catalogue: no way to understand {task:?}"))),
         };
@@ -233,6 +236,25 @@ fn stations(output: &[u8]) -> Result<Vec<(String, f64, f64, f64)>, Trouble> {
     let text = std::str::from_utf8(output).map_err(|_| odd(output))?;
     let rows = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}')).ok_or_else(|| odd(output))?;
     rows.split(", ").map(|text| row(text).ok_or_else(|| odd(text.as_bytes()))).collect()
+}
+
+/// Lines of key, minimum, mean, maximum and count, in the order of the keys, as what can be said of all of them.
+fn figures(output: &[u8]) -> Result<Figures, Trouble> {
+    let mut sum = Figures { keys: 0, rows: 0, min: 0, max: 0 };
+    let mut before: &[u8] = b"";
+    for line in output.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        let mut fields = line.split(|&byte| byte == b';');
+        let number = |field: Option<&[u8]>| {
+            let text = std::str::from_utf8(field?).ok()?;
+            text.replace('.', "").parse::<i64>().ok()
+        };
+        let key = fields.next().filter(|&key| key > before).ok_or_else(|| odd(line))?;
+        let (min, _, max) = (number(fields.next()), fields.next(), number(fields.next()));
+        let (Some(min), Some(max), Some(rows)) = (min, max, number(fields.next())) else { return Err(odd(line)) };
+        before = key;
+        sum = Figures { keys: sum.keys + 1, rows: sum.rows + rows as u64, min: sum.min + min, max: sum.max + max };
+    }
+    Ok(sum)
 }
 
 fn odd(line: &[u8]) -> Trouble {

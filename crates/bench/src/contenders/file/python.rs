@@ -12,6 +12,7 @@ use serde::Deserialize;
 use crate::catalogue::Task;
 use crate::contenders::Trouble;
 use crate::contenders::file::{Answer, Done, Ground};
+use crate::corpus::keys::Figures;
 
 /// What every script begins with and ends with.
 const FRAME: &str = "\
@@ -42,6 +43,25 @@ base.execute('SET enable_progress_bar = false')
 columns = \"header = false, delim = ';', quote = '', columns = {'station': 'VARCHAR', 't': 'DOUBLE'}\"
 groups = f'SELECT station, min(t), avg(t), max(t) FROM read_csv(?, {columns}) GROUP BY station'
 answer = base.execute(groups, [path]).fetchall()";
+
+const POLARS_KEYS: &str = "\
+schema = {'key': pl.String, 't': pl.Float64}
+lines = pl.scan_csv(path, has_header=False, separator=';', quote_char=None, schema=schema)
+t = pl.col('t')
+groups = lines.group_by('key').agg(t.min().alias('min'), t.mean().alias('mean'), t.max().alias('max'), pl.len())
+table = groups.sort('key').collect(engine='streaming')
+tenths = lambda column: round(table[column].sum() * 10)
+answer = [table.height, table['len'].sum(), tenths('min'), tenths('max')]";
+
+const DUCKDB_KEYS: &str = "\
+base = duckdb.connect()
+base.execute(f'SET threads = {threads}')
+base.execute('SET enable_progress_bar = false')
+columns = \"header = false, delim = ';', quote = '', columns = {'key': 'VARCHAR', 't': 'DOUBLE'}\"
+groups = f'SELECT key, min(t) low, avg(t), max(t) high, count(*) rows FROM read_csv(?, {columns}) GROUP BY key ORDER BY key'
+base.execute(f'CREATE TABLE answer AS {groups}', [path])
+row = base.execute('SELECT count(*), sum(rows), sum(low) * 10, sum(high) * 10 FROM answer').fetchone()
+answer = [round(number) for number in row]";
 
 /// A library for Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +109,8 @@ impl Library {
             (Library::Polars, Task::Count) => POLARS_COUNT,
             (Library::Polars, Task::Stats) => POLARS_STATS,
             (Library::Duckdb, Task::Stats) => DUCKDB_STATS,
+            (Library::Polars, Task::Keys) => POLARS_KEYS,
+            (Library::Duckdb, Task::Keys) => DUCKDB_KEYS,
             _ => return Err(Trouble::Failed(format!("catalogue: {self:?} cannot do {task:?}"))),
         };
         let mut command = Command::new(interpreter());
@@ -120,6 +142,10 @@ pub(super) fn understand(task: Task, output: &[u8]) -> Result<Done, Trouble> {
     let answer = match task {
         Task::Count => Answer::Lines(line.answer.as_u64().ok_or_else(wrong)?),
         Task::Stats => Answer::Stations(serde_json::from_value::<Rows>(line.answer.clone()).map_err(|_| wrong())?),
+        Task::Keys => {
+            let (keys, rows, min, max) = serde_json::from_value(line.answer.clone()).map_err(|_| wrong())?;
+            Answer::Keys(Figures { keys, rows, min, max })
+        }
         _ => return Err(wrong()),
     };
     Ok(Done { seconds: line.seconds, processor: Some(line.processor), answer })

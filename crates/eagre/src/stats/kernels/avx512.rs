@@ -152,7 +152,7 @@ struct Group {
     good: usize,
 }
 
-/// Adds rows up to the first that is not good, or whose key the table refuses. Returns how many.
+/// Adds rows up to the first that is not good. Returns how many.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn add_group(rows: &Rows<'_>, group: &Group, table: &mut Table) -> usize {
@@ -162,7 +162,7 @@ fn add_group(rows: &Rows<'_>, group: &Group, table: &mut Table) -> usize {
     for row in 0..group.good {
         // SAFETY: what the mask lets through is a key inside the block; the rest is not touched.
         let key = unsafe { _mm256_maskz_loadu_epi8(group.masks[row], block.add(group.keys[row] as usize).cast()) };
-        // The hash of `Table::hash`.
+        // The hash of `table::hash`.
         let shifted = _mm256_add_epi32(key, secret);
         let products = _mm256_mul_epu32(shifted, _mm256_srli_epi64::<32>(shifted));
         let pairs = _mm_add_epi64(_mm256_castsi256_si128(products), _mm256_extracti128_si256::<1>(products));
@@ -177,10 +177,7 @@ fn add_group(rows: &Rows<'_>, group: &Group, table: &mut Table) -> usize {
             let mut words = [0; 4];
             // SAFETY: four words.
             unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), key) };
-            match table.search(&words, group.lengths[row], hash) {
-                Some(entry) => entry.add(group.values[row]),
-                None => return row,
-            }
+            table.add_elsewhere(&words, group.lengths[row], hash, group.values[row]);
         }
     }
     group.good

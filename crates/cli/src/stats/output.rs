@@ -1,0 +1,182 @@
+//! How the answer looks: a key after another, so that it takes little memory however many there are.
+
+use std::num::NonZeroUsize;
+
+use eagre::stats::{Group, Table};
+use serde::Serialize;
+
+use super::Totals;
+use super::columns::Columns;
+use crate::cli::Failure;
+use crate::console::Console;
+use crate::name;
+
+/// Keys that one thread writes at a time.
+const PART: usize = 1 << 14;
+
+/// What is to be printed.
+pub(super) struct Output<'a> {
+    pub(super) table: &'a Table,
+    pub(super) columns: &'a Columns,
+    pub(super) threads: NonZeroUsize,
+}
+
+impl Output<'_> {
+    /// Prints what `write` makes of all keys. Several threads write, each some thousand keys at a time; they are told
+    /// the number of each.
+    fn each(
+        &self,
+        console: &mut Console,
+        write: impl Fn(usize, &Group<'_>, &mut Vec<u8>) + Sync,
+    ) -> Result<(), Failure> {
+        let part = |start: usize| {
+            let mut out = Vec::new();
+            for at in start..self.table.len().min(start + PART) {
+                if let Some(group) = self.table.get(at) {
+                    write(at, &group, &mut out);
+                }
+            }
+            out
+        };
+        let starts: Vec<usize> = (0..self.table.len()).step_by(PART).collect();
+        for starts in starts.chunks(self.threads.get()) {
+            let Some((&first, others)) = starts.split_first() else { continue };
+            let parts = std::thread::scope(|scope| {
+                let spawn = |&start: &usize| {
+                    let thread = std::thread::Builder::new().spawn_scoped(scope, move || part(start));
+                    // Where there are no more threads, this one does it.
+                    thread.map_err(|_| start)
+                };
+                let others: Vec<_> = others.iter().map(spawn).collect();
+                let mut parts = vec![part(first)];
+                parts.extend(others.into_iter().map(|thread| match thread {
+                    Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                    Err(start) => part(start),
+                }));
+                parts
+            });
+            parts.iter().try_for_each(|part| console.print(part))?;
+        }
+        Ok(())
+    }
+
+    /// A line for each key.
+    pub(super) fn plain(&self, delimiter: u8, csv: bool, console: &mut Console) -> Result<(), Failure> {
+        let decimals = self.table.decimals();
+        self.each(console, |_, group, out| {
+            if csv {
+                quoted(group.key, delimiter, out)
+            } else {
+                out.extend_from_slice(group.key)
+            }
+            for column in self.columns.iter() {
+                out.push(delimiter);
+                column.write(group, decimals, out);
+            }
+            out.push(b'\n');
+        })
+    }
+
+    /// Aligned columns with headings. All keys are looked at twice, for their widths first.
+    pub(super) fn aligned(&self, console: &mut Console) -> Result<(), Failure> {
+        let decimals = self.table.decimals();
+        let mut widths: Vec<usize> = self.columns.iter().map(|column| column.name.len()).collect();
+        let mut widest = "key".len();
+        let mut text = Vec::new();
+        for group in self.table.iter() {
+            widest = widest.max(name::in_messages(group.key).chars().count());
+            for (column, width) in self.columns.iter().zip(&mut widths) {
+                text.clear();
+                column.write(&group, decimals, &mut text);
+                *width = (*width).max(text.len());
+            }
+        }
+        let right = |text: &[u8], width: usize, out: &mut Vec<u8>| {
+            out.resize(out.len() + 2 + width - text.len(), b' ');
+            out.extend_from_slice(text);
+        };
+        let mut heading = format!("{:<widest$}", "key").into_bytes();
+        for (column, &width) in self.columns.iter().zip(&widths) {
+            right(column.name.as_bytes(), width, &mut heading);
+        }
+        heading.push(b'\n');
+        console.print(heading)?;
+        self.each(console, |_, group, out| {
+            out.extend(format!("{:<widest$}", name::in_messages(group.key)).bytes());
+            let mut text = Vec::new();
+            for (column, &width) in self.columns.iter().zip(&widths) {
+                text.clear();
+                column.write(group, decimals, &mut text);
+                right(&text, width, out);
+            }
+            out.push(b'\n');
+        })
+    }
+
+    /// As the one-billion-row challenge wants it.
+    pub(super) fn challenge(&self, console: &mut Console) -> Result<(), Failure> {
+        console.print("{")?;
+        self.each(console, |at, group, out| {
+            if at > 0 {
+                out.extend(b", ");
+            }
+            out.extend_from_slice(group.key);
+            for (before, value) in [(b'=', group.min), (b'/', group.mean(1)), (b'/', group.max)] {
+                out.push(before);
+                value.write(1, out);
+            }
+        })?;
+        console.print("}\n")
+    }
+
+    /// One JSON object.
+    pub(super) fn json(&self, totals: &Totals, console: &mut Console) -> Result<(), Failure> {
+        let decimals = self.table.decimals();
+        console.print("{\n  \"groups\": [")?;
+        self.each(console, |at, group, out| {
+            out.extend(if at > 0 { &b",\n    {"[..] } else { b"\n    {" });
+            member("key", &String::from_utf8_lossy(group.key), out);
+            if std::str::from_utf8(group.key).is_err() {
+                out.extend(b", ");
+                // The exact bytes of a key that is not UTF-8.
+                member("key_hex", &name::hex(group.key), out);
+            }
+            for column in self.columns.iter() {
+                out.extend(b", ");
+                out.extend(format!("\"{}\": ", column.name).bytes());
+                let before = out.len();
+                // Numbers, but not of the kind that has only 53 bits.
+                column.write(group, decimals, out);
+                if out.len() == before {
+                    out.extend(b"null");
+                }
+            }
+            out.push(b'}');
+        })?;
+        let end = if self.table.is_empty() { "" } else { "\n  " };
+        console.print(format!("{end}],\n  \"lines\": {},\n  \"skipped\": {}\n}}\n", totals.lines, totals.skipped))
+    }
+}
+
+/// A member of a JSON object.
+fn member(name: &str, value: &impl Serialize, out: &mut Vec<u8>) {
+    out.extend(format!("\"{name}\": ").bytes());
+    // Text into memory: there is nothing that could fail.
+    let _ = serde_json::to_writer(out, value);
+}
+
+/// A field of CSV, in quotes if it needs them.
+fn quoted(field: &[u8], delimiter: u8, out: &mut Vec<u8>) {
+    let special = |&byte: &u8| byte == delimiter || matches!(byte, b'"' | b'\n' | b'\r');
+    if !field.iter().any(special) {
+        return out.extend_from_slice(field);
+    }
+    out.push(b'"');
+    for &byte in field {
+        if byte == b'"' {
+            out.push(b'"');
+        }
+        out.push(byte);
+    }
+    out.push(b'"');
+}

@@ -1,0 +1,134 @@
+//! The answer: what is known of each key.
+
+use super::StatsError;
+use super::decimal::{DIGITS, Decimal};
+use super::order::{self, Ranked};
+use super::room::{Refused, Room};
+use super::shard::Shard;
+use super::squares::write_big;
+use super::summary::{Sum, Summary};
+use crate::sort::Sorter;
+
+/// Summaries of all keys, in the order of the bytes of the keys unless it was changed.
+#[derive(Debug)]
+pub struct Table {
+    shards: Vec<Shard>,
+    order: Vec<Ranked>,
+    threads: usize,
+    room: Room,
+    decimals: u32,
+}
+
+/// The summary of one key.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Group<'a> {
+    /// The key.
+    pub key: &'a [u8],
+    /// How many values it has, at least one.
+    pub count: u64,
+    /// The smallest.
+    pub min: Decimal,
+    /// The largest.
+    pub max: Decimal,
+    /// All together.
+    pub sum: Sum,
+    summary: Summary,
+    shard: &'a Shard,
+    number: usize,
+}
+
+impl Table {
+    pub(super) fn new((shards, room): (Vec<Shard>, Room), threads: usize, decimals: u32) -> Result<Table, Refused> {
+        let order = order::by_key(&shards, threads, &room)?;
+        Ok(Table { shards, order, threads, room, decimals })
+    }
+
+    /// How many keys there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// The most decimals that a value was written with.
+    #[must_use]
+    pub fn decimals(&self) -> u32 {
+        self.decimals
+    }
+
+    /// The summary at a place in the order, from 0.
+    #[must_use]
+    pub fn get(&self, at: usize) -> Option<Group<'_>> {
+        let place = self.order.get(at)?.1;
+        let (shard, number) = (self.shards.get((place >> 32) as usize)?, (place & u64::from(u32::MAX)) as usize);
+        let summary = shard.summary(number);
+        let Summary { count, min, max, sum } = summary;
+        Some(Group { key: shard.key(number), count, min, max, sum, summary, shard, number })
+    }
+
+    /// All summaries in their order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Group<'_>> {
+        (0..self.len()).map(|at| match self.get(at) {
+            Some(group) => group,
+            None => unreachable!("less than the length"),
+        })
+    }
+
+    /// Puts the keys with the most values first; those with equally many in the order of their bytes.
+    ///
+    /// # Errors
+    /// [`StatsError::Memory`]: then the order is as it was.
+    pub fn sort_by_count(&mut self) -> Result<(), StatsError> {
+        let keys = self.len();
+        let error = |refused: Refused| refused.into_error(keys);
+        let mut ranked = self.room.vector(keys).map_err(error)?;
+        ranked.extend(self.iter().enumerate().map(|(at, group)| (!group.count, at as u64)));
+        Sorter::new().threads(self.threads).sort(&mut ranked).map_err(|_| error(self.room.refused()))?;
+        for rank in &mut ranked {
+            *rank = self.order[rank.1 as usize];
+        }
+        self.room.give(self.order.capacity() * size_of::<Ranked>());
+        self.order = ranked;
+        Ok(())
+    }
+}
+
+impl Group<'_> {
+    /// The exact mean, rounded half up to so many decimals, at most 18.
+    #[must_use]
+    pub fn mean(&self, decimals: u32) -> Decimal {
+        self.summary.mean(decimals.min(DIGITS))
+    }
+
+    /// The exact variance of a sample of these values, as text, rounded half up to so many decimals. `None` for fewer than
+    /// two values, or if it was not asked for ([`Stats::variance`](super::Stats::variance)).
+    #[must_use]
+    pub fn variance(&self, decimals: u32) -> Option<String> {
+        let scaled = self.shard.squares(self.number)?.variance_scaled(&self.summary, decimals)?;
+        Some(write_big(&scaled, decimals))
+    }
+
+    /// The standard deviation of a sample of these values: the square root of the exact variance, rounded once. As
+    /// [`Group::variance`].
+    #[must_use]
+    pub fn deviation(&self, decimals: u32) -> Option<String> {
+        let scaled = self.shard.squares(self.number)?.deviation_scaled(&self.summary, decimals)?;
+        Some(write_big(&scaled, decimals))
+    }
+
+    /// The exact value below which a part `q` of the values is, from 0 (the smallest) to 1 (the largest): between the two
+    /// nearest values in proportion, rounded half up to so many decimals, at most 18. `None` if `q` is not from 0 to 1, or
+    /// if it was not asked for ([`Stats::quantiles`](super::Stats::quantiles)).
+    #[must_use]
+    pub fn quantile(&self, q: Decimal, decimals: u32) -> Option<Decimal> {
+        let values = self.shard.values()?;
+        let inside = q.units() >= 0 && q <= Decimal::new(1, 0);
+        inside.then(|| values.quantile(self.number as u32, self.count, q, decimals.min(DIGITS)))
+    }
+}

@@ -1,0 +1,102 @@
+//! Memory that grows by a chunk at a time: nothing is copied, little is taken ahead.
+
+use super::room::{Refused, Room};
+
+/// Bytes of a chunk.
+const CHUNK: usize = 64 << 10;
+
+/// A list that grows and never moves.
+#[derive(Debug)]
+pub(super) struct Chunks<T> {
+    /// All full but the last.
+    chunks: Vec<Vec<T>>,
+    len: usize,
+}
+
+impl<T> Chunks<T> {
+    /// Elements of a chunk.
+    const EACH: usize = CHUNK / size_of::<T>();
+
+    pub(super) fn new() -> Chunks<T> {
+        Chunks { chunks: Vec::new(), len: 0 }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Puts an element at the end.
+    pub(super) fn push(&mut self, element: T, room: &Room) -> Result<(), Refused> {
+        if self.len.is_multiple_of(Self::EACH) {
+            let chunk = room.vector(Self::EACH)?;
+            self.chunks.try_reserve(1).map_err(|_| room.refused())?;
+            self.chunks.push(chunk);
+        }
+        if let Some(last) = self.chunks.last_mut() {
+            last.push(element);
+        }
+        self.len += 1;
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub(super) fn get(&self, at: usize) -> Option<&T> {
+        self.chunks.get(at / Self::EACH)?.get(at % Self::EACH)
+    }
+
+    #[inline(always)]
+    pub(super) fn get_mut(&mut self, at: usize) -> Option<&mut T> {
+        self.chunks.get_mut(at / Self::EACH)?.get_mut(at % Self::EACH)
+    }
+}
+
+/// Strings of bytes, one behind the other.
+#[derive(Debug, Default)]
+pub(super) struct Strings {
+    chunks: Vec<Vec<u8>>,
+}
+
+impl Strings {
+    /// Keeps a string, and tells where.
+    pub(super) fn push(&mut self, bytes: &[u8], room: &Room) -> Result<u64, Refused> {
+        let fits = self.chunks.last().is_some_and(|last| last.capacity() - last.len() >= bytes.len());
+        if !fits {
+            let chunk = room.vector(bytes.len().max(CHUNK))?;
+            self.chunks.try_reserve(1).map_err(|_| room.refused())?;
+            self.chunks.push(chunk);
+        }
+        let number = self.chunks.len() - 1;
+        let Some(last) = self.chunks.last_mut() else { unreachable!("there is a chunk, or one was made") };
+        let at = last.len();
+        last.extend_from_slice(bytes);
+        Ok((number as u64) << 32 | at as u64)
+    }
+
+    /// The string that was kept there.
+    pub(super) fn get(&self, at: u64, length: usize) -> &[u8] {
+        let start = (at & u64::from(u32::MAX)) as usize;
+        &self.chunks[(at >> 32) as usize][start..start + length]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_put_in_is_found_where_it_was_put() {
+        let room = Room::default();
+        let (mut numbers, mut strings, mut places) = (Chunks::new(), Strings::default(), Vec::new());
+        for number in 0..100_000_u64 {
+            numbers.push(number, &room).unwrap();
+            let text = number.to_string().repeat(number as usize % 5);
+            places.push((strings.push(text.as_bytes(), &room).unwrap(), text));
+        }
+        let long = vec![7; 3 * CHUNK];
+        let at = strings.push(&long, &room).unwrap();
+        assert_eq!(strings.get(at, long.len()), long);
+        assert!(places.iter().all(|(at, text)| strings.get(*at, text.len()) == text.as_bytes()));
+        assert!((0..100_000).all(|number| numbers.get(number as usize) == Some(&number)));
+        assert_eq!((numbers.len(), numbers.get(100_000)), (100_000, None));
+    }
+}

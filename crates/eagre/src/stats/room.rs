@@ -1,0 +1,104 @@
+//! The account of memory: taken before it is used, so that what there is not is an error and nobody is killed for it.
+//!
+//! The system is asked only when what it granted is used up. Granted is a part of what is left, so the grants become small,
+//! and the questions frequent, when it matters.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+use super::StatsError;
+use crate::doctor::{Available, available_memory};
+
+/// The most that is granted at once.
+const GRANT: u64 = 64 << 20;
+/// What is left to the rest of the process: buffers, sorting, page tables.
+const SPARE: u64 = 8 << 20;
+
+/// How much memory the tables of one answer take.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    taken: AtomicU64,
+    granted: AtomicU64,
+    asking: Mutex<()>,
+}
+
+/// There is no memory for more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    /// What is taken.
+    pub(super) taken: u64,
+    /// What there is, if the system was asked; else it refused by itself.
+    pub(super) available: Option<Available>,
+}
+
+impl Refused {
+    /// The error for those who asked, when so many keys were known.
+    pub(super) fn into_error(self, keys: usize) -> StatsError {
+        StatsError::Memory { keys: keys as u64, taken: self.taken, available: self.available }
+    }
+}
+
+impl Room {
+    /// Takes so many bytes.
+    pub(super) fn take(&self, bytes: usize) -> Result<(), Refused> {
+        let bytes = bytes as u64;
+        let taken = self.taken.fetch_add(bytes, Relaxed) + bytes;
+        if taken <= self.granted.load(Relaxed) {
+            return Ok(());
+        }
+        let _one = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        let granted = self.granted.load(Relaxed);
+        if taken <= granted {
+            return Ok(());
+        }
+        let missing = taken - granted;
+        let available = available_memory();
+        let left = available.map_or(u64::MAX, |available| available.bytes);
+        if left < missing.saturating_add(SPARE) {
+            self.taken.fetch_sub(bytes, Relaxed);
+            return Err(Refused { taken: taken - bytes, available });
+        }
+        self.granted.fetch_add(missing + ((left - missing - SPARE) / 4).min(GRANT), Relaxed);
+        Ok(())
+    }
+
+    /// Gives so many bytes back.
+    pub(super) fn give(&self, bytes: usize) {
+        self.taken.fetch_sub(bytes as u64, Relaxed);
+    }
+
+    /// What the system says when it refuses memory that was granted.
+    pub(super) fn refused(&self) -> Refused {
+        Refused { taken: self.taken.load(Relaxed), available: None }
+    }
+
+    /// A vector with room for so many elements.
+    pub(super) fn vector<T>(&self, capacity: usize) -> Result<Vec<T>, Refused> {
+        let bytes = capacity.saturating_mul(size_of::<T>());
+        self.take(bytes)?;
+        let mut vector = Vec::new();
+        match vector.try_reserve_exact(capacity) {
+            Ok(()) => Ok(vector),
+            Err(_) => {
+                self.give(bytes);
+                Err(self.refused())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_there_is_not_is_refused_and_costs_nothing() {
+        let room = Room::default();
+        assert!(room.take(1 << 20).is_ok());
+        let refused = room.take(1 << 60).unwrap_err();
+        assert_eq!(refused.taken, 1 << 20);
+        assert!(room.vector::<u64>(1 << 50).is_err());
+        assert!(room.take(1 << 20).is_ok());
+        assert_eq!(room.taken.load(Relaxed), 2 << 20);
+    }
+}
