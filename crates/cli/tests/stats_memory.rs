@@ -65,7 +65,7 @@ fn a_key_takes_little() {
         eprintln!("skipped: no /usr/bin/time");
         return;
     }
-    const KEYS: u64 = 500_000;
+    const KEYS: u64 = 1_000_000;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("keys");
     write_keys(&path, KEYS);

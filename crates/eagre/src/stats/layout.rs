@@ -154,12 +154,16 @@ impl fmt::Display for Excerpt {
         let mut left = Excerpt::MOST;
         for part in self.bytes[..usize::from(self.length)].utf8_chunks() {
             let odd = (!part.invalid().is_empty()).then_some(char::REPLACEMENT_CHARACTER);
-            for shown in part.valid().chars().chain(odd).flat_map(char::escape_debug) {
-                if left == 0 {
-                    return f.write_str("…");
+            for character in part.valid().chars().chain(odd) {
+                // A double quote is one in messages of CSV; around them are single ones.
+                let escaped = (character != '"').then(|| character.escape_debug()).into_iter().flatten();
+                for shown in escaped.chain((character == '"').then_some('"')) {
+                    if left == 0 {
+                        return f.write_str("…");
+                    }
+                    left -= 1;
+                    fmt::Write::write_char(f, shown)?;
                 }
-                left -= 1;
-                fmt::Write::write_char(f, shown)?;
             }
         }
         if self.cut { f.write_str("…") } else { Ok(()) }

@@ -82,8 +82,9 @@ pub(super) struct Tally<'a> {
     room: u32,
     /// Rows that missed the table only because of their number of decimals.
     misfits: usize,
-    /// Rows that found their keys in the table since the last batch was full.
-    hits: usize,
+    /// Rows that went the fast way since the last batch was full, and how many keys the table had then.
+    rows: usize,
+    keys: usize,
     /// How many full batches the table stays closed, and will stay closed when it is of no use again.
     closed: u32,
     pause: u32,
@@ -108,7 +109,8 @@ impl<'a> Tally<'a> {
             fixed: None,
             room: u32::MAX,
             misfits: 0,
-            hits: 0,
+            rows: 0,
+            keys: 0,
             closed: 0,
             pause: PAUSE[0],
             decimals: 0,
@@ -159,7 +161,7 @@ impl<'a> Tally<'a> {
                 false => rows.add(row, &mut self.table),
             };
             self.room -= (odd - row) as u32;
-            self.hits += odd - row;
+            self.rows += odd - row;
             lines.count += (odd - row) as u64;
             let start = rows.start(odd);
             if odd == rows.count() {
@@ -248,8 +250,10 @@ impl<'a> Tally<'a> {
     /// it in the shared one, it is closed for some time, and gets other keys then: those of the next rows may be others.
     fn judge(&mut self) {
         let queued = self.table.queued.len();
-        // Rows that were queued are among them.
-        let hits = std::mem::take(&mut self.hits).saturating_sub(queued);
+        // A row that is queued, or whose key is new, has found nothing.
+        let new = self.table.len().saturating_sub(self.keys);
+        let hits = std::mem::take(&mut self.rows).saturating_sub(queued + new);
+        self.keys = self.table.len();
         if self.closed > 0 {
             self.closed -= 1;
             if self.closed == 0 {
