@@ -189,6 +189,21 @@ fn sorting() {
     }
 }
 
+/// Nothing stays of what is opened, used, fails and is closed, however often.
+#[test]
+fn failing_again_and_again() {
+    let source = test("again.c");
+    if !can_compile(std::slice::from_ref(&source)) {
+        return;
+    }
+    let installed = Installed::new();
+    let program = installed.compile(&source, Linkage::Shared);
+    let room = installed.programs.0.to_str().expect("a path");
+    for pair in pairs() {
+        assert_success(&run(&program, &[room], pair), &format!("again.c under {pair}"));
+    }
+}
+
 #[test]
 fn an_example_without_pointers_says_so() {
     let source = example("sum_pair.c");
