@@ -1,7 +1,7 @@
 //! Streams that are closed cost nobody anything, and their pointers are stale.
 
 use super::frame::{Ends, For, Scenario};
-use super::taken::{ROUNDS, again_and_again, some_rounds};
+use super::taken::{ROUNDS, again_and_again, rounds, some_rounds};
 use super::util::*;
 use eagre_mem::stream::{OnFailure, Pipe};
 use eagre_mem::{BlockSize, GrowingBuffer, Pool, RewireErrorKind, RewiredVec, StreamPool};
@@ -71,7 +71,7 @@ fn refused() {
 
 /// A thread waits in a touch of the reader's raw pointer while both ends are dropped.
 fn parked() {
-    again_and_again(300, |_| {
+    again_and_again(rounds(300), |_| {
         let (writer, mut reader) = ends("parked");
         let from = Raw(reader.as_ptr().unwrap().as_ptr());
         // SAFETY: waits until both ends are gone, and is let go with a throw-away page.

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// After this long a child hangs.
 fn patience() -> Duration {
-    Duration::from_secs(if std::env::var_os("EAGRE_LONG").is_some() { 300 } else { 20 })
+    Duration::from_secs(if std::env::var_os("EAGRE_LONG").is_some() { 3000 } else { 20 })
 }
 /// How a child says that it cannot do what it is for.
 const SKIPPED: i32 = 77;

@@ -7,9 +7,14 @@ use eagre_mem::{BlockSize, Pool};
 /// How often a loop opens a stream.
 pub(crate) const ROUNDS: usize = 20_000;
 
-/// How often one does that costs as much and tells less; all rounds with `EAGRE_LONG`.
+/// How often one does that costs as much and tells less.
 pub(crate) fn some_rounds() -> usize {
-    if std::env::var_os("EAGRE_LONG").is_some() { ROUNDS } else { 2_000 }
+    rounds(2_000)
+}
+
+/// So often, or all rounds with `EAGRE_LONG`.
+pub(crate) fn rounds(usually: usize) -> usize {
+    if std::env::var_os("EAGRE_LONG").is_some() { ROUNDS } else { usually }
 }
 /// What the last few closed streams may keep, if a thread was let go in them: their windows.
 const KEPT: u64 = 64 << 20;
