@@ -22,8 +22,14 @@ uninstall() {
     rm -f "$destdir$includedir/eagre.h" "$destdir$includedir/eagre.hpp" "$destdir$libdir/libeagre.a" \
         "$destdir$libdir/libeagre.so" "$destdir$libdir/$soname" "$destdir$libdir/libeagre.so.$version" \
         "$destdir$libdir/pkgconfig/eagre.pc"
-    # Folders of our own only; others keep what is in them.
-    rmdir "$destdir$libdir/pkgconfig" "$destdir$libdir" "$destdir$includedir" 2>/dev/null || true
+    # Folders that are empty now go too, but for the one that the caller named and those that every system has.
+    rmdir "$destdir$libdir/pkgconfig" 2>/dev/null || true
+    case "${destdir%/}${prefix%/}" in /usr | /usr/local) return ;; esac
+    cd "${destdir:-$prefix}" 2>/dev/null || return 0
+    for folder in "$libdir" "$includedir"; do
+        if [ -n "$destdir" ]; then folder=${folder#/}; else folder=${folder#"$prefix"/}; fi
+        case "$folder" in /*) ;; *) rmdir -p "$folder" 2>/dev/null || true ;; esac
+    done
 }
 
 case "${1:-install}" in
@@ -40,13 +46,15 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# One object of all that the interface needs. Its other symbols are its own: a program may link a zstd, or another library
-# written in Rust, beside it. Cargo's archive has the compiler's intermediate code in it, and debug information.
+# One object of all that the interface needs. Its other symbols are its own: a program may link another library written in
+# Rust beside it. So no section may be shared with that one by name (groups), and no symbol be left that nothing uses: the
+# linker takes those for needed, though all that needs them may be gone. Cargo's archive also has the compiler's
+# intermediate code in it, and debug information.
 roots=$(grep -v '^ *//' "$root/include/eagre.h" | grep -o 'eagre_[a-z0-9_]*(' | tr -d '(' | sort -u | sed 's/^/-u /')
 # shellcheck disable=SC2086
-"${LD:-ld}" -r --gc-sections $roots -o "$work/all.o" "$from/libeagre_c.a"
+"${LD:-ld}" -r --gc-sections --force-group-allocation $roots -o "$work/all.o" "$from/libeagre_c.a"
 "${OBJCOPY:-objcopy}" --wildcard --keep-global-symbol='eagre_*' --remove-section=.llvmbc --remove-section=.llvmcmd \
-    --strip-debug "$work/all.o" "$work/eagre.o"
+    --strip-unneeded "$work/all.o" "$work/eagre.o"
 "${AR:-ar}" rcs "$work/libeagre.a" "$work/eagre.o"
 
 # The name that programs ask for at run time changes with the binary interface, not with each version. The pager's thread and

@@ -7,25 +7,56 @@
 //! [`find`], [`stats`], [`copy`](mod@copy), [`compressed`] input; beside them [`partition`] and [`sort`](mod@sort). [`doctor`] tells what this machine can do, and the
 //! cure for what it cannot.
 //!
+//! # Features
+//! | feature | modules | crates it needs |
+//! |---|---|---|
+//! | `compressed` | [`compressed`] | zstd and lz4, in C; zlib-rs |
+//! | `copy` | [`copy`](mod@copy) | xxhash-rust |
+//! | `count` | [`count`] | memchr |
+//! | `find` | [`find`] | memchr, aho-corasick |
+//! | `sort` | [`sort`](mod@sort), [`partition`], [`keys`] | none, but half of the code |
+//! | `stats` | [`stats`] | memchr |
+//!
+//! All of them are on by default. Streams, rewired memory, [files](mod@file), [`scan`] and [`doctor`] are always there; with
+//! `default-features = false` nothing is built in C.
+//!
 //! # Unsafe code
 //! Only two places may hold any, each allowed by name below: the SIMD kernels, and calls of foreign libraries on
 //! stream pointers.
 #![deny(unsafe_code)]
+// On docs.rs, each item names the feature it needs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(feature = "compressed")]
 pub mod compressed;
+#[cfg(feature = "copy")]
 pub mod copy;
+#[cfg(feature = "count")]
 pub mod count;
 pub mod doctor;
 pub mod file;
+#[cfg(feature = "find")]
 pub mod find;
+#[cfg(feature = "sort")]
 pub mod keys;
+#[cfg(feature = "sort")]
 pub mod partition;
 pub mod scan;
+#[cfg(feature = "sort")]
 pub mod sort;
+#[cfg(feature = "stats")]
 pub mod stats;
 
 /// The code on the pages is compiled and run as it stands.
-#[cfg(doctest)]
+#[cfg(all(
+    doctest,
+    feature = "compressed",
+    feature = "copy",
+    feature = "count",
+    feature = "find",
+    feature = "sort",
+    feature = "stats"
+))]
 mod pages {
     #[doc = include_str!("../../../README.md")]
     struct Readme;

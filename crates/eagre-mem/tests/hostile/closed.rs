@@ -1,6 +1,7 @@
 //! Streams that are closed cost nobody anything, and their pointers are stale.
 
 use super::frame::{Ends, For, Scenario};
+use super::taken::{ROUNDS, again_and_again, rounds, some_rounds};
 use super::util::*;
 use eagre_mem::stream::{OnFailure, Pipe};
 use eagre_mem::{BlockSize, GrowingBuffer, Pool, RewireErrorKind, RewiredVec, StreamPool};
@@ -17,56 +18,6 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         .says(&["stream stale: read at offset 65536 after both ends were closed; keep an end as long as"]),
     Scenario::new("closed::stores_are_not_swallowed", For::Pointers, Ends::ByFault, stores),
 ];
-
-/// How often a loop opens a stream.
-const ROUNDS: usize = 20_000;
-
-/// How often one does that costs as much and tells less.
-fn some_rounds() -> usize {
-    if std::env::var_os("EAGRE_LONG").is_some() { ROUNDS } else { 2_000 }
-}
-/// What the last few closed streams may keep, if a thread was let go in them: their windows.
-const KEPT: u64 = 64 << 20;
-
-/// What this process has of everything that a stream takes.
-#[derive(Debug, PartialEq, Eq)]
-struct Taken {
-    addresses: u64,
-    mappings: usize,
-    descriptors: usize,
-    threads: usize,
-    default_capacity: u64,
-}
-
-impl Taken {
-    fn now() -> Taken {
-        let count = |path: &str| std::fs::read_dir(path).unwrap().count();
-        // This makes a pool, which stays.
-        let default_capacity = Pipe::open().unwrap().capacity();
-        let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
-        Taken {
-            default_capacity,
-            addresses: pages.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096,
-            mappings: std::fs::read_to_string("/proc/self/maps").unwrap().lines().count(),
-            descriptors: count("/proc/self/fd"),
-            threads: count("/proc/self/task"),
-        }
-    }
-}
-
-/// Does something many times, and looks whether anything is left of it.
-fn again_and_again(rounds: usize, mut once: impl FnMut(usize)) {
-    // The first ones fill pools and caches that stay.
-    (0..20).for_each(&mut once);
-    let before = Taken::now();
-    (0..rounds).for_each(&mut once);
-    let after = Taken::now();
-    assert_eq!(after.default_capacity, before.default_capacity);
-    assert_eq!((after.descriptors, after.threads), (before.descriptors, before.threads));
-    assert!(after.addresses <= before.addresses + KEPT, "{before:?} {after:?}");
-    assert!(after.mappings <= before.mappings + 100, "{before:?} {after:?}");
-    streams_work();
-}
 
 /// Touches both ends through raw pointers and drops them unfinished, in either order.
 fn unfinished() {
@@ -120,7 +71,7 @@ fn refused() {
 
 /// A thread waits in a touch of the reader's raw pointer while both ends are dropped.
 fn parked() {
-    again_and_again(300, |_| {
+    again_and_again(rounds(300), |_| {
         let (writer, mut reader) = ends("parked");
         let from = Raw(reader.as_ptr().unwrap().as_ptr());
         // SAFETY: waits until both ends are gone, and is let go with a throw-away page.

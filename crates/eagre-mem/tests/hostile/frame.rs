@@ -12,13 +12,17 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 /// After this long a child hangs.
-const PATIENCE: Duration = Duration::from_secs(20);
+fn patience() -> Duration {
+    Duration::from_secs(if std::env::var_os("EAGRE_LONG").is_some() { 3000 } else { 20 })
+}
 /// How a child says that it cannot do what it is for.
 const SKIPPED: i32 = 77;
 
 /// Which pairs of trap and mover a scenario is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum For {
+    /// Every pair that works here.
+    Every,
     /// Every pair with pointers that works here.
     Pointers,
     /// The pairs whose trap is a signal.
@@ -64,7 +68,7 @@ impl Scenario {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Pair(&'static str, &'static str);
 
-const PAIRS: [Pair; 3] = [Pair("pager", "move"), Pair("signal", "move"), Pair("signal", "remap")];
+const PAIRS: [Pair; 4] = [Pair("pager", "move"), Pair("signal", "move"), Pair("signal", "remap"), Pair("off", "copy")];
 
 impl fmt::Display for Pair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -113,8 +117,9 @@ pub(crate) fn main(themes: &[&[Scenario]]) {
     for scenario in scenarios() {
         let pairs: Vec<Option<Pair>> = match scenario.pairs {
             For::Once => vec![None],
-            For::Pointers => PAIRS.map(Some).into(),
-            For::Signals => PAIRS[1..].iter().copied().map(Some).collect(),
+            For::Every => PAIRS.map(Some).into(),
+            For::Pointers => PAIRS[..3].iter().copied().map(Some).collect(),
+            For::Signals => PAIRS[1..3].iter().copied().map(Some).collect(),
             For::Pager => vec![Some(PAIRS[0])],
         };
         for pair in pairs {
@@ -168,7 +173,7 @@ fn run(scenario: &Scenario, pair: Option<Pair>) -> Verdict {
     let ended = watch(start(scenario.name, pair));
     let told = || format!("\n--- stdout\n{}--- stderr\n{}---", ended.stdout, ended.stderr);
     if ended.hung {
-        return Verdict::Failed(format!("hung for {PATIENCE:?}{}", told()));
+        return Verdict::Failed(format!("hung for {:?}{}", patience(), told()));
     }
     if ended.status.code() == Some(SKIPPED) {
         return Verdict::Skipped(ended.stdout.trim().to_owned());
@@ -217,7 +222,7 @@ fn watch(mut child: Child) -> Ended {
     let group = child.id() as i32;
     let (ended, watchdog) = mpsc::channel::<()>();
     let watchdog = std::thread::spawn(move || {
-        let hung = watchdog.recv_timeout(PATIENCE).is_err();
+        let hung = watchdog.recv_timeout(patience()).is_err();
         // Whatever the child started and left behind goes in any case.
         // SAFETY: the group was made for this child, and the child has not been waited for: its number is still its.
         unsafe { libc::kill(-group, libc::SIGKILL) };

@@ -16,6 +16,7 @@
 
 mod closed;
 mod crash;
+mod failing;
 mod fork;
 mod frame;
 mod guards;
@@ -26,6 +27,7 @@ mod mapping;
 mod parked;
 mod signals;
 mod stacks;
+mod taken;
 mod tools;
 mod util;
 
@@ -33,6 +35,7 @@ fn main() {
     frame::main(&[
         crash::SCENARIOS,
         closed::SCENARIOS,
+        failing::SCENARIOS,
         guards::SCENARIOS,
         handlers::SCENARIOS,
         fork::SCENARIOS,

@@ -102,11 +102,13 @@ impl Output {
     }
 
     /// Whether nothing was at the target when writing began.
+    #[cfg(feature = "copy")]
     pub(crate) fn is_new(&self) -> bool {
         self.target.as_ref().is_some_and(|target| target.previous.is_none())
     }
 
     /// The file gets this mode, and not that of the file it replaces.
+    #[cfg(feature = "copy")]
     pub(crate) fn set_mode(&mut self, mode: u32) {
         if let Some(target) = &mut self.target {
             target.mode = Some(mode);
@@ -114,6 +116,7 @@ impl Output {
     }
 
     /// The file gets the mode of another and, if permitted, its owner and access control list.
+    #[cfg(feature = "copy")]
     pub(crate) fn dress_as(&mut self, other: &File) -> io::Result<()> {
         if let Some(target) = &mut self.target {
             let rights = Rights::new(other.metadata()?, |name, value| fs::fgetxattr(other, name, value));
