@@ -16,6 +16,8 @@
 
 pub mod cache;
 #[allow(unsafe_code)]
+pub mod heap;
+#[allow(unsafe_code)]
 pub(crate) mod memory;
 #[allow(unsafe_code)]
 pub(crate) mod mover;
@@ -27,6 +29,8 @@ pub mod probe;
 pub mod stream;
 #[allow(unsafe_code)]
 pub(crate) mod sys;
+#[allow(unsafe_code)]
+pub mod threads;
 #[allow(unsafe_code)]
 pub mod transfer;
 #[allow(unsafe_code)]
