@@ -28,7 +28,7 @@ impl<C: Classify> Chained<'_, C> {
     pub(super) fn copy<T: Item>(&self, items: &[T]) -> Result<Filled<T>, PartitionError> {
         let assembler = self.assembler(size_of_val(items))?;
         let stripes = items.chunks(items.len().div_ceil(self.threads).max(1));
-        let written = team::run(stripes.map(|stripe| {
+        let written = team::gather(stripes.map(|stripe| {
             || {
                 let mut writer = ChainWriter::new(self.classify.ways(), self.pool)?;
                 let taken = writer.scatter(stripe, self.classify);
@@ -56,7 +56,7 @@ impl<C: Classify> Chained<'_, C> {
             let later = pieces.split_off(each.min(pieces.len()));
             stripes.push(std::mem::replace(&mut pieces, later));
         }
-        let done = team::run(stripes.into_iter().map(|stripe| || self.vanish_stripe(stripe)));
+        let done = team::gather(stripes.into_iter().map(|stripe| move || self.vanish_stripe(stripe)));
         if done.iter().any(|done| done.stop.is_some()) {
             return self.restore(vector, done);
         }

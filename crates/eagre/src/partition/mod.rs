@@ -33,7 +33,7 @@ pub use item::Item;
 pub use partitions::Partitions;
 
 use chained::Chained;
-use eagre_mem::{BlockSize, Pool, RewireError, RewiredVec};
+use eagre_mem::{BlockSize, Pool, RewireError, RewiredVec, threads};
 use kernels::MAX_WAYS;
 use kernels::classify::{Bits, Boundaries, Classify, Ranges};
 use kernels::placed::counted;
@@ -193,7 +193,7 @@ impl Partitioner {
 
     /// How many threads this job is worth.
     fn threads_for(&self, bytes: usize) -> usize {
-        let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let threads = self.threads.unwrap_or_else(|| threads::available().get());
         threads.min(bytes / WORTH_A_THREAD).max(1)
     }
 

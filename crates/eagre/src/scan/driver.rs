@@ -6,6 +6,8 @@ use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
+use eagre_mem::threads;
+
 use super::crew::{self, Done};
 use super::kernels::Kernels;
 use super::plan::{self, Choice, Extent, Plan, Why};
@@ -91,7 +93,7 @@ impl Scanner {
     /// How many threads it uses at most.
     #[must_use]
     pub fn threads(&mut self) -> NonZeroUsize {
-        *self.threads.get_or_insert_with(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
+        *self.threads.get_or_insert_with(threads::available)
     }
 
     /// Scans `input` from its present position to its end. `deliver` gets the parts in order, each with the number of

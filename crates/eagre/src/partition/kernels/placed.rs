@@ -21,7 +21,7 @@ pub(crate) fn counted<T: Item, C: Classify>(
         memory.append_block(pool.take_raw()?).map_err(|NotAppended { error, .. }| error)?;
     }
     let stripes = || items.chunks(items.len().div_ceil(threads).max(1));
-    let counts = team::run(stripes().map(|stripe| move || count(stripe, classify)));
+    let counts = team::gather(stripes().map(|stripe| move || count(stripe, classify)));
     let (mut at, mut buckets) = (0, Vec::with_capacity(classify.ways()));
     let mut shares = vec![Vec::with_capacity(classify.ways()); counts.len()];
     for bucket in 0..classify.ways() {
@@ -38,7 +38,7 @@ pub(crate) fn counted<T: Item, C: Classify>(
         // SAFETY: the shares are apart and lie within the memory, which nobody else touches.
         move || unsafe { scatter_into(stripe, classify, share, target) }
     });
-    team::run(jobs).into_iter().collect::<Result<(), _>>()?;
+    team::gather(jobs).into_iter().collect::<Result<(), _>>()?;
     // SAFETY: every share is full, and they fill the buckets.
     Ok(unsafe { Filled::new(memory, buckets) })
 }
