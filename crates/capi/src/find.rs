@@ -46,7 +46,7 @@ pub unsafe extern "C" fn eagre_finder_open(
         // SAFETY: the caller's promise.
         let place = unsafe { Place::new(finder, "finder")? };
         if flags & !EAGRE_IGNORE_CASE != 0 {
-            return Err(Fault::invalid(format!("flags is {flags:#x}: only EAGRE_IGNORE_CASE is known")));
+            return Err(Fault::invalid(format_args!("flags is {flags:#x}: only EAGRE_IGNORE_CASE is known")));
         }
         if count == 0 {
             return Err(Fault::invalid("no pattern; give at least one"));
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn eagre_finder_open(
             };
             builder = builder.pattern(pattern);
         }
-        place.put(EagreFinder(builder.build().map_err(|error| Fault::invalid(error.to_string()))?));
+        place.put(EagreFinder(builder.build().map_err(Fault::invalid)?));
         Ok(())
     })
 }
@@ -80,8 +80,8 @@ pub unsafe extern "C" fn eagre_finder_count_file(
         // SAFETY: the caller's promise.
         let (finder, path, count) =
             unsafe { (shared(finder, "finder")?, arguments::path(path)?, exclusive(count, "count")?) };
-        let fault = |error| Fault::about("find", &path, &error);
-        let input = Input::open(&path).map_err(fault)?;
+        let fault = |error| Fault::about("find", path, &error);
+        let input = Input::open(path).map_err(fault)?;
         *count = finder.0.count(&mut scanner(threads), input).map_err(|error| fault(error.into()))?;
         Ok(())
     })
@@ -103,8 +103,8 @@ pub unsafe extern "C" fn eagre_finder_scan_file(
         // SAFETY: the caller's promise.
         let (finder, path) = unsafe { (shared(finder, "finder")?, arguments::path(path)?) };
         let report = reporter(found, context, 0)?;
-        let fault = |error| Fault::about("find", &path, &error);
-        let input = Input::open(&path).map_err(fault)?;
+        let fault = |error| Fault::about("find", path, &error);
+        let input = Input::open(path).map_err(fault)?;
         finder.0.scan(&mut scanner(threads), input, report).map_err(|error| fault(error.into()))
     })
 }

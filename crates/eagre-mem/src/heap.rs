@@ -80,6 +80,16 @@ pub fn copied<T: Copy>(from: &[T]) -> Result<Vec<T>, Refused> {
     Ok(copy)
 }
 
+/// A vector of `len` clones of `value`, whose clones take no memory.
+///
+/// # Errors
+/// [`Refused`].
+pub fn filled<T: Clone>(len: usize, value: T) -> Result<Vec<T>, Refused> {
+    let mut filled = list(len)?;
+    filled.resize(len, value);
+    Ok(filled)
+}
+
 /// Sees to it that a vector has room for `more` elements, and no more than that.
 ///
 /// # Errors

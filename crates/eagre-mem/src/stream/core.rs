@@ -25,6 +25,7 @@ use super::flow::SharedFlow;
 use super::gate::Gate;
 use super::protocol::{Touch, Windows};
 use super::stats::Counters;
+use crate::heap::Shared;
 use crate::memory::pool::Blocks;
 use crate::memory::reservation::Reservation;
 use crate::mover::{Engine, Prepare};
@@ -118,7 +119,7 @@ pub(crate) struct Core {
     pub(crate) ranges: Option<Ranges>,
     pub(crate) engine: Engine,
     pub(crate) context: Context,
-    pub(crate) pool: Arc<Blocks>,
+    pub(crate) pool: Shared<Blocks>,
     committed: AtomicBool,
     pub(crate) status: Status,
     pub(crate) one_handle: AtomicBool,
@@ -200,7 +201,7 @@ impl Core {
         ranges: Option<Ranges>,
         engine: Engine,
         context: Context,
-        pool: Arc<Blocks>,
+        pool: Shared<Blocks>,
     ) -> Core {
         let count = config.windows.blocks() as usize;
         Core {

@@ -7,6 +7,7 @@ use super::life;
 use super::protocol::Windows;
 use super::reader::Reader;
 use super::writer::Writer;
+use crate::heap::Shared;
 use crate::memory::pool::{self, Blocks, Pool};
 use crate::memory::reservation::{self, Reservation};
 use crate::mover::{Engine, Mover, Prepare};
@@ -224,7 +225,7 @@ impl Builder {
 
     /// The pool that streams share, if it is large enough. (A pool of the caller's is what the caller made it: a stream
     /// that finds it too small fails at its first block.)
-    fn shared_pool(&self, engine: Engine) -> Result<Arc<Blocks>, OpenError> {
+    fn shared_pool(&self, engine: Engine) -> Result<Shared<Blocks>, OpenError> {
         let pool = pool::shared(self.block, engine).map_err(OpenError::pool)?;
         let needed = self.windows.blocks();
         if u64::from(pool.budget()) < needed {
@@ -322,7 +323,7 @@ impl Builder {
     pub(crate) fn open_on(self, context: Context, engine: Engine) -> Result<Pipe, OpenError> {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         process::remember();
-        let pool: Arc<Blocks> = match &self.pool {
+        let pool: Shared<Blocks> = match &self.pool {
             Some(pool) if pool.0.serves(engine.uffd()) => pool.0.clone(),
             Some(_) => {
                 return Err(OpenError::Setting("the pool was made for another trap or mover, or before a fork".into()));

@@ -20,10 +20,3 @@ pub(crate) fn run<J: FnOnce() + Send>(jobs: impl ExactSizeIterator<Item = J> + S
         threads => with_helpers(None, threads - 1, &work, work),
     }
 }
-
-/// The same for jobs with results, which come in the order of the jobs.
-pub(crate) fn gather<R: Send, J: FnOnce() -> R + Send>(jobs: impl ExactSizeIterator<Item = J> + Send) -> Vec<R> {
-    let mut results: Vec<Option<R>> = (0..jobs.len()).map(|_| None).collect();
-    run(jobs.zip(&mut results).map(|(job, result)| move || *result = Some(job())));
-    results.into_iter().flatten().collect()
-}

@@ -2,10 +2,11 @@
 //!
 //! The allocator is the process's, and the test harness's threads allocate too: so there is none.
 
+mod partition;
 mod refusing;
 mod sort;
 
 fn main() {
-    let tests = [sort::TESTS].concat();
+    let tests = [sort::TESTS, partition::TESTS].concat();
     refusing::run(&tests);
 }
