@@ -261,8 +261,11 @@ impl fmt::Write for Message<'_> {
 
 thread_local! {
     static LAST: Last = const {
-        const EMPTY: [Cell<u8>; LONGEST] = [const { Cell::new(0) }; LONGEST];
-        Last { status: Cell::new(EagreOk), text: EMPTY, next: EMPTY }
+        Last {
+            status: Cell::new(EagreOk),
+            text: [const { Cell::new(0) }; LONGEST],
+            next: [const { Cell::new(0) }; LONGEST],
+        }
     };
 }
 

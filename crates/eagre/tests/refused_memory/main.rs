@@ -4,9 +4,10 @@
 
 mod partition;
 mod refusing;
+mod scan;
 mod sort;
 
 fn main() {
-    let tests = [sort::TESTS, partition::TESTS].concat();
+    let tests = [sort::TESTS, partition::TESTS, scan::TESTS].concat();
     refusing::run(&tests);
 }
