@@ -82,7 +82,8 @@ pub(crate) fn in_threads(threads: u32) -> Option<NonZeroUsize> {
 /// what is the sum of EAGRE_LINES, EAGRE_WORDS and EAGRE_LONGEST. threads is how many may be used at most, the caller's
 /// included; 0 for as many as this process may run on. size is sizeof(EagreCounts).
 ///
-/// Fails with EAGRE_SYSTEM if the file cannot be read to its end, EAGRE_INVALID or EAGRE_WRONG_VERSION.
+/// Fails with EAGRE_SYSTEM if the file cannot be read to its end, EAGRE_RESOURCES if memory is refused, EAGRE_INVALID or
+/// EAGRE_WRONG_VERSION.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_count_file(
     path: *const c_char,

@@ -68,7 +68,7 @@ pub unsafe extern "C" fn eagre_finder_open(
 /// Counts the occurrences in a file. threads is how many may be used at most, the caller's included; 0 for as many as
 /// this process may run on.
 ///
-/// Fails with EAGRE_SYSTEM if the file cannot be read to its end, or EAGRE_INVALID.
+/// Fails with EAGRE_SYSTEM if the file cannot be read to its end, EAGRE_RESOURCES if memory is refused, or EAGRE_INVALID.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_finder_count_file(
     finder: *const EagreFinder,
@@ -90,7 +90,8 @@ pub unsafe extern "C" fn eagre_finder_count_file(
 /// Calls found(context, …) for each occurrence in a file, in order, in the calling thread. threads as for
 /// eagre_finder_count_file. found must return: no longjmp, no exception.
 ///
-/// Fails with EAGRE_SYSTEM if the file cannot be read to its end, or EAGRE_INVALID; what lies before was reported.
+/// Fails with EAGRE_SYSTEM if the file cannot be read to its end, EAGRE_RESOURCES if memory is refused, or EAGRE_INVALID;
+/// what lies before was reported.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_finder_scan_file(
     finder: *const EagreFinder,

@@ -7,7 +7,7 @@ mod refusing;
 
 use eagre_c::*;
 use refusing::{Attempt, each_allocation};
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, CString, c_void};
 use std::ptr::{null, null_mut};
 
 fn main() {
@@ -18,6 +18,7 @@ fn main() {
         ("vectors", vectors),
         ("options", options),
         ("streams", streams),
+        ("files", files),
     ]);
 }
 
@@ -227,4 +228,38 @@ fn streams() {
     });
     // SAFETY: as above.
     unsafe { eagre_pool_close(pool) };
+}
+
+fn files() {
+    let place = std::env::temp_dir().join(format!("eagre-refused-{}", std::process::id()));
+    let mut text = vec![b'x'; 5 << 20];
+    text.iter_mut().step_by(1000).for_each(|byte| *byte = b'\n');
+    std::fs::write(&place, &text).unwrap();
+    let path = CString::new(place.to_str().unwrap()).unwrap();
+    let lines = text.len().div_ceil(1000) as u64;
+    let pattern = EagrePattern { bytes: c"\nxx".as_ptr().cast(), size: 3 };
+    let mut finder = null_mut();
+    // SAFETY: one pattern, and a place for a handle.
+    assert_eq!(unsafe { eagre_finder_open(&pattern, 1, 0, &mut finder) }, EagreStatus::EagreOk);
+    for threads in [1, 2] {
+        each_allocation(&format!("eagre_count_file: {threads} threads"), |attempt| {
+            let mut counts = EagreCounts { lines: 0, words: 0, bytes: 0, longest: 0 };
+            // SAFETY: a path, and a place as large as it says.
+            let status = attempt.call(|| unsafe {
+                eagre_count_file(path.as_ptr(), EAGRE_LINES, threads, &mut counts, size_of::<EagreCounts>())
+            });
+            let expected = if succeeded(attempt, status) { (lines, text.len() as u64) } else { (0, 0) };
+            assert_eq!((counts.lines, counts.bytes), expected);
+        });
+        each_allocation(&format!("eagre_finder_count_file: {threads} threads"), |attempt| {
+            let mut count = 0;
+            // SAFETY: a finder that is open, a path, and a place.
+            let status =
+                attempt.call(|| unsafe { eagre_finder_count_file(finder, path.as_ptr(), threads, &mut count) });
+            assert_eq!(count, if succeeded(attempt, status) { lines } else { 0 });
+        });
+    }
+    // SAFETY: the handle is open, and not used any more.
+    unsafe { eagre_finder_close(finder) };
+    std::fs::remove_file(&place).unwrap();
 }

@@ -5,6 +5,7 @@
 
 use std::alloc::{Layout, alloc};
 use std::fmt::{self, Write};
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::*, fence};
@@ -123,18 +124,66 @@ pub fn text(from: impl fmt::Display) -> String {
     to.0
 }
 
+/// The same, all of it.
+///
+/// # Errors
+/// [`Refused`].
+pub fn whole_text(from: fmt::Arguments<'_>) -> Result<String, Refused> {
+    let text = text(from);
+    struct Length(usize);
+    impl Write for Length {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0 += text.len();
+            Ok(())
+        }
+    }
+    let mut whole = Length(0);
+    let _ = whole.write_fmt(from);
+    if text.len() == whole.0 { Ok(text) } else { Err(Refused { bytes: whole.0 }) }
+}
+
 /// A value that several own, as [`Arc`](std::sync::Arc) has it.
 pub struct Shared<T>(NonNull<Counted<T>>);
 
+/// Memory for a value that several will own: where it must not be made in vain.
+pub struct Room<T>(Box<MaybeUninit<Counted<T>>>);
+
+impl<T> Room<T> {
+    /// Nothing is in it.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn new() -> Result<Room<T>, Refused> {
+        boxed(MaybeUninit::uninit()).map(Room)
+    }
+
+    /// The first owner of `value`.
+    pub fn put(self, value: T) -> Shared<T> {
+        let (owners, watchers) = (AtomicUsize::new(1), AtomicUsize::new(1));
+        let counted = Counted { owners, watchers, value: ManuallyDrop::new(value) };
+        Shared(NonNull::from(Box::leak(Box::write(self.0, counted))))
+    }
+}
+
+/// Somebody who does not keep the value, as [`Weak`](std::sync::Weak) does not.
+pub struct Watcher<T>(NonNull<Counted<T>>);
+
 struct Counted<T> {
     owners: AtomicUsize,
-    value: T,
+    /// Watchers, and one more for all owners together.
+    watchers: AtomicUsize,
+    /// There as long as it has owners.
+    value: ManuallyDrop<T>,
 }
 
 // SAFETY: as an `Arc`: references to the value are given to any thread, and the last owner, on any, drops it.
 unsafe impl<T: Send + Sync> Send for Shared<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send + Sync> Sync for Shared<T> {}
+// SAFETY: it may become an owner on any thread.
+unsafe impl<T: Send + Sync> Send for Watcher<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send + Sync> Sync for Watcher<T> {}
 
 impl<T> Shared<T> {
     /// The first owner.
@@ -142,7 +191,7 @@ impl<T> Shared<T> {
     /// # Errors
     /// [`Refused`]; the value is dropped.
     pub fn new(value: T) -> Result<Shared<T>, Refused> {
-        Ok(Shared(NonNull::from(Box::leak(boxed(Counted { owners: AtomicUsize::new(1), value })?))))
+        Ok(Room::new()?.put(value))
     }
 
     /// Whether two own the same value.
@@ -150,10 +199,21 @@ impl<T> Shared<T> {
         one.0 == other.0
     }
 
+    /// One more watcher.
+    pub fn watch(&self) -> Watcher<T> {
+        count_one(&self.counted().watchers);
+        Watcher(self.0)
+    }
+
     fn counted(&self) -> &Counted<T> {
-        // SAFETY: there as long as somebody owns it.
+        // SAFETY: there as long as somebody owns it, and nobody changes the value.
         unsafe { self.0.as_ref() }
     }
+}
+
+/// Counts one more. So many forgotten ones, and the count would come around.
+fn count_one(count: &AtomicUsize) {
+    assert!(count.fetch_add(1, Relaxed) < isize::MAX as usize, "too many owners");
 }
 
 impl<T> Deref for Shared<T> {
@@ -166,9 +226,7 @@ impl<T> Deref for Shared<T> {
 
 impl<T> Clone for Shared<T> {
     fn clone(&self) -> Shared<T> {
-        let owners = self.counted().owners.fetch_add(1, Relaxed);
-        // So many forgotten clones, and the count would come around.
-        assert!(owners < isize::MAX as usize, "too many owners");
+        count_one(&self.counted().owners);
         Shared(self.0)
     }
 }
@@ -177,7 +235,38 @@ impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
         if self.counted().owners.fetch_sub(1, Release) == 1 {
             fence(Acquire);
-            // SAFETY: made of a box, and this was the last owner.
+            // SAFETY: this was the last owner, and watchers look at the counts only.
+            unsafe { ManuallyDrop::drop(&mut (*self.0.as_ptr()).value) };
+            drop(Watcher(self.0));
+        }
+    }
+}
+
+impl<T> Watcher<T> {
+    /// An owner, if there is one still.
+    pub fn own(&self) -> Option<Shared<T>> {
+        let one_more = |owners: usize| (owners > 0).then_some(owners + 1);
+        self.owners().fetch_update(Acquire, Relaxed, one_more).ok().map(|_| Shared(self.0))
+    }
+
+    /// Whether there are owners.
+    pub fn is_owned(&self) -> bool {
+        self.owners().load(Relaxed) > 0
+    }
+
+    fn owners(&self) -> &AtomicUsize {
+        // SAFETY: the counts are there as long as somebody watches.
+        unsafe { &(*self.0.as_ptr()).owners }
+    }
+}
+
+impl<T> Drop for Watcher<T> {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        let watchers = unsafe { &(*self.0.as_ptr()).watchers };
+        if watchers.fetch_sub(1, Release) == 1 {
+            fence(Acquire);
+            // SAFETY: made of a box; the value is gone, and this was the last watcher.
             drop(unsafe { Box::from_raw(self.0.as_ptr()) });
         }
     }
@@ -215,8 +304,11 @@ mod tests {
         std::thread::scope(|scope| drop(scope.spawn(move || drop(first))));
         // The other owner's is there.
         assert_eq!((**second).load(SeqCst), 1);
+        let watcher = second.watch();
+        assert!(watcher.is_owned() && watcher.own().is_some_and(|own| Shared::is_same(&own, &second)));
         drop(second);
         assert_eq!(drops.load(SeqCst), 2);
+        assert!(!watcher.is_owned() && watcher.own().is_none());
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! memory   reservations (addresses), pools (blocks), what joins them (regions, vectors), and mapped files
 //! trap     how a touch is noticed          mover   how a block changes its address
 //! sys      every system call, with a portable twin
+//! heap, threads   what the standard library has only for those whom memory is never refused
 //! ```
 //! Each layer uses the ones below it and knows nothing of those above.
 

@@ -220,7 +220,8 @@ impl OpenError {
     /// Why, and after a semicolon the cure.
     pub fn reason(&self) -> &str {
         let (OpenError::Setting(text) | OpenError::Unavailable(text) | OpenError::Resources(text)) = self;
-        text
+        // The heap had no room for the reason: then that is one.
+        if text.is_empty() { "no memory left; use less" } else { text }
     }
 }
 
