@@ -466,7 +466,8 @@ void eagre_control_close(struct EagreControl *control);
 // what is the sum of EAGRE_LINES, EAGRE_WORDS and EAGRE_LONGEST. threads is how many may be used at most, the caller's
 // included; 0 for as many as this process may run on. size is sizeof(EagreCounts).
 //
-// Fails with EAGRE_SYSTEM if the file cannot be read to its end, EAGRE_INVALID or EAGRE_WRONG_VERSION.
+// Fails with EAGRE_SYSTEM if the file cannot be read to its end, EAGRE_RESOURCES if memory is refused, EAGRE_INVALID or
+// EAGRE_WRONG_VERSION.
 enum EagreStatus eagre_count_file(const char *path, uint32_t what, uint32_t threads, struct EagreCounts *counts, size_t size);
 
 // Counts what is left of a stream, and consumes it. Arguments as for eagre_count_file.
@@ -504,13 +505,14 @@ enum EagreStatus eagre_finder_open(const struct EagrePattern *patterns, size_t c
 // Counts the occurrences in a file. threads is how many may be used at most, the caller's included; 0 for as many as
 // this process may run on.
 //
-// Fails with EAGRE_SYSTEM if the file cannot be read to its end, or EAGRE_INVALID.
+// Fails with EAGRE_SYSTEM if the file cannot be read to its end, EAGRE_RESOURCES if memory is refused, or EAGRE_INVALID.
 enum EagreStatus eagre_finder_count_file(const struct EagreFinder *finder, const char *path, uint32_t threads, uint64_t *count);
 
 // Calls found(context, …) for each occurrence in a file, in order, in the calling thread. threads as for
 // eagre_finder_count_file. found must return: no longjmp, no exception.
 //
-// Fails with EAGRE_SYSTEM if the file cannot be read to its end, or EAGRE_INVALID; what lies before was reported.
+// Fails with EAGRE_SYSTEM if the file cannot be read to its end, EAGRE_RESOURCES if memory is refused, or EAGRE_INVALID;
+// what lies before was reported.
 enum EagreStatus eagre_finder_scan_file(const struct EagreFinder *finder, const char *path, uint32_t threads, EagreFound found, void *context);
 
 // Calls found(context, …) for each occurrence in what is left of a stream, and consumes it. Offsets are the stream's.

@@ -1,12 +1,15 @@
 //! Checking what C passes in.
 
 use crate::status::Fault;
+use eagre::heap;
+use std::borrow::Cow;
 use std::ffi::{CStr, OsStr, c_char};
+use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::Path;
 
 fn null(name: &str) -> Fault {
-    Fault::invalid(format!("{name} is a null pointer"))
+    Fault::invalid(format_args!("{name} is a null pointer"))
 }
 
 /// A handle for reading.
@@ -27,8 +30,12 @@ pub(crate) unsafe fn exclusive<'a, T>(pointer: *mut T, name: &str) -> Result<&'a
     unsafe { pointer.as_mut() }.ok_or_else(|| null(name))
 }
 
-/// A place for a handle; nothing is there until the call succeeds.
-pub(crate) struct Place<T>(*mut *mut T);
+/// A place for a handle, and memory for what the handle is of: nothing that the call has made is lost because there is no
+/// memory for it. Nothing is there until the call succeeds.
+pub(crate) struct Place<T> {
+    to: *mut *mut T,
+    room: Box<MaybeUninit<T>>,
+}
 
 impl<T> Place<T> {
     /// Checks the place and puts a null pointer there.
@@ -41,13 +48,13 @@ impl<T> Place<T> {
         }
         // SAFETY: not null, so valid for writing.
         unsafe { pointer.write(std::ptr::null_mut()) };
-        Ok(Place(pointer))
+        Ok(Place { to: pointer, room: heap::boxed(MaybeUninit::uninit())? })
     }
 
     /// Puts a handle there, which C gives back to [`take`].
     pub(crate) fn put(self, value: T) {
         // SAFETY: valid for writing, as `new` was promised.
-        unsafe { self.0.write(Box::into_raw(Box::new(value))) };
+        unsafe { self.to.write(Box::into_raw(Box::write(self.room, value))) };
     }
 }
 
@@ -82,7 +89,7 @@ pub(crate) unsafe fn bytes_mut<'a>(pointer: *mut u8, size: usize) -> Result<&'a 
 
 pub(crate) fn check_span(pointer: *const u8, size: usize) -> Result<(), Fault> {
     if size > isize::MAX as usize {
-        return Err(Fault::invalid(format!("{size} bytes: more than there are addresses")));
+        return Err(Fault::invalid(format_args!("{size} bytes: more than there are addresses")));
     }
     if pointer.is_null() && size > 0 { Err(null("bytes")) } else { Ok(()) }
 }
@@ -90,20 +97,20 @@ pub(crate) fn check_span(pointer: *const u8, size: usize) -> Result<(), Fault> {
 /// A C string; what is not UTF-8 in it is replaced. `None` if it is null.
 ///
 /// # Safety
-/// `text` is null or a C string.
-pub(crate) unsafe fn text(text: *const c_char) -> Option<String> {
+/// `text` is null or a C string for as long as the result is used.
+pub(crate) unsafe fn text<'a>(text: *const c_char) -> Option<Cow<'a, str>> {
     // SAFETY: not null, and the caller's promise.
-    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy())
 }
 
 /// A path.
 ///
 /// # Safety
-/// `text` is null or a C string.
-pub(crate) unsafe fn path(text: *const c_char) -> Result<PathBuf, Fault> {
+/// `text` is null or a C string for as long as the path is used.
+pub(crate) unsafe fn path<'a>(text: *const c_char) -> Result<&'a Path, Fault> {
     if text.is_null() {
         return Err(null("path"));
     }
     // SAFETY: not null, and the caller's promise.
-    Ok(OsStr::from_bytes(unsafe { CStr::from_ptr(text) }.to_bytes()).into())
+    Ok(Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(text) }.to_bytes())))
 }

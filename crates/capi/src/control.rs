@@ -48,7 +48,7 @@ pub unsafe extern "C" fn eagre_control_stats(
 ) -> EagreStatus {
     status(|| {
         if !(EAGRE_STATS_SMALLEST..=4096).contains(&size) {
-            let text = format!("{size} bytes is not the size of an EagreStats; pass sizeof stats");
+            let text = format_args!("{size} bytes is not the size of an EagreStats; pass sizeof stats");
             return Err(Fault::new(EagreStatus::EagreWrongVersion, text));
         }
         // SAFETY: the caller has a struct of `size` bytes there.

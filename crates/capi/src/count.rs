@@ -50,13 +50,16 @@ unsafe fn prepare<'a>(
     size: usize,
 ) -> Result<(Counter, &'a mut EagreCounts), Fault> {
     if what & !(EAGRE_LINES | EAGRE_WORDS | EAGRE_LONGEST) != 0 {
-        return Err(Fault::invalid(format!(
+        return Err(Fault::invalid(format_args!(
             "what is {what:#x}: only EAGRE_LINES, EAGRE_WORDS, EAGRE_LONGEST are known"
         )));
     }
     if size != size_of::<EagreCounts>() {
         let known = size_of::<EagreCounts>();
-        return Err(Fault::new(EagreStatus::EagreWrongVersion, format!("EagreCounts has {known} bytes, not {size}")));
+        return Err(Fault::new(
+            EagreStatus::EagreWrongVersion,
+            format_args!("EagreCounts has {known} bytes, not {size}"),
+        ));
     }
     // SAFETY: the caller's promise.
     let counts = unsafe { exclusive(counts, "counts")? };
@@ -79,7 +82,8 @@ pub(crate) fn in_threads(threads: u32) -> Option<NonZeroUsize> {
 /// what is the sum of EAGRE_LINES, EAGRE_WORDS and EAGRE_LONGEST. threads is how many may be used at most, the caller's
 /// included; 0 for as many as this process may run on. size is sizeof(EagreCounts).
 ///
-/// Fails with EAGRE_SYSTEM if the file cannot be read to its end, EAGRE_INVALID or EAGRE_WRONG_VERSION.
+/// Fails with EAGRE_SYSTEM if the file cannot be read to its end, EAGRE_RESOURCES if memory is refused, EAGRE_INVALID or
+/// EAGRE_WRONG_VERSION.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_count_file(
     path: *const c_char,
@@ -91,9 +95,8 @@ pub unsafe extern "C" fn eagre_count_file(
     status(|| {
         // SAFETY: the caller's promise.
         let (path, (mut counter, counts)) = unsafe { (arguments::path(path)?, prepare(what, threads, counts, size)?) };
-        let input = Input::open(&path).map_err(|error| Fault::about("count", &path, &error))?;
-        let counted =
-            counter.count_input(input, |_| ()).map_err(|error| Fault::about("count", &path, &error.into()))?;
+        let input = Input::open(path).map_err(|error| Fault::about("count", path, &error))?;
+        let counted = counter.count_input(input, |_| ()).map_err(|error| Fault::about("count", path, &error.into()))?;
         *counts = counted.counts.into();
         Ok(())
     })

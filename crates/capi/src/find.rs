@@ -46,7 +46,7 @@ pub unsafe extern "C" fn eagre_finder_open(
         // SAFETY: the caller's promise.
         let place = unsafe { Place::new(finder, "finder")? };
         if flags & !EAGRE_IGNORE_CASE != 0 {
-            return Err(Fault::invalid(format!("flags is {flags:#x}: only EAGRE_IGNORE_CASE is known")));
+            return Err(Fault::invalid(format_args!("flags is {flags:#x}: only EAGRE_IGNORE_CASE is known")));
         }
         if count == 0 {
             return Err(Fault::invalid("no pattern; give at least one"));
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn eagre_finder_open(
             };
             builder = builder.pattern(pattern);
         }
-        place.put(EagreFinder(builder.build().map_err(|error| Fault::invalid(error.to_string()))?));
+        place.put(EagreFinder(builder.build().map_err(Fault::invalid)?));
         Ok(())
     })
 }
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn eagre_finder_open(
 /// Counts the occurrences in a file. threads is how many may be used at most, the caller's included; 0 for as many as
 /// this process may run on.
 ///
-/// Fails with EAGRE_SYSTEM if the file cannot be read to its end, or EAGRE_INVALID.
+/// Fails with EAGRE_SYSTEM if the file cannot be read to its end, EAGRE_RESOURCES if memory is refused, or EAGRE_INVALID.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_finder_count_file(
     finder: *const EagreFinder,
@@ -80,8 +80,8 @@ pub unsafe extern "C" fn eagre_finder_count_file(
         // SAFETY: the caller's promise.
         let (finder, path, count) =
             unsafe { (shared(finder, "finder")?, arguments::path(path)?, exclusive(count, "count")?) };
-        let fault = |error| Fault::about("find", &path, &error);
-        let input = Input::open(&path).map_err(fault)?;
+        let fault = |error| Fault::about("find", path, &error);
+        let input = Input::open(path).map_err(fault)?;
         *count = finder.0.count(&mut scanner(threads), input).map_err(|error| fault(error.into()))?;
         Ok(())
     })
@@ -90,7 +90,8 @@ pub unsafe extern "C" fn eagre_finder_count_file(
 /// Calls found(context, …) for each occurrence in a file, in order, in the calling thread. threads as for
 /// eagre_finder_count_file. found must return: no longjmp, no exception.
 ///
-/// Fails with EAGRE_SYSTEM if the file cannot be read to its end, or EAGRE_INVALID; what lies before was reported.
+/// Fails with EAGRE_SYSTEM if the file cannot be read to its end, EAGRE_RESOURCES if memory is refused, or EAGRE_INVALID;
+/// what lies before was reported.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_finder_scan_file(
     finder: *const EagreFinder,
@@ -103,8 +104,8 @@ pub unsafe extern "C" fn eagre_finder_scan_file(
         // SAFETY: the caller's promise.
         let (finder, path) = unsafe { (shared(finder, "finder")?, arguments::path(path)?) };
         let report = reporter(found, context, 0)?;
-        let fault = |error| Fault::about("find", &path, &error);
-        let input = Input::open(&path).map_err(fault)?;
+        let fault = |error| Fault::about("find", path, &error);
+        let input = Input::open(path).map_err(fault)?;
         finder.0.scan(&mut scanner(threads), input, report).map_err(|error| fault(error.into()))
     })
 }

@@ -20,7 +20,7 @@ pub unsafe extern "C" fn eagre_open(
 ) -> EagreStatus {
     status(|| {
         // SAFETY: the caller's promise.
-        let (to_writer, to_reader) = unsafe { (Place::new(writer, "writer"), Place::new(reader, "reader")) };
+        let (to_reader, to_writer) = unsafe { (Place::new(reader, "reader"), Place::new(writer, "writer")) };
         let (to_writer, to_reader) = (to_writer?, to_reader?);
         // SAFETY: the caller's promise.
         let (writer, reader) = unsafe { EagreOptions::builder(options)? }.open()?.split();

@@ -6,6 +6,7 @@ use crate::status::{EagreStatus, Fault, status};
 use crate::versioned::{self, Versioned};
 use eagre::{BlockSize, Builder, Mover, OnFailure, Pipe, Trap};
 use std::ffi::c_char;
+use std::fmt::Arguments;
 use std::mem::{offset_of, size_of};
 use std::time::Duration;
 
@@ -139,9 +140,10 @@ impl EagreOptions {
     pub(crate) unsafe fn builder(from: *const EagreOptions) -> Result<Builder, Fault> {
         // SAFETY: the caller's promise.
         let options = unsafe { versioned::read(from)? };
-        let setting = |text: String| Fault::new(EagreStatus::EagreSetting, format!("cannot open a stream: {text}"));
+        let setting =
+            |text: Arguments<'_>| Fault::new(EagreStatus::EagreSetting, format_args!("cannot open a stream: {text}"));
         if options.flags & !FLAGS != 0 {
-            return Err(setting(format!("unknown flags {:#x}", options.flags & !FLAGS)));
+            return Err(setting(format_args!("unknown flags {:#x}", options.flags & !FLAGS)));
         }
         let flag = |flag: u32| options.flags & flag != 0;
         let on_failure = if flag(EAGRE_POISON) { OnFailure::Poison } else { OnFailure::Drain };
@@ -201,7 +203,7 @@ pub(crate) fn block_size(bytes: u64) -> Result<BlockSize, Fault> {
         return Ok(BlockSize::DEFAULT);
     }
     usize::try_from(bytes).ok().and_then(BlockSize::new).ok_or_else(|| {
-        let text = format!("block_size is {bytes}: it must be a power of two from 64 KiB to 64 MiB");
+        let text = format_args!("block_size is {bytes}: it must be a power of two from 64 KiB to 64 MiB");
         Fault::new(EagreStatus::EagreSetting, text)
     })
 }
@@ -212,7 +214,9 @@ pub(crate) fn trap(value: i32) -> Result<Option<Trap>, Fault> {
         1 => Ok(Some(Trap::Pager)),
         2 => Ok(Some(Trap::Signal)),
         3 => Ok(Some(Trap::Off)),
-        _ => Err(Fault::new(EagreStatus::EagreSetting, format!("trap is {value}: it must be an EagreTrap, 0 to 3"))),
+        _ => {
+            Err(Fault::new(EagreStatus::EagreSetting, format_args!("trap is {value}: it must be an EagreTrap, 0 to 3")))
+        }
     }
 }
 
@@ -222,7 +226,10 @@ pub(crate) fn mover(value: i32) -> Result<Option<Mover>, Fault> {
         1 => Ok(Some(Mover::Move)),
         2 => Ok(Some(Mover::Remap)),
         3 => Ok(Some(Mover::Copy)),
-        _ => Err(Fault::new(EagreStatus::EagreSetting, format!("mover is {value}: it must be an EagreMover, 0 to 3"))),
+        _ => Err(Fault::new(
+            EagreStatus::EagreSetting,
+            format_args!("mover is {value}: it must be an EagreMover, 0 to 3"),
+        )),
     }
 }
 

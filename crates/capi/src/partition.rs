@@ -6,6 +6,7 @@ use crate::pool::EagrePool;
 use crate::sort::{EAGRE_SLACK_DEFAULT, EagreKey, keys};
 use crate::status::{EagreStatus, Fault, status, value};
 use crate::versioned::{self, Versioned};
+use eagre::heap;
 use eagre::keys::FileKey;
 use eagre::partition::{Item, Layout, Partitioner, Partitions};
 use std::any::Any;
@@ -80,10 +81,10 @@ impl EagrePartitionOptions {
     /// `boundaries` and `pool` are null or what they say.
     unsafe fn partitioner<B: FileKey + Item>(&self) -> Result<Partitioner, Fault> {
         if self.flags & !EAGRE_DENSE != 0 {
-            return Err(Fault::invalid(format!("flags is {:#x}: only EAGRE_DENSE is known", self.flags)));
+            return Err(Fault::invalid(format_args!("flags is {:#x}: only EAGRE_DENSE is known", self.flags)));
         }
         if self.boundaries.is_null() && self.boundary_count > 0 {
-            let why = format!("boundaries is a null pointer, and boundary_count is {}", self.boundary_count);
+            let why = format_args!("boundaries is a null pointer, and boundary_count is {}", self.boundary_count);
             return Err(Fault::invalid(why));
         }
         let mut partitioner = Partitioner::new();
@@ -91,7 +92,9 @@ impl EagrePartitionOptions {
             (false, _) => {
                 // SAFETY: the caller's promise.
                 let boundaries = unsafe { keys::<B>(self.boundaries, self.boundary_count as usize)? };
-                partitioner.boundaries(&boundaries.iter().map(Item::key).collect::<Vec<u64>>())
+                let mut keys = heap::list(boundaries.len())?;
+                keys.extend(boundaries.iter().map(Item::key));
+                partitioner.boundaries(&keys)
             }
             (true, 0) => partitioner.ways(self.ways as usize),
             (true, bits) => partitioner.bits(self.shift, bits),
@@ -122,9 +125,10 @@ pub struct EagrePartition {
 }
 
 impl EagrePartition {
-    fn new<T: Item>(mut keys: Partitions<T>) -> EagrePartition {
-        let buckets = keys.iter_mut().map(|bucket| (bucket.as_mut_ptr().cast(), bucket.len())).collect();
-        EagrePartition { buckets, _memory: Box::new(keys) }
+    fn new<T: Item>(keys: Partitions<T>) -> Result<EagrePartition, Fault> {
+        let (mut buckets, mut keys) = (heap::list(keys.ways())?, heap::boxed(keys)?);
+        buckets.extend(keys.iter_mut().map(|bucket| (bucket.as_mut_ptr().cast(), bucket.len())));
+        Ok(EagrePartition { buckets, _memory: keys })
     }
 }
 
@@ -161,7 +165,7 @@ pub unsafe extern "C" fn eagre_partition(
     ) -> Result<EagrePartition, Fault> {
         // SAFETY: the caller's promise.
         let (keys, partitioner) = unsafe { (self::keys::<K>(keys, count)?, options.partitioner::<B>()?) };
-        Ok(EagrePartition::new(partitioner.partition(keys)?))
+        EagrePartition::new(partitioner.partition(keys)?)
     }
     status(|| {
         // SAFETY: the caller's promise.
@@ -176,7 +180,9 @@ pub unsafe extern "C" fn eagre_partition(
             key if key == EagreKey::U32U32 as i32 => part::<(u32, u32), u32>,
             key if key == EagreKey::U64U64 as i32 => part::<(u64, u64), u64>,
             key => {
-                return Err(Fault::invalid(format!("key is {key}: it must be an EagreKey of 32 or 64 bits, or pairs")));
+                return Err(Fault::invalid(format_args!(
+                    "key is {key}: it must be an EagreKey of 32 or 64 bits, or pairs"
+                )));
             }
         };
         // SAFETY: the caller's promise.
@@ -204,7 +210,7 @@ pub unsafe extern "C" fn eagre_partition_bucket(
         // SAFETY: the caller's promise.
         let (partition, count) = unsafe { (shared(partition, "partition")?, exclusive(count, "count")?) };
         let Some(&(keys, len)) = partition.buckets.get(bucket) else {
-            return Err(Fault::invalid(format!("bucket is {bucket}: there are {}", partition.buckets.len())));
+            return Err(Fault::invalid(format_args!("bucket is {bucket}: there are {}", partition.buckets.len())));
         };
         *count = len;
         Ok(keys)

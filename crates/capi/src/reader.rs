@@ -97,7 +97,7 @@ pub unsafe extern "C" fn eagre_reader_consume(reader: *mut EagreReader, bytes: u
         // SAFETY: the caller's promise.
         let reader = unsafe { exclusive(reader, "reader")? };
         if bytes > reader.filled {
-            return Err(Fault::invalid(format!("consume of {bytes} bytes, {} filled", reader.filled)));
+            return Err(Fault::invalid(format_args!("consume of {bytes} bytes, {} filled", reader.filled)));
         }
         reader.filled -= bytes;
         reader.reader.consume(bytes);

@@ -121,7 +121,7 @@ unsafe fn with_sorter<R>(
     // SAFETY: the caller's promise.
     let options = unsafe { versioned::read(options)? };
     if options.flags & !EAGRE_STABLE != 0 {
-        return Err(Fault::invalid(format!("flags is {:#x}: only EAGRE_STABLE is known", options.flags)));
+        return Err(Fault::invalid(format_args!("flags is {:#x}: only EAGRE_STABLE is known", options.flags)));
     }
     let mut sorter = Sorter::new();
     if let Some(threads) = in_threads(options.threads) {
@@ -151,7 +151,7 @@ macro_rules! with_key {
                 type $key = $rust;
                 $body
             })*
-            value => Err(Fault::invalid(format!("key is {value}: it must be an EagreKey, 1 to 10"))),
+            value => Err(Fault::invalid(format_args!("key is {value}: it must be an EagreKey, 1 to 10"))),
         }
     };
 }
@@ -186,7 +186,7 @@ fn check_keys<K>(keys: *const c_void, count: usize) -> Result<(), Fault> {
         count.checked_mul(size_of::<K>()).ok_or_else(|| Fault::invalid("more keys than there are addresses"))?;
     arguments::check_span(keys.cast(), bytes)?;
     if !keys.cast::<K>().is_aligned() && count > 0 {
-        return Err(Fault::invalid(format!("keys is not at a multiple of {} bytes", align_of::<K>())));
+        return Err(Fault::invalid(format_args!("keys is not at a multiple of {} bytes", align_of::<K>())));
     }
     Ok(())
 }

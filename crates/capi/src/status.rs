@@ -1,10 +1,12 @@
 //! How a call ends: a status, a message for whoever wants one, and never a panic.
 
+use eagre::heap::Refused;
 use eagre::partition::PartitionError;
 use eagre::sort::SortError;
 use eagre::{ErrorKind, OpenError, RewireError, RewireErrorKind, StreamError};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};
+use std::fmt::{self, Write};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -101,27 +103,35 @@ pub extern "C" fn eagre_strerror(status: c_int) -> *const c_char {
     known.map_or(c"unknown status", |(_, words)| words).as_ptr()
 }
 
-/// Why a call did not do what it was asked.
+/// Why a call did not do what it was asked. Its message waits in the thread's memory for messages: of several faults it is
+/// the last one's, so that is the one to return.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) status: EagreStatus,
-    pub(crate) message: String,
 }
 
 impl Fault {
-    pub(crate) fn new(status: EagreStatus, message: impl Into<String>) -> Fault {
-        Fault { status, message: message.into() }
+    pub(crate) fn new(status: EagreStatus, message: impl fmt::Display) -> Fault {
+        LAST.with(|last| {
+            let mut to = Message { to: &last.next, length: 0 };
+            // Cut at its end if it is too long.
+            let _ = write!(to, "{message}");
+            to.end();
+        });
+        Fault { status }
     }
 
-    pub(crate) fn invalid(message: impl Into<String>) -> Fault {
+    pub(crate) fn invalid(message: impl fmt::Display) -> Fault {
         Fault::new(EagreInvalid, message)
     }
 
     /// An error of the system about a file, or the failure of the stream it was read through.
     pub(crate) fn about(what: &str, path: &Path, error: &io::Error) -> Fault {
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<StreamError>());
-        let status = inner.map_or(EagreSystem, |inner| Fault::from(inner.clone()).status);
-        Fault::new(status, format!("{what}: {}: {error}", path.display()))
+        let refused = error.kind() == io::ErrorKind::OutOfMemory;
+        let other = if refused { EagreResources } else { EagreSystem };
+        let status = inner.map_or(other, |inner| Fault::from(inner.clone()).status);
+        Fault::new(status, format_args!("{what}: {}: {error}", path.display()))
     }
 }
 
@@ -146,7 +156,7 @@ impl From<StreamError> for Fault {
             ErrorKind::Closed => EagreClosed,
             _ => EagreSystem,
         };
-        Fault::new(status, error.to_string())
+        Fault::new(status, error)
     }
 }
 
@@ -157,7 +167,7 @@ impl From<OpenError> for Fault {
             OpenError::Unavailable(_) => EagreUnavailable,
             _ => EagreResources,
         };
-        Fault::new(status, error.to_string())
+        Fault::new(status, error)
     }
 }
 
@@ -172,7 +182,7 @@ impl From<RewireError> for Fault {
             RewireErrorKind::Forked => EagreForked,
             _ => EagreSystem,
         };
-        Fault::new(status, error.to_string())
+        Fault::new(status, error)
     }
 }
 
@@ -183,7 +193,7 @@ impl From<PartitionError> for Fault {
             PartitionError::Slack { .. } | PartitionError::OutOfHeap => EagreResources,
             _ => EagreInvalid,
         };
-        Fault::new(status, error.to_string())
+        Fault::new(status, error)
     }
 }
 
@@ -193,7 +203,13 @@ impl From<SortError> for Fault {
             SortError::Cancelled => EagreCancelled,
             _ => EagreResources,
         };
-        Fault::new(status, format!("sort: {error}"))
+        Fault::new(status, format_args!("sort: {error}"))
+    }
+}
+
+impl From<Refused> for Fault {
+    fn from(refused: Refused) -> Fault {
+        Fault::new(EagreResources, refused)
     }
 }
 
@@ -201,7 +217,8 @@ impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Fault {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<StreamError>()) {
             Some(inner) => inner.clone().into(),
-            None => Fault::new(EagreSystem, error.to_string()),
+            None if error.kind() == io::ErrorKind::OutOfMemory => Fault::new(EagreResources, error),
+            None => Fault::new(EagreSystem, error),
         }
     }
 }
@@ -214,19 +231,49 @@ const LONGEST: usize = 1024;
 struct Last {
     status: Cell<EagreStatus>,
     text: [Cell<u8>; LONGEST],
+    /// The message of a fault that is on its way. No heap: that may be what is short.
+    next: [Cell<u8>; LONGEST],
+}
+
+/// Puts a text where a message goes.
+struct Message<'a> {
+    to: &'a [Cell<u8>; LONGEST],
+    length: usize,
+}
+
+impl Message<'_> {
+    fn end(self) {
+        self.to[self.length].set(0);
+    }
+}
+
+impl fmt::Write for Message<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = LONGEST - 1 - self.length;
+        let fits = &text[..text.floor_char_boundary(room)];
+        for byte in fits.bytes().filter(|&byte| byte != 0) {
+            self.to[self.length].set(byte);
+            self.length += 1;
+        }
+        if fits.len() < text.len() { Err(fmt::Error) } else { Ok(()) }
+    }
 }
 
 thread_local! {
-    static LAST: Last = const { Last { status: Cell::new(EagreOk), text: [const { Cell::new(0) }; LONGEST] } };
+    static LAST: Last = const {
+        Last {
+            status: Cell::new(EagreOk),
+            text: [const { Cell::new(0) }; LONGEST],
+            next: [const { Cell::new(0) }; LONGEST],
+        }
+    };
 }
 
-/// Stores why the call failed for this thread to ask for. Takes no memory: that may be what is short.
+/// Stores why the call failed for this thread to ask for.
 fn remember(fault: Fault) -> EagreStatus {
     LAST.with(|last| {
         last.status.set(fault.status);
-        let message = &fault.message[..fault.message.floor_char_boundary(LONGEST - 1)];
-        let bytes = message.bytes().filter(|&byte| byte != 0).chain([0]);
-        last.text.iter().zip(bytes).for_each(|(place, byte)| place.set(byte));
+        last.text.iter().zip(&last.next).for_each(|(place, byte)| place.set(byte.get()));
     });
     fault.status
 }
@@ -236,7 +283,7 @@ fn caught<T>(call: impl FnOnce() -> Result<T, Fault>) -> Result<T, EagreStatus> 
         .unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
-            Err(Fault::new(EagrePanic, format!("a bug in Eagre, please report it: {text}")))
+            Err(Fault::new(EagrePanic, format_args!("a bug in Eagre, please report it: {text}")))
         })
         .map_err(remember)
 }

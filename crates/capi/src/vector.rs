@@ -134,7 +134,8 @@ pub unsafe extern "C" fn eagre_vector_set_length(vector: *mut EagreVector, lengt
         let vector = unsafe { exclusive(vector, "vector")? };
         let capacity = vector.bytes.capacity() / vector.width;
         if length > capacity {
-            let text = format!("length is {length}: there is memory for {capacity}; call eagre_vector_reserve before");
+            let text =
+                format_args!("length is {length}: there is memory for {capacity}; call eagre_vector_reserve before");
             return Err(Fault::new(EagreStatus::EagreInvalidLength, text));
         }
         // SAFETY: within the capacity, which is initialised: pools zero what they get and keep what comes back.

@@ -2,6 +2,7 @@
 
 use crate::arguments;
 use crate::status::{EagreStatus, Fault};
+use std::fmt::Arguments;
 use std::mem::size_of;
 
 /// A size larger than this is not a size.
@@ -36,9 +37,9 @@ pub(crate) unsafe fn read<T: Versioned>(from: *const T) -> Result<T, Fault> {
     // SAFETY: every version of the struct starts with these two fields.
     let (size, version) = unsafe { (header.read() as usize, header.add(1).read()) };
     let (name, filled_by) = (T::NAME, T::FILLED_BY);
-    let unknown = |text: String| Err(Fault::new(EagreStatus::EagreWrongVersion, text));
+    let unknown = |text: Arguments<'_>| Err(Fault::new(EagreStatus::EagreWrongVersion, text));
     if version == 0 || version > T::VERSION {
-        return unknown(format!(
+        return unknown(format_args!(
             "{name} of version {version}: this library knows 1 to {}; fill the struct with {filled_by}, or install a \
              newer library",
             T::VERSION
@@ -46,13 +47,15 @@ pub(crate) unsafe fn read<T: Versioned>(from: *const T) -> Result<T, Fault> {
     }
     if !(T::SMALLEST..=LARGEST).contains(&size) {
         let least = T::SMALLEST;
-        return unknown(format!("{name} of {size} bytes: it has at least {least}; fill the struct with {filled_by}"));
+        return unknown(format_args!(
+            "{name} of {size} bytes: it has at least {least}; fill the struct with {filled_by}"
+        ));
     }
     let known = size.min(size_of::<T>());
     // SAFETY: the struct is `size` bytes long.
     let beyond = unsafe { arguments::bytes(from.cast::<u8>().add(known), size - known)? };
     if beyond.iter().any(|&byte| byte != 0) {
-        return unknown(format!("{name} has a field set that this library does not know; install a newer one"));
+        return unknown(format_args!("{name} has a field set that this library does not know; install a newer one"));
     }
     let mut read = T::DEFAULT;
     // SAFETY: both are at least `known` bytes long, and every value of the fields' bytes is one.
@@ -66,7 +69,7 @@ pub(crate) unsafe fn read<T: Versioned>(from: *const T) -> Result<T, Fault> {
 /// `to` is null or points to `size` bytes.
 pub(crate) unsafe fn fill<T: Versioned>(to: *mut T, size: usize) -> Result<(), Fault> {
     if !(T::SMALLEST..=LARGEST).contains(&size) {
-        let text = format!("{size} bytes is not the size of an {}; pass sizeof options", T::NAME);
+        let text = format_args!("{size} bytes is not the size of an {}; pass sizeof options", T::NAME);
         return Err(Fault::new(EagreStatus::EagreWrongVersion, text));
     }
     // SAFETY: the caller has a struct of `size` bytes there.

@@ -139,7 +139,7 @@ pub unsafe extern "C" fn eagre_writer_commit(writer: *mut EagreWriter, bytes: us
         // SAFETY: the caller's promise.
         let writer = unsafe { exclusive(writer, "writer")? };
         if bytes > writer.reserved {
-            return Err(Fault::invalid(format!("commit of {bytes} bytes, {} reserved", writer.reserved)));
+            return Err(Fault::invalid(format_args!("commit of {bytes} bytes, {} reserved", writer.reserved)));
         }
         writer.reserved = 0;
         writer.writer()?.commit(bytes);

@@ -209,13 +209,14 @@ impl Hunt<'_> {
             if printed.is_err() { ControlFlow::Break(()) } else { flow }
         });
         printed?;
+        let searched = scanned.map_err(io::Error::from).and_then(|_| join.check());
         let mut printed = Ok(());
         let count = join.finish(|found| print(found, output, console, &mut printed));
         printed?;
         self.before = self.before.saturating_add(done);
-        if let Err(error) = scanned {
+        if let Err(error) = searched {
             output.flush(console)?;
-            console.complain(&Message::from_io("find", input.place(), &error.source).to_string());
+            console.complain(&Message::from_io("find", input.place(), &error).to_string());
         }
         Ok(Some(count))
     }

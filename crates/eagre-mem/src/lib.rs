@@ -8,6 +8,7 @@
 //! memory   reservations (addresses), pools (blocks), what joins them (regions, vectors), and mapped files
 //! trap     how a touch is noticed          mover   how a block changes its address
 //! sys      every system call, with a portable twin
+//! heap, threads   what the standard library has only for those whom memory is never refused
 //! ```
 //! Each layer uses the ones below it and knows nothing of those above.
 
@@ -15,6 +16,8 @@
 #![deny(unsafe_code)]
 
 pub mod cache;
+#[allow(unsafe_code)]
+pub mod heap;
 #[allow(unsafe_code)]
 pub(crate) mod memory;
 #[allow(unsafe_code)]
@@ -27,6 +30,8 @@ pub mod probe;
 pub mod stream;
 #[allow(unsafe_code)]
 pub(crate) mod sys;
+#[allow(unsafe_code)]
+pub mod threads;
 #[allow(unsafe_code)]
 pub mod transfer;
 #[allow(unsafe_code)]

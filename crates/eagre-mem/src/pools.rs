@@ -2,6 +2,7 @@
 //!
 //! Which mover works is known only above the streams that try it; what a pool is, far below.
 
+use crate::heap::Shared;
 use crate::memory::pool::{self, Blocks, Pool};
 use crate::memory::{RewireError, RewireErrorKind, RewiredVec, StreamPool};
 use crate::mover::Mover;
@@ -10,7 +11,6 @@ use crate::probe;
 use crate::stream::OpenError;
 use crate::trap::Trap;
 use crate::units::BlockSize;
-use std::sync::Arc;
 
 impl Pool {
     /// A pool of its own for some streams: at most `budget` blocks of `block` bytes, for streams opened with the same
@@ -22,7 +22,7 @@ impl Pool {
         let pair = probe::choose(trap, mover)?;
         let (_, engine) = probe::engage(pair.trap, pair.mover).map_err(OpenError::Unavailable)?;
         let blocks = Blocks::new(block, budget, engine).map_err(OpenError::pool)?;
-        Ok(Pool(Arc::new(blocks)))
+        Ok(Pool(Shared::new(blocks)?))
     }
 
     /// The pool that streams with blocks of `block` bytes, and rewired memory, share unless they are given their own.

@@ -68,6 +68,8 @@ mod pages {
     struct Sorting;
 }
 
+#[doc(hidden)]
+pub use eagre_mem::heap;
 pub use eagre_mem::stream::{
     Builder, Control, EndStats, ErrorKind, OnFailure, OpenError, Pipe, ReadBlock, Reader, Sink, SinkWriter, Source,
     Stats, StreamError, Wait, WriteBlock, Writer, wait_report,

@@ -2,11 +2,11 @@
 
 use super::error::{RewireError, RewireErrorKind};
 use super::pool::{BlockId, Blocks, Pool};
+use crate::heap::Shared;
 use crate::sys::{Errno, map};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::ptr;
-use std::sync::Arc;
 
 /// A block of memory out of a [`Pool`], at home there: some bytes to read and write, and to map into a
 /// [`Region`](super::Region). Dropped, it goes back to its pool.
@@ -22,14 +22,14 @@ use std::sync::Arc;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Block {
-    pool: Arc<Blocks>,
+    pool: Shared<Blocks>,
     id: BlockId,
 }
 
 impl Block {
     /// # Safety
     /// The block is taken, in its place, backed, with bytes that were all written, and nobody else uses it.
-    pub(super) unsafe fn own(pool: Arc<Blocks>, id: BlockId) -> Block {
+    pub(super) unsafe fn own(pool: Shared<Blocks>, id: BlockId) -> Block {
         Block { pool, id }
     }
 
@@ -38,7 +38,7 @@ impl Block {
         self.id
     }
 
-    pub(super) fn pool(&self) -> &Arc<Blocks> {
+    pub(super) fn pool(&self) -> &Shared<Blocks> {
         &self.pool
     }
 

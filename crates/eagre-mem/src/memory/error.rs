@@ -1,6 +1,7 @@
 //! What can go wrong with rewired memory, each with its cure.
 
 use super::block::Block;
+use crate::heap::{self, Refused};
 use crate::sys::{Errno, Refusal};
 use crate::units::Bytes;
 use std::fmt;
@@ -71,15 +72,16 @@ impl RewireErrorKind {
 }
 
 /// Memory could not be rewired. What was rewired before is as it was, unless the call says otherwise.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct RewireError {
     kind: RewireErrorKind,
-    detail: Box<str>,
+    detail: String,
 }
 
 impl RewireError {
+    /// Where the heap has no memory for the detail, it is missing.
     pub(crate) fn new(kind: RewireErrorKind, detail: impl fmt::Display) -> RewireError {
-        RewireError { kind, detail: detail.to_string().into() }
+        RewireError { kind, detail: heap::text(detail) }
     }
 
     /// What the kernel's answer to a move means; `remap`: of one that takes mappings.
@@ -107,6 +109,18 @@ impl RewireError {
     /// What happened.
     pub fn kind(&self) -> RewireErrorKind {
         self.kind
+    }
+}
+
+impl Clone for RewireError {
+    fn clone(&self) -> RewireError {
+        RewireError::new(self.kind, &self.detail)
+    }
+}
+
+impl From<Refused> for RewireError {
+    fn from(refused: Refused) -> RewireError {
+        RewireError::new(RewireErrorKind::OutOfMemory, refused)
     }
 }
 

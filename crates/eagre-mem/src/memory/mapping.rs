@@ -9,13 +9,13 @@
 //! look at a piece ──> SIGBUS ──> zeros from this page on, `gone` = its offset ──> the look ends ──> Err(Gone)
 //! ```
 
+use crate::heap::Shared;
 use crate::sys::{Errno, map, process};
 use crate::trap::registry::{self, Place, Target};
 use crate::trap::{self, Answer, End, Resolve};
 use crate::units::PAGE;
 use std::fs::File;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::{fmt, io};
 
@@ -27,8 +27,8 @@ const NOTHING: usize = usize::MAX;
 /// Several may exist at once, beside streams, and several threads may look at one.
 pub struct Mapping {
     /// The registry points to both. Shared, since to move a `Box` asserts that nobody else points into it.
-    guard: Arc<Guard>,
-    _target: Arc<Target>,
+    guard: Shared<Guard>,
+    _target: Shared<Target>,
     place: Place,
     /// The process that made it; a forked child has the addresses but not the guard.
     process: u32,
@@ -77,17 +77,18 @@ impl Mapping {
         process::remember();
         trap::guard().map_err(Errno::to_io)?;
         let start = map::file(file, offset, length).map_err(Errno::to_io)?;
-        let guard = Arc::new(Guard { start, length, gone: AtomicUsize::new(NOTHING) });
-        let target = Arc::new(Target::new(Arc::as_ptr(&guard) as *const dyn Resolve, End::Reader));
-        // SAFETY: `drop` withdraws the place and waits until it is quiet before it frees target and guard.
-        match unsafe { registry::register(start..start + guard.whole_pages(), Arc::as_ptr(&target)) } {
-            Some(place) => Ok(Mapping { guard, _target: target, place, process: process::id() }),
-            None => {
-                // SAFETY: mapped above, and nobody knows of it.
-                let _ = unsafe { map::unmap(start, guard.whole_pages(), PAGE) };
-                Err(Errno(libc::ENOMEM).to_io())
-            }
-        }
+        let registered = || {
+            let guard = Shared::new(Guard { start, length, gone: AtomicUsize::new(NOTHING) }).ok()?;
+            let target = Shared::new(Target::new(&raw const *guard as *const dyn Resolve, End::Reader)).ok()?;
+            // SAFETY: `drop` withdraws the place and waits until it is quiet before it frees target and guard.
+            let place = unsafe { registry::register(start..start + guard.whole_pages(), &raw const *target) }?;
+            Some(Mapping { guard, _target: target, place, process: process::id() })
+        };
+        registered().ok_or_else(|| {
+            // SAFETY: mapped above, and nobody knows of it.
+            let _ = unsafe { map::unmap(start, length.next_multiple_of(PAGE), PAGE) };
+            Errno(libc::ENOMEM).to_io()
+        })
     }
 
     /// How many bytes are mapped.

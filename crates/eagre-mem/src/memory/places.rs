@@ -12,13 +12,13 @@ use super::error::{RewireError, RewireErrorKind};
 use super::mapping_budget;
 use super::pool::{BlockId, Blocks, Pool};
 use super::reservation::{self, Reservation};
+use crate::heap::{self, Refused, Shared};
 use crate::mover::{Engine, Prepare};
 use crate::sys::{Errno, Refusal, map, process};
 use crate::trap;
 use crate::units::Bytes;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
-use std::sync::Arc;
 
 /// What a block away from home costs in mappings with `remap`: its own, and the hole it leaves.
 const REMAPPED: u64 = 2;
@@ -28,7 +28,7 @@ const MOST_BYTES: u64 = 1 << 46;
 /// The places, and the blocks at them.
 pub(crate) struct Places {
     range: Reservation,
-    pool: Arc<Blocks>,
+    pool: Shared<Blocks>,
     engine: Engine,
     /// The whole range is open; else it is opened as it is used.
     open: bool,
@@ -45,9 +45,11 @@ impl Places {
         let pool = pool.0.clone();
         pool.check_here()?;
         let block = pool.block.bytes() as u64;
-        let no_addresses = |why: String| RewireError::new(RewireErrorKind::OutOfAddresses, why);
         let len = bytes.max(1).checked_next_multiple_of(block).filter(|&len| len <= MOST_BYTES);
-        let len = len.ok_or_else(|| no_addresses(format!("{bytes} bytes are more than {}", Bytes(MOST_BYTES))))?;
+        let len = len.ok_or_else(|| {
+            let detail = format_args!("{bytes} bytes are more than {}", Bytes(MOST_BYTES));
+            RewireError::new(RewireErrorKind::OutOfAddresses, detail)
+        })?;
         let engine = Self::engine(&pool)?;
         mapping_budget::claim(1)?;
         let reserved = Reservation::aligned(len as usize, align.max(pool.block.bytes()));
@@ -110,7 +112,7 @@ impl Places {
         self.pool.block.bytes()
     }
 
-    pub(crate) fn pool(&self) -> &Arc<Blocks> {
+    pub(crate) fn pool(&self) -> &Shared<Blocks> {
         &self.pool
     }
 
@@ -162,6 +164,7 @@ impl Places {
     pub(crate) unsafe fn put(&mut self, place: usize, id: BlockId) -> Result<(), RewireError> {
         self.check(place)?;
         debug_assert!(self.at(place).is_none());
+        self.reach(place + 1)?;
         let remapped = self.remapped();
         mapping_budget::claim(remapped)?;
         // SAFETY: the caller's contract; the place is empty.
@@ -215,6 +218,13 @@ impl Places {
         self.pool.uncommit(1);
     }
 
+    /// Sees to it that the table has room for so many places; once it had, it has it always.
+    fn reach(&mut self, places: usize) -> Result<(), RewireError> {
+        let more = places.saturating_sub(self.table.len());
+        self.table.try_reserve(more).map_err(|_| Refused { bytes: more * size_of::<Option<BlockId>>() })?;
+        Ok(())
+    }
+
     /// Strikes a place from the table, and empty ones at its end.
     fn clear(&mut self, place: usize) {
         self.table[place] = None;
@@ -251,6 +261,7 @@ impl Places {
             self.check(place)?;
         }
         let reach = cycle.iter().fold(0, |reach, &place| reach.max(place + 1));
+        self.reach(reach)?;
         self.table.resize(self.table.len().max(reach), None);
         let waiting = self.at(first);
         if let Some(id) = waiting {
@@ -354,8 +365,8 @@ pub(crate) extern "C" fn one_more(places: &mut Places, size: usize) -> usize {
 pub(crate) struct OwnPlaces(NonNull<Places>);
 
 impl OwnPlaces {
-    pub(crate) fn new(places: Places) -> OwnPlaces {
-        OwnPlaces(NonNull::from(Box::leak(Box::new(places))))
+    pub(crate) fn new(places: Places) -> Result<OwnPlaces, Refused> {
+        Ok(OwnPlaces(NonNull::from(Box::leak(heap::boxed(places)?))))
     }
 
     /// # Safety

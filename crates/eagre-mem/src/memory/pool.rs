@@ -13,6 +13,7 @@
 //! so that streams cannot starve one another half way.
 
 use super::reservation;
+use crate::heap::{self, Shared};
 use crate::mover::{Engine, Mover};
 use crate::sys::uffd::Uffd;
 use crate::sys::{Errno, Refusal, facts, map, process};
@@ -20,11 +21,11 @@ use crate::units::{BlockSize, Bytes};
 use std::fmt;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// A budget of blocks that many streams may share. Cloning it gives another handle to the same pool.
 #[derive(Clone)]
-pub struct Pool(pub(crate) Arc<Blocks>);
+pub struct Pool(pub(crate) Shared<Blocks>);
 
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -100,7 +101,7 @@ pub(crate) struct Blocks {
     engine: Engine,
     /// Whose memory it is: a forked child has none of it.
     process: u32,
-    links: Box<[AtomicU32]>,
+    links: Vec<AtomicU32>,
     /// Backed, in place, ready.
     waiting: Stack,
     /// In place but without memory.
@@ -108,7 +109,7 @@ pub(crate) struct Blocks {
     /// Places from this one on were never used.
     fresh: AtomicU32,
     /// Whether a block may hold bytes of an earlier stream.
-    dirty: Box<[AtomicBool]>,
+    dirty: Vec<AtomicBool>,
     committed: AtomicU32,
     taken: AtomicU32,
     resident: AtomicU32,
@@ -118,6 +119,8 @@ impl Blocks {
     /// A pool of at most `budget` blocks, fewer if the address space is short.
     pub(crate) fn new(block: BlockSize, budget: u32, engine: Engine) -> Result<Blocks, Refusal> {
         let mut budget = budget.max(1);
+        let mut links = heap::several(budget as usize, || Ok::<_, Refusal>(AtomicU32::new(0)))?;
+        let mut dirty = heap::several(budget as usize, || Ok::<_, Refusal>(AtomicBool::new(false)))?;
         let start = loop {
             match Self::address_space(block, budget, engine.uffd()) {
                 Ok(start) => break start,
@@ -125,17 +128,19 @@ impl Blocks {
                 Err(_) => budget /= 2,
             }
         };
+        links.truncate(budget as usize);
+        dirty.truncate(budget as usize);
         Ok(Blocks {
             block,
             budget,
             start,
             engine,
             process: process::id(),
-            links: (0..budget).map(|_| AtomicU32::new(0)).collect(),
+            links,
             waiting: Stack::new(),
             empty: Stack::new(),
             fresh: AtomicU32::new(0),
-            dirty: (0..budget).map(|_| AtomicBool::new(false)).collect(),
+            dirty,
             committed: AtomicU32::new(0),
             taken: AtomicU32::new(0),
             resident: AtomicU32::new(0),
@@ -199,13 +204,19 @@ impl Blocks {
 
     /// How much it may hold, in words.
     pub(crate) fn size(&self) -> String {
-        format!("{} ({} in all)", self.budget, Bytes(u64::from(self.budget) * self.block.bytes() as u64))
+        let bytes = Bytes(u64::from(self.budget) * self.block.bytes() as u64);
+        heap::text(format_args!("{} ({bytes} in all)", self.budget))
     }
 
     /// What is committed, in words.
     pub(crate) fn promises(&self) -> String {
         let (committed, bytes) = (self.committed.load(Relaxed), u64::from(self.budget) * self.block.bytes() as u64);
-        format!("{committed} of {} blocks of {} are promised ({} in all)", self.budget, self.block, Bytes(bytes))
+        heap::text(format_args!(
+            "{committed} of {} blocks of {} are promised ({} in all)",
+            self.budget,
+            self.block,
+            Bytes(bytes)
+        ))
     }
 
     /// Ends a commitment.
@@ -375,9 +386,9 @@ impl Stack {
 
 /// The pool that streams share unless they are given their own: one for each descriptor and block size, kept for the
 /// life of the process. Its budget is half of the memory this process may use, or `EAGRE_POOL` bytes.
-pub(crate) fn shared(block: BlockSize, engine: Engine) -> Result<Arc<Blocks>, Refusal> {
+pub(crate) fn shared(block: BlockSize, engine: Engine) -> Result<Shared<Blocks>, Refusal> {
     type Key = (BlockSize, Mover, usize, u32);
-    static POOLS: Mutex<Vec<(Key, Arc<Blocks>)>> = Mutex::new(Vec::new());
+    static POOLS: Mutex<Vec<(Key, Shared<Blocks>)>> = Mutex::new(Vec::new());
     let descriptor = engine.uffd().map_or(0, |uffd| ptr::from_ref(uffd).addr());
     let key = (block, engine.mover(), descriptor, process::id());
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -388,8 +399,8 @@ pub(crate) fn shared(block: BlockSize, engine: Engine) -> Result<Arc<Blocks>, Re
     let affordable = || (facts::memory() / 2).min(facts::address_space().map_or(u64::MAX, |limit| limit / 8));
     let bytes = crate::options::pool_bytes().unwrap_or_else(affordable);
     let budget = (bytes / block.bytes() as u64).clamp(1, 1 << 20) as u32;
-    let pool = Arc::new(Blocks::new(block, budget, engine)?);
-    pools.push((key, pool.clone()));
+    let pool = Shared::new(Blocks::new(block, budget, engine)?)?;
+    heap::push(&mut pools, (key, pool.clone()))?;
     Ok(pool)
 }
 

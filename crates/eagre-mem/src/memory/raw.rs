@@ -7,16 +7,16 @@
 use super::block::Contents;
 use super::error::RewireError;
 use super::pool::{BlockId, Blocks, Pool};
+use crate::heap::Shared;
 use crate::sys::map;
 use std::fmt;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
 
 /// A block of memory out of a [`Pool`], at home there, that holds whatever its last owner left. Dropped, it goes back to
 /// its pool.
 pub struct RawBlock {
-    pool: Arc<Blocks>,
+    pool: Shared<Blocks>,
     id: BlockId,
 }
 
@@ -35,11 +35,11 @@ impl RawBlock {
 
     /// # Safety
     /// The block is taken, in its place, backed, and nobody else uses it.
-    pub(super) unsafe fn own(pool: Arc<Blocks>, id: BlockId) -> RawBlock {
+    pub(super) unsafe fn own(pool: Shared<Blocks>, id: BlockId) -> RawBlock {
         RawBlock { pool, id }
     }
 
-    pub(super) fn pool(&self) -> &Arc<Blocks> {
+    pub(super) fn pool(&self) -> &Shared<Blocks> {
         &self.pool
     }
 

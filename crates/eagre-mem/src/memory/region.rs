@@ -4,11 +4,11 @@ use super::block::Block;
 use super::error::{NotMapped, RewireError, RewireErrorKind};
 use super::places::Places;
 use super::pool::Pool;
+use crate::heap::{self, Shared};
 use crate::units::BlockSize;
 use std::fmt;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
 
 /// Contiguous addresses cut into places, each empty or holding one block of a pool.
 ///
@@ -84,7 +84,7 @@ impl Region {
     /// [`OutOfMappings`](RewireErrorKind::OutOfMappings), [`Pinned`](RewireErrorKind::Pinned),
     /// [`Forked`](RewireErrorKind::Forked).
     pub fn map(&mut self, place: usize, block: Block) -> Result<(), NotMapped> {
-        if !Arc::ptr_eq(block.pool(), self.places.pool()) {
+        if !Shared::is_same(block.pool(), self.places.pool()) {
             let detail = format_args!("blocks of {} there, of {} here", block.pool().block, self.block_size());
             return Err(NotMapped { error: RewireError::new(RewireErrorKind::OtherPool, detail), block });
         }
@@ -139,11 +139,13 @@ impl Region {
     /// If `order` is no permutation, or is longer than there are places.
     pub fn shuffle(&mut self, order: &[usize]) -> Result<(), RewireError> {
         assert!(order.len() <= self.places(), "{} places, not {}", self.places(), order.len());
-        let mut seen = vec![false; order.len()];
+        let mut seen = heap::filled(order.len(), false)?;
         for &from in order {
             assert!(from < order.len() && !std::mem::replace(&mut seen[from], true), "{from}: not a permutation");
         }
-        let (mut done, mut cycle) = (vec![false; order.len()], Vec::new());
+        let mut done = seen;
+        done.fill(false);
+        let mut cycle = heap::list(order.len())?;
         for first in 0..order.len() {
             cycle.clear();
             let mut place = first;

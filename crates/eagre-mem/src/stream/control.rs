@@ -3,20 +3,20 @@
 use super::core::Core;
 use super::error::{ErrorKind, StreamError};
 use super::stats::Stats;
+use crate::heap::Shared;
 use crate::mover::Mover;
 use crate::trap::{Context, End, Trap};
 use crate::units::BlockSize;
 use std::fmt;
-use std::sync::Arc;
 
 /// A handle to a stream that belongs to neither end. Cloning it gives another one; it does not keep the stream open.
 #[derive(Clone)]
-pub struct Control(pub(crate) Arc<Core>);
+pub struct Control(pub(crate) Shared<Core>);
 
 /// Handles are equal if they are to the same stream.
 impl PartialEq for Control {
     fn eq(&self, other: &Control) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Shared::is_same(&self.0, &other.0)
     }
 }
 

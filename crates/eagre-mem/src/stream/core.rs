@@ -25,6 +25,7 @@ use super::flow::SharedFlow;
 use super::gate::Gate;
 use super::protocol::{Touch, Windows};
 use super::stats::Counters;
+use crate::heap::{self, Refused, Shared};
 use crate::memory::pool::Blocks;
 use crate::memory::reservation::Reservation;
 use crate::mover::{Engine, Prepare};
@@ -34,8 +35,8 @@ use crate::trap::registry::{Place, Target};
 use crate::trap::{Context, End};
 use crate::units::{BlockSize, Bytes};
 use std::ptr;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// What a pointer end gets after its stream has failed.
@@ -53,7 +54,7 @@ pub enum OnFailure {
 /// What a stream was opened with.
 #[derive(Debug)]
 pub(crate) struct Config {
-    pub(crate) name: Box<str>,
+    pub(crate) name: String,
     pub(crate) block: BlockSize,
     pub(crate) windows: Windows,
     /// Blocks of address space.
@@ -78,7 +79,7 @@ pub(crate) struct Ranges {
 pub(crate) struct Registered {
     pub(crate) places: [Place; 2],
     /// What the registry points to.
-    pub(crate) _targets: Arc<[Target; 2]>,
+    pub(crate) _targets: Shared<[Target; 2]>,
 }
 
 /// One end's side of the shared half.
@@ -113,12 +114,12 @@ pub(crate) struct Core {
     /// The final length in bytes, or `u64::MAX`.
     pub(crate) length: AtomicU64,
     pub(crate) sides: [Side; 2],
-    slots: Box<[AtomicUsize]>,
-    ids: Box<[AtomicU32]>,
+    slots: Vec<AtomicUsize>,
+    ids: Vec<AtomicU32>,
     pub(crate) ranges: Option<Ranges>,
     pub(crate) engine: Engine,
     pub(crate) context: Context,
-    pub(crate) pool: Arc<Blocks>,
+    pub(crate) pool: Shared<Blocks>,
     committed: AtomicBool,
     pub(crate) status: Status,
     pub(crate) one_handle: AtomicBool,
@@ -192,6 +193,23 @@ impl From<Errno> for Step {
     }
 }
 
+/// Where so many blocks will be, and which they are.
+pub(crate) struct Books {
+    slots: Vec<AtomicUsize>,
+    ids: Vec<AtomicU32>,
+}
+
+impl Books {
+    /// # Errors
+    /// [`Refused`].
+    pub(crate) fn new(blocks: usize) -> Result<Books, Refused> {
+        Ok(Books {
+            slots: heap::several(blocks, || Ok::<_, Refused>(AtomicUsize::new(0)))?,
+            ids: heap::several(blocks, || Ok::<_, Refused>(AtomicU32::new(0)))?,
+        })
+    }
+}
+
 /// `length` while it is not known.
 pub(crate) const UNKNOWN: u64 = u64::MAX;
 impl Core {
@@ -200,15 +218,15 @@ impl Core {
         ranges: Option<Ranges>,
         engine: Engine,
         context: Context,
-        pool: Arc<Blocks>,
+        pool: Shared<Blocks>,
+        books: Books,
     ) -> Core {
-        let count = config.windows.blocks() as usize;
         Core {
             flow: SharedFlow::new(config.windows),
             length: AtomicU64::new(UNKNOWN),
             sides: Default::default(),
-            slots: (0..count).map(|_| AtomicUsize::new(0)).collect(),
-            ids: (0..count).map(|_| AtomicU32::new(0)).collect(),
+            slots: books.slots,
+            ids: books.ids,
             ranges,
             engine,
             context,

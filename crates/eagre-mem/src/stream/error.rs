@@ -1,5 +1,6 @@
 //! What can go wrong with a stream, each with its cure.
 
+use crate::heap::{self, Refused};
 use crate::sys::{Errno, Refusal, facts};
 use crate::trap::End;
 use std::fmt;
@@ -201,10 +202,13 @@ impl OpenError {
     /// Addresses for `what` were refused. `or`: what else would help.
     pub(crate) fn addresses(what: fmt::Arguments<'_>, refusal: Refusal, or: &str) -> OpenError {
         match refusal.is_shortage() {
-            true => OpenError::Resources(format!("no address space {what}: {refusal}; {}{or}", facts::address_cure())),
-            false => OpenError::Unavailable(format!(
+            true => OpenError::Resources(heap::text(format_args!(
+                "no address space {what}: {refusal}; {}{or}",
+                facts::address_cure()
+            ))),
+            false => OpenError::Unavailable(heap::text(format_args!(
                 "the system refuses {refusal}; let this process call it (seccomp filter, security module)"
-            )),
+            ))),
         }
     }
 
@@ -216,7 +220,14 @@ impl OpenError {
     /// Why, and after a semicolon the cure.
     pub fn reason(&self) -> &str {
         let (OpenError::Setting(text) | OpenError::Unavailable(text) | OpenError::Resources(text)) = self;
-        text
+        // The heap had no room for the reason: then that is one.
+        if text.is_empty() { "no memory left; use less" } else { text }
+    }
+}
+
+impl From<Refused> for OpenError {
+    fn from(refused: Refused) -> OpenError {
+        OpenError::Resources(heap::text(refused))
     }
 }
 

@@ -12,25 +12,26 @@
 
 use super::core::{Core, Registered};
 use super::error::{ErrorKind, OpenError};
+use crate::heap::{self, Shared, Watcher};
 use crate::memory::reservation;
 use crate::trap::registry::{self, Target};
 use crate::trap::{End, Resolve};
 use std::ops::Range;
 use std::sync::atomic::Ordering::*;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// All open streams, for reports. Slow paths only.
-static OPEN: Mutex<Vec<Weak<Core>>> = Mutex::new(Vec::new());
+static OPEN: Mutex<Vec<Watcher<Core>>> = Mutex::new(Vec::new());
 /// Streams without users whose addresses may still be in use, and since when.
-static RETIRED: Mutex<Vec<(Instant, Arc<Core>)>> = Mutex::new(Vec::new());
+static RETIRED: Mutex<Vec<(Instant, Shared<Core>)>> = Mutex::new(Vec::new());
 /// How long a retired stream stays, unless something is short.
 const GRACE: Duration = Duration::from_secs(2);
 /// How many retired streams there are at most, but for those in which a thread is still stopped.
 const MOST_RETIRED: usize = 16;
 
 /// Registers a stream that is about to be used.
-pub(crate) fn open(core: Arc<Core>) -> Result<Arc<Core>, OpenError> {
+pub(crate) fn open(core: Shared<Core>) -> Result<Shared<Core>, OpenError> {
     reservation::when_short(|| sweep(Duration::ZERO));
     sweep(GRACE);
     if core.ranges.is_some() {
@@ -38,24 +39,29 @@ pub(crate) fn open(core: Arc<Core>) -> Result<Arc<Core>, OpenError> {
             sweep(Duration::ZERO);
             register(&core)
         });
-        if registered.is_none() {
+        let Some(registered) = registered else {
             unmap(&core);
             let most = registry::CAPACITY / 2;
-            return Err(OpenError::Resources(format!("{most} streams with pointers are open; close some first")));
-        }
-        *core.registered.lock().unwrap_or_else(PoisonError::into_inner) = registered;
+            let why = format_args!("{most} streams with pointers are open, or there is no memory; close some first");
+            return Err(OpenError::Resources(heap::text(why)));
+        };
+        *core.registered.lock().unwrap_or_else(PoisonError::into_inner) = Some(registered);
     }
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    open.retain(|core| core.strong_count() > 0);
-    open.push(Arc::downgrade(&core));
+    open.retain(Watcher::is_owned);
+    if let Err(refused) = heap::push(&mut open, core.watch()) {
+        drop(open);
+        shut(&core);
+        return Err(refused.into());
+    }
     Ok(core)
 }
 
 /// Puts both ranges of a stream into the table. `None` if it is full.
-fn register(core: &Arc<Core>) -> Option<Registered> {
+fn register(core: &Shared<Core>) -> Option<Registered> {
     let ranges = core.ranges.as_ref()?;
-    let resolver = Arc::as_ptr(core) as *const dyn Resolve;
-    let targets = Arc::new(End::BOTH.map(|end| Target::new(resolver, end)));
+    let resolver = &raw const **core as *const dyn Resolve;
+    let targets = Shared::new(End::BOTH.map(|end| Target::new(resolver, end))).ok()?;
     let register = |end: End| {
         let range = ranges.of[end as usize].addresses();
         // SAFETY: the targets live in the core beside the places, and the core lives until `shut` has withdrawn them and
@@ -73,15 +79,15 @@ fn register(core: &Arc<Core>) -> Option<Registered> {
 
 /// Calls `visit` with every stream that has users.
 pub(crate) fn for_each_open(mut visit: impl FnMut(&Core)) {
-    let open: Vec<_> = OPEN.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect();
+    let open: Vec<_> = OPEN.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Watcher::own).collect();
     open.iter().filter(|core| core.is_at_home() && core.users.load(SeqCst) > 0).for_each(|core| visit(core));
 }
 
 /// A share in a stream's life.
-pub(crate) struct User(pub(crate) Arc<Core>);
+pub(crate) struct User(pub(crate) Shared<Core>);
 
 impl User {
-    pub(crate) fn of(core: &Arc<Core>) -> User {
+    pub(crate) fn of(core: &Shared<Core>) -> User {
         core.users.fetch_add(1, SeqCst);
         User(core.clone())
     }
@@ -108,7 +114,12 @@ impl Drop for User {
                 shrink(&self.0);
             }
             if !settled || pointer_in_use || !shut(&self.0) {
-                RETIRED.lock().unwrap_or_else(PoisonError::into_inner).push((Instant::now(), self.0.clone()));
+                let mut retired = RETIRED.lock().unwrap_or_else(PoisonError::into_inner);
+                let core = std::mem::ManuallyDrop::new(self.0.clone());
+                // Without memory to remember it, it stays for good.
+                if retired.try_reserve(1).is_ok() {
+                    retired.push((Instant::now(), std::mem::ManuallyDrop::into_inner(core)));
+                }
             }
             sweep(GRACE);
         }
@@ -138,7 +149,10 @@ pub(crate) fn sweep(grace: Duration) {
         too_many = too_many.saturating_sub(1);
         stays || !settle(core) || !shut(core)
     });
-    RETIRED.lock().unwrap_or_else(PoisonError::into_inner).append(&mut retired);
+    // The list that has room for them stays.
+    let mut meanwhile = RETIRED.lock().unwrap_or_else(PoisonError::into_inner);
+    std::mem::swap(&mut *meanwhile, &mut retired);
+    meanwhile.append(&mut retired);
 }
 
 impl Core {

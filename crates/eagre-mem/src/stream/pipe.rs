@@ -1,12 +1,13 @@
 //! Opening a stream.
 
 use super::control::Control;
-use super::core::{Config, Core, OnFailure, Ranges};
+use super::core::{Books, Config, Core, OnFailure, Ranges};
 use super::error::OpenError;
 use super::life;
 use super::protocol::Windows;
 use super::reader::Reader;
 use super::writer::Writer;
+use crate::heap::{self, Refused, Shared};
 use crate::memory::pool::{self, Blocks, Pool};
 use crate::memory::reservation::{self, Reservation};
 use crate::mover::{Engine, Mover, Prepare};
@@ -15,7 +16,6 @@ use crate::probe;
 use crate::sys::{Refusal, facts, process};
 use crate::trap::{Context, End, Trap};
 use crate::units::{BlockSize, Bytes};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::*};
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ const LEAST_CAPACITY: u64 = 64 << 20;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Builder {
-    name: Option<String>,
+    name: Option<Result<String, Refused>>,
     block: BlockSize,
     windows: Windows,
     capacity: Option<u64>,
@@ -70,7 +70,7 @@ impl Builder {
 
     /// A name for messages and reports. Default: `#` and a number.
     pub fn name(mut self, name: &str) -> Builder {
-        self.name = Some(name.into());
+        self.name = Some(heap::whole_text(format_args!("{name}")));
         self
     }
 
@@ -224,16 +224,16 @@ impl Builder {
 
     /// The pool that streams share, if it is large enough. (A pool of the caller's is what the caller made it: a stream
     /// that finds it too small fails at its first block.)
-    fn shared_pool(&self, engine: Engine) -> Result<Arc<Blocks>, OpenError> {
+    fn shared_pool(&self, engine: Engine) -> Result<Shared<Blocks>, OpenError> {
         let pool = pool::shared(self.block, engine).map_err(OpenError::pool)?;
         let needed = self.windows.blocks();
         if u64::from(pool.budget()) < needed {
-            return Err(OpenError::Resources(format!(
+            return Err(OpenError::Resources(heap::text(format_args!(
                 "it needs {needed} blocks of {}, and the pool that streams share has {}; raise EAGRE_POOL or the control \
                  group's limit, or open with smaller blocks or windows",
                 self.block,
                 pool.size()
-            )));
+            ))));
         }
         Ok(pool)
     }
@@ -319,23 +319,26 @@ impl Builder {
     }
 
     /// Opens the stream with a pair that is known to work, or is being probed.
-    pub(crate) fn open_on(self, context: Context, engine: Engine) -> Result<Pipe, OpenError> {
+    pub(crate) fn open_on(mut self, context: Context, engine: Engine) -> Result<Pipe, OpenError> {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         process::remember();
-        let pool: Arc<Blocks> = match &self.pool {
+        let pool: Shared<Blocks> = match &self.pool {
             Some(pool) if pool.0.serves(engine.uffd()) => pool.0.clone(),
             Some(_) => {
                 return Err(OpenError::Setting("the pool was made for another trap or mover, or before a fork".into()));
             }
             None => self.shared_pool(engine)?,
         };
+        let number = NUMBER.fetch_add(1, Relaxed);
+        let name = self.name.take().unwrap_or_else(|| heap::whole_text(format_args!("#{number}")))?;
+        // Had before the addresses, which would have to be given back.
+        let (room, books) = (heap::Room::new()?, Books::new(self.windows.blocks() as usize)?);
         let (ranges, capacity) = match engine {
             Engine::Copy => (None, self.blocks(CAPACITY).0),
             _ => self.reserve(context).map(|(ranges, blocks)| (Some(ranges), blocks))?,
         };
-        let number = NUMBER.fetch_add(1, Relaxed);
         let config = Config {
-            name: self.name.unwrap_or_else(|| format!("#{number}")).into(),
+            name,
             block: self.block,
             windows: self.windows,
             capacity,
@@ -345,7 +348,7 @@ impl Builder {
             on_failure: self.on_failure,
             timeout: self.timeout,
         };
-        let core = life::open(Arc::new(Core::new(config, ranges, engine, context, pool)))?;
+        let core = life::open(room.put(Core::new(config, ranges, engine, context, pool, books)))?;
         super::report::start_watching();
         Ok(Pipe { writer: Writer::new(&core), reader: Reader::new(&core) })
     }

@@ -6,10 +6,10 @@ use super::error::{ErrorKind, Failure, StreamError};
 use super::life::User;
 use super::pointer::{self, Scope};
 use super::protocol::Completion;
+use crate::heap::Shared;
 use crate::trap::End;
 use std::io;
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
 
 /// The reading end of a stream: a pointer, or explicit calls, or one after the other.
@@ -31,7 +31,7 @@ impl std::fmt::Debug for Reader {
 }
 
 impl Reader {
-    pub(crate) fn new(core: &Arc<Core>) -> Reader {
+    pub(crate) fn new(core: &Shared<Core>) -> Reader {
         Reader { user: User::of(core), completion: None, bounce: Vec::new(), filled: 0 }
     }
 
@@ -304,7 +304,7 @@ impl Reader {
     /// # Panics
     /// If the block was taken from another stream.
     pub fn release_block(&mut self, block: ReadBlock) {
-        assert!(Arc::ptr_eq(&block.user.0, &self.user.0), "a block of another stream");
+        assert!(Shared::is_same(&block.user.0, &self.user.0), "a block of another stream");
         if let Some(completion) = &mut self.completion {
             let done = completion.finished(block.number);
             let position = self.user.config.block.start_of(done);

@@ -6,10 +6,10 @@ use super::error::{ErrorKind, Failure, StreamError};
 use super::life::User;
 use super::pointer::{self, Scope};
 use super::protocol::Completion;
+use crate::heap::Shared;
 use crate::trap::End;
 use std::io;
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
 
 /// The writing end of a stream: a pointer, or explicit calls, or one after the other.
@@ -33,7 +33,7 @@ impl std::fmt::Debug for Writer {
 }
 
 impl Writer {
-    pub(crate) fn new(core: &Arc<Core>) -> Writer {
+    pub(crate) fn new(core: &Shared<Core>) -> Writer {
         Writer {
             user: User::of(core),
             completion: None,
@@ -44,7 +44,7 @@ impl Writer {
         }
     }
 
-    pub(crate) fn core(&self) -> &Arc<Core> {
+    pub(crate) fn core(&self) -> &Shared<Core> {
         &self.user.0
     }
 
@@ -268,7 +268,7 @@ impl Writer {
     pub fn is_last_taken(&self, block: &WriteBlock) -> bool {
         let mut completion = self.completion;
         let last = completion.as_mut().is_some_and(|completion| completion.taken_back(block.number));
-        Arc::ptr_eq(&block.user.0, &self.user.0) && last
+        Shared::is_same(&block.user.0, &self.user.0) && last
     }
 
     /// A block taken is not full, and will not be: it comes back with what it holds. The block taken last comes back
@@ -277,7 +277,7 @@ impl Writer {
     /// # Panics
     /// If the block was taken from another stream, or one taken later is still out.
     pub fn put_back(&mut self, mut block: WriteBlock) {
-        assert!(Arc::ptr_eq(&block.user.0, &self.user.0), "a block of another stream");
+        assert!(Shared::is_same(&block.user.0, &self.user.0), "a block of another stream");
         let last = self.completion.as_mut().is_some_and(|completion| completion.taken_back(block.number));
         assert!(last, "a block taken later is still out");
         block.completed = true;
@@ -288,7 +288,7 @@ impl Writer {
     /// # Panics
     /// If the block was taken from another stream.
     pub fn complete(&mut self, mut block: WriteBlock) {
-        assert!(Arc::ptr_eq(&block.user.0, &self.user.0), "a block of another stream");
+        assert!(Shared::is_same(&block.user.0, &self.user.0), "a block of another stream");
         block.completed = true;
         if let Some(completion) = &mut self.completion {
             let done = completion.finished(block.number);

@@ -20,6 +20,8 @@ mod portable;
 #[cfg(any(not(target_os = "linux"), miri))]
 pub(crate) use portable::*;
 
+use crate::heap::Refused;
+
 /// An error number of the operating system, as a handler can carry it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Errno(pub(crate) i32);
@@ -60,6 +62,12 @@ impl Refusal {
 impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.call, self.errno)
+    }
+}
+
+impl From<Refused> for Refusal {
+    fn from(_: Refused) -> Refusal {
+        Refusal { call: "malloc", errno: Errno::NOMEM }
     }
 }
 

@@ -83,13 +83,16 @@ pub(crate) struct Place(usize);
 
 /// Registers a range.
 ///
-/// Returns `None` if the table is full.
+/// Returns `None` if the table is full, or there is no memory.
 ///
 /// # Safety
 /// `target`, and the resolver it names, live until [`withdraw`] has been called and [`is_quiet`] holds.
 pub(crate) unsafe fn register(range: Range<usize>, target: *const Target) -> Option<Place> {
     let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
     adopt(&mut free);
+    // Each place that is taken can be given back: it has room here.
+    let more = CAPACITY.saturating_sub(free.len());
+    free.try_reserve_exact(more).ok()?;
     let quiet = free.iter().rposition(|&at| SLOTS[at].inside.load(SeqCst) == 0);
     let at = match quiet {
         Some(found) => free.swap_remove(found),

@@ -28,6 +28,8 @@ use std::io::{self, Read};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
+use eagre_mem::heap::{self, Refused};
+
 use crate::scan::kernels::Kernels;
 use crate::scan::{Choice, Input, Plan, Scan, Scanner};
 use tally::{Tally, Total};
@@ -165,7 +167,8 @@ impl Counter {
     /// The first error of `source` other than an interruption, with the counts up to it.
     pub fn count(&mut self, mut source: impl Read, mut progress: impl FnMut(u64)) -> Result<Counts, CountError> {
         let tally = self.tally().map_err(|source| CountError { counts: Counts::default(), source })?;
-        let mut buffer = vec![0; BUFFER];
+        let refused = |refused: Refused| CountError { counts: Counts::default(), source: refused.into() };
+        let mut buffer = heap::filled(BUFFER, 0).map_err(refused)?;
         let (mut total, mut bytes) = (Total::default(), 0);
         loop {
             match source.read(&mut buffer) {

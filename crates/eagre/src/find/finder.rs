@@ -185,7 +185,7 @@ impl Finder {
                 return Ok(());
             }
             if join.part(search.piece(&mut (), offset, bytes), &mut found).is_break() {
-                return Ok(());
+                return join.check();
             }
             source.consume(length);
             offset += length as u64;
@@ -205,7 +205,8 @@ impl Finder {
     ) -> Result<(), ScanError> {
         let search = self.search();
         let mut join = Join::new(&search);
-        scanner.run(input, &search, |_, part| join.part(part, &mut found))?;
+        let scanned = scanner.run(input, &search, |_, part| join.part(part, &mut found))?;
+        join.check().map_err(|source| ScanError { bytes: scanned.bytes, source })?;
         join.finish(found);
         Ok(())
     }
@@ -218,7 +219,8 @@ impl Finder {
         let search = self.search().counting();
         let mut join = Join::new(&search);
         let nobody = |_: Match<'_>| ControlFlow::Continue(());
-        scanner.run(input, &search, |_, part| join.part(part, nobody))?;
+        let scanned = scanner.run(input, &search, |_, part| join.part(part, nobody))?;
+        join.check().map_err(|source| ScanError { bytes: scanned.bytes, source })?;
         Ok(join.finish(nobody))
     }
 

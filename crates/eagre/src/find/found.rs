@@ -4,6 +4,7 @@
 //! bits a byte, the lowest first. A piece that is nothing but matches of one byte takes one byte for each.
 
 use super::{Finder, Match};
+use eagre_mem::heap::Refused;
 
 /// The matches of a piece.
 #[derive(Debug, Default)]
@@ -17,15 +18,18 @@ pub(super) struct Found {
 
 impl Found {
     /// Keeps one more, `gap` bytes behind the one before.
-    pub(super) fn push(&mut self, finder: &Finder, gap: usize, pattern: usize, bytes: &[u8]) {
+    pub(super) fn push(&mut self, finder: &Finder, gap: usize, pattern: usize, bytes: &[u8]) -> Result<(), Refused> {
+        self.codes.try_reserve(2 * LONGEST_CODE).map_err(|_| Refused { bytes: 2 * LONGEST_CODE })?;
         encode(&mut self.codes, gap);
         if finder.has_several() {
             encode(&mut self.codes, pattern);
         }
         if !finder.is_verbatim() {
+            self.texts.try_reserve(bytes.len()).map_err(|_| Refused { bytes: bytes.len() })?;
             self.texts.extend_from_slice(bytes);
         }
         self.count += 1;
+        Ok(())
     }
 
     /// Counts one more.
@@ -49,6 +53,9 @@ impl Found {
         })
     }
 }
+
+/// The most bytes of a number.
+const LONGEST_CODE: usize = (usize::BITS as usize).div_ceil(7);
 
 fn encode(codes: &mut Vec<u8>, mut number: usize) {
     while number >= 0x80 {

@@ -1,6 +1,9 @@
 //! Putting parts together: the matches at the seams.
 
+use std::io;
 use std::ops::ControlFlow;
+
+use eagre_mem::heap::Refused;
 
 use super::search::Rest;
 use super::{Match, Part, Search};
@@ -16,20 +19,26 @@ pub struct Join<'s> {
     /// Where the next match may begin.
     next: u64,
     count: u64,
+    refused: Option<Refused>,
 }
 
 impl<'s> Join<'s> {
     /// For a search that has not begun.
     #[must_use]
     pub fn new(search: &Search<'s>) -> Join<'s> {
-        Join { search: *search, seam: Vec::new(), offset: 0, next: 0, count: 0 }
+        Join { search: *search, seam: Vec::new(), offset: 0, next: 0, count: 0, refused: None }
     }
 
-    /// Takes the next part, and calls `found` with what is certain now. Returns `Break` when `found` does or enough was
-    /// found: the search is over then, and nothing more is reported.
+    /// Takes the next part, and calls `found` with what is certain now. Returns `Break` when `found` does, enough was
+    /// found, or memory was refused, as [`Join::check`] tells: the search is over then, and nothing more is reported.
     pub fn part(&mut self, part: Part, mut found: impl FnMut(Match<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
         debug_assert_eq!(part.offset, self.offset + self.seam.len() as u64, "parts come in order");
         if self.is_full() {
+            return ControlFlow::Break(());
+        }
+        let room = self.seam.try_reserve(part.lead.len()).map_err(|_| Refused { bytes: part.lead.len() });
+        self.refused = self.refused.or(part.refused).or(room.err());
+        if self.refused.is_some() {
             return ControlFlow::Break(());
         }
         self.seam.extend_from_slice(&part.lead);
@@ -44,10 +53,18 @@ impl<'s> Join<'s> {
 
     /// Nothing follows the parts so far: reports the matches that this decides, and returns how many there were in all.
     pub fn finish(mut self, mut found: impl FnMut(Match<'_>) -> ControlFlow<()>) -> u64 {
-        if !self.is_full() {
+        if !self.is_full() && self.refused.is_none() {
             let _ = self.settle(self.seam.len(), &mut found);
         }
         self.count
+    }
+
+    /// Whether all parts could be taken. To be asked before what was found is relied on.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`](io::ErrorKind::OutOfMemory): a part found no memory, and the search ended before it.
+    pub fn check(&self) -> io::Result<()> {
+        self.refused.map_or(Ok(()), |refused| Err(refused.into()))
     }
 
     /// How many matches there were so far, those included that are only counted.
@@ -62,7 +79,7 @@ impl<'s> Join<'s> {
 
     /// Reports the matches that begin in the first `decided` bytes of the seam.
     fn settle(&mut self, decided: usize, found: &mut impl FnMut(Match<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
-        let Join { search, seam, offset, next, count } = self;
+        let Join { search, seam, offset, next, count, .. } = self;
         let mut flow = ControlFlow::Continue(());
         let first = (*next - *offset) as usize;
         search.finder.engine().each(seam, first..decided, |hit| {

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use super::Finder;
 use super::found::Found;
 use crate::scan::Scan;
+use eagre_mem::heap::{self, Refused};
 
 /// The search for a finder's matches, as a question to a [`Scanner`](crate::scan::Scanner): its parts go to a
 /// [`Join`](super::Join).
@@ -45,6 +46,8 @@ pub struct Part {
     /// The first bytes of the piece, whose matches depend on what stood before; the whole piece if `rest` is `None`.
     pub(super) lead: Vec<u8>,
     pub(super) rest: Option<Rest>,
+    /// There was no memory for it.
+    pub(super) refused: Option<Refused>,
 }
 
 /// What a piece decided by itself, from the quiet point on.
@@ -106,26 +109,34 @@ impl<'f> Search<'f> {
         }
     }
 
-    fn decide(&self, offset: u64, bytes: &[u8], quiet: usize) -> Rest {
-        let mut found = Found::default();
+    fn decide(&self, offset: u64, bytes: &[u8], quiet: usize) -> Result<Rest, Refused> {
+        let (mut found, mut kept) = (Found::default(), Ok(()));
         let end = bytes.len() - self.finder.reach();
         let mut next = quiet;
         self.finder.engine().each(bytes, quiet..end, |hit| {
             if self.counting {
                 found.count_one();
             } else {
-                found.push(self.finder, hit.start - next, hit.pattern, &bytes[hit.start..hit.end]);
+                kept = found.push(self.finder, hit.start - next, hit.pattern, &bytes[hit.start..hit.end]);
             }
             next = hit.end;
-            if found.count < self.limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            if found.count < self.limit && kept.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        Rest {
+        kept?;
+        Ok(Rest {
             quiet: offset + quiet as u64,
             found,
             next: offset + next.max(end) as u64,
             end: offset + bytes.len() as u64,
-            tail: bytes[end..].to_vec(),
-        }
+            tail: heap::copied(&bytes[end..])?,
+        })
+    }
+
+    fn look(&self, offset: u64, bytes: &[u8]) -> Result<Part, Refused> {
+        let quiet = self.quiet_point(bytes);
+        let lead = quiet.map_or(bytes.len(), |quiet| quiet + self.finder.reach());
+        let rest = quiet.map(|quiet| self.decide(offset, bytes, quiet)).transpose()?;
+        Ok(Part { offset, lead: heap::copied(&bytes[..lead])?, rest, refused: None })
     }
 }
 
@@ -136,13 +147,7 @@ impl Scan for Search<'_> {
     fn worker(&self) {}
 
     fn piece(&self, (): &mut (), offset: u64, bytes: &[u8]) -> Part {
-        match self.quiet_point(bytes) {
-            Some(quiet) => Part {
-                offset,
-                lead: bytes[..quiet + self.finder.reach()].to_vec(),
-                rest: Some(self.decide(offset, bytes, quiet)),
-            },
-            None => Part { offset, lead: bytes.to_vec(), rest: None },
-        }
+        let none = |refused| Part { offset, lead: Vec::new(), rest: None, refused: Some(refused) };
+        self.look(offset, bytes).unwrap_or_else(none)
     }
 }

@@ -4,14 +4,13 @@
 //! in the order of their stripes. Input that vanishes gives its blocks to the chains as it is read, so that the two
 //! together never hold more than the input and a block for each chain.
 
-use super::kernels::assemble::Assembler;
-use super::kernels::chains::{Chain, ChainWriter, Written};
+use super::kernels::assemble::{Assembler, NotAssembled};
+use super::kernels::chains::{ChainWriter, Written};
 use super::kernels::classify::Classify;
-use super::kernels::remains::Remains;
 use super::kernels::view::{Filled, Piece};
 use super::{Item, Layout, PartitionError};
 use crate::sort::team;
-use eagre_mem::{Pool, RewireError, RewiredVec};
+use eagre_mem::{Pool, RewiredVec, heap};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -26,62 +25,77 @@ pub(super) struct Chained<'p, C> {
 impl<C: Classify> Chained<'_, C> {
     /// Partitions items that stay.
     pub(super) fn copy<T: Item>(&self, items: &[T]) -> Result<Filled<T>, PartitionError> {
-        let assembler = self.assembler(size_of_val(items))?;
+        let assembler = self.assembler(size_of_val(items), false)?;
         let stripes = items.chunks(items.len().div_ceil(self.threads).max(1));
-        let written = team::run(stripes.map(|stripe| {
-            || {
-                let mut writer = ChainWriter::new(self.classify.ways(), self.pool)?;
-                let taken = writer.scatter(stripe, self.classify);
-                let written = writer.finish();
-                match written.failure.clone() {
-                    Some(error) => Err(PartitionError::Memory(error)),
-                    None => Ok(taken.map(|()| written)?),
-                }
-            }
-        }));
-        Ok(self.assemble(assembler, written.into_iter().collect::<Result<_, _>>()?).map_err(|(error, _)| error)?)
+        let mut outcomes = heap::several(stripes.len(), || Ok::<_, PartitionError>(None))?;
+        let mut written = heap::list(stripes.len())?;
+        team::run(
+            stripes.zip(&mut outcomes).map(|(stripe, outcome)| move || *outcome = Some(self.copy_stripe(stripe))),
+        );
+        for outcome in outcomes.into_iter().flatten() {
+            written.push(outcome?);
+        }
+        Ok(self.assemble(assembler, written).map_err(|(error, _)| error)?)
+    }
+
+    /// One thread's part of items that stay.
+    fn copy_stripe<T: Item>(&self, stripe: &[T]) -> Result<Written, PartitionError> {
+        let mut writer = ChainWriter::new(self.classify.ways(), self.pool, 0)?;
+        let taken = writer.scatter(stripe, self.classify);
+        let mut written = writer.finish();
+        match written.failure.take() {
+            Some(error) => Err(error),
+            None => Ok(taken.map(|()| written)?),
+        }
     }
 
     /// Partitions the items of a vector, which is empty afterwards. After an error or a panic it holds them all at the
     /// addresses it had, in some order.
     pub(super) fn vanish<T: Item>(&self, vector: &mut RewiredVec<T>) -> Result<Filled<T>, PartitionError> {
-        let assembler = self.assembler(size_of_val(&**vector))?;
-        // Whatever heap it takes is had before the vector is touched.
-        let writers = (0..self.threads).map(|_| ChainWriter::new(self.classify.ways(), self.pool));
-        drop(writers.collect::<Result<Vec<ChainWriter<T>>, _>>()?);
+        let bytes = size_of_val(&**vector);
+        // Whatever of the heap it takes to put all items back is had before the vector is touched. What is asked for later
+        // may be refused.
+        let assembler = self.assembler(bytes, true)?;
+        let each = bytes.div_ceil(self.pool.block_size().bytes()).div_ceil(self.threads).max(1);
+        let writer = || ChainWriter::new(self.classify.ways(), self.pool, each);
+        let writers = heap::several(self.threads, writer)?;
+        let mut done = heap::several(self.threads, || Ok::<_, PartitionError>(None))?;
+        let mut written = heap::list(self.threads)?;
         let mut pieces = Piece::all(vector)?;
-        let each = pieces.len().div_ceil(self.threads).max(1);
-        let mut stripes = Vec::new();
-        while !pieces.is_empty() {
-            let later = pieces.split_off(each.min(pieces.len()));
-            stripes.push(std::mem::replace(&mut pieces, later));
+        let jobs = pieces.chunks_mut(each).zip(writers).zip(&mut done);
+        team::run(jobs.map(|((stripe, writer), done)| move || *done = Some(self.vanish_stripe(stripe, writer))));
+        let mut stop = None;
+        for done in done.into_iter().flatten() {
+            written.push(done.written);
+            stop = stop.or(done.stop);
         }
-        let done = team::run(stripes.into_iter().map(|stripe| || self.vanish_stripe(stripe)));
-        if done.iter().any(|done| done.stop.is_some()) {
-            return self.restore(vector, done);
-        }
-        self.assemble(assembler, done.into_iter().map(|done| done.written).collect()).or_else(|(error, remains)| {
-            remains.restore(vector)?;
-            Err(error.into())
-        })
-    }
-
-    fn assembler<T: Item>(&self, bytes: usize) -> Result<Assembler<T>, PartitionError> {
-        let block = self.pool.block_size().bytes();
-        Ok(Assembler::new(self.pool, bytes + (self.classify.ways() * self.threads + 2) * block)?)
-    }
-
-    /// One thread's part of a vector that vanishes.
-    fn vanish_stripe<T: Item>(&self, stripe: Vec<Piece<T>>) -> Done<T> {
-        let mut writer = match ChainWriter::new(self.classify.ways(), self.pool) {
-            Ok(writer) => writer,
-            Err(error) => {
-                return Done { written: Written::nothing(), rest: stripe, stop: Some(Stop::Error(error.into())) };
-            }
+        let Some(stop) = stop else {
+            return self.assemble(assembler, written).or_else(|(error, remains)| {
+                remains.map_or(Ok(()), |remains| remains.restore(vector))?;
+                Err(error.into())
+            });
         };
-        let mut stripe = stripe.into_iter();
-        let (mut taken, mut rest, mut panic) = (0, Vec::new(), None);
-        for piece in &mut stripe {
+        // Everything goes back.
+        if let Some(mut remains) = assembler.into_remains() {
+            written.into_iter().for_each(|written| remains.add_written(written));
+            pieces.into_iter().for_each(|piece| remains.add_piece(piece));
+            remains.restore(vector)?;
+        }
+        match stop {
+            Stop::Panic(payload) => resume_unwind(payload),
+            Stop::Error(error) => Err(error),
+        }
+    }
+
+    /// `fragile`: the items are not a copy.
+    fn assembler<T: Item>(&self, bytes: usize, fragile: bool) -> Result<Assembler<T>, PartitionError> {
+        Assembler::new(self.pool, bytes, self.classify.ways(), self.threads, fragile)
+    }
+
+    /// One thread's part of a vector that vanishes. Pieces that were not taken, or not as a whole, stay in the stripe.
+    fn vanish_stripe<T: Item>(&self, stripe: &mut [Piece<T>], mut writer: ChainWriter<T>) -> Done {
+        let (mut taken, mut panic) = (0, None);
+        for piece in &mut *stripe {
             let take = || {
                 writer
                     .scatter(piece.items(), self.classify)
@@ -90,42 +104,32 @@ impl<C: Classify> Chained<'_, C> {
             match catch_unwind(AssertUnwindSafe(take)) {
                 Ok(Ok(())) => {
                     taken += piece.items().len() + piece.straddler().len();
-                    writer.stock(piece.into_block());
+                    piece.take_block().into_iter().for_each(|block| writer.stock(block));
                     continue;
                 }
                 Ok(Err(_)) => {}
                 Err(payload) => panic = Some(payload),
             }
-            rest.push(piece);
             break;
         }
-        rest.extend(stripe);
-        let written = writer.finish();
-        let error = written.failure.clone().map(|error| Stop::Error(error.into()));
-        if let Some(first) = rest.first_mut() {
+        let mut written = writer.finish();
+        let error = written.failure.take().map(Stop::Error);
+        if let Some(first) = stripe.iter_mut().find(|piece| piece.is_there()) {
             first.skip(written.bytes / size_of::<T>() - taken);
         }
-        Done { written, rest, stop: panic.map(Stop::Panic).or(error) }
+        Done { written, stop: panic.map(Stop::Panic).or(error) }
     }
 
     /// Makes the buckets of all threads' chains.
     ///
     /// # Errors
     /// As [`Assembler::finish`].
-    fn assemble<T: Item>(
-        &self,
-        mut to: Assembler<T>,
-        written: Vec<Written>,
-    ) -> Result<Filled<T>, (RewireError, Remains<T>)> {
+    fn assemble<T: Item>(&self, mut to: Assembler<T>, mut written: Vec<Written>) -> Result<Filled<T>, NotAssembled<T>> {
         let whole_items = self.pool.block_size().bytes().is_multiple_of(size_of::<T>());
-        let mut threads: Vec<Vec<Chain>> = Vec::new();
-        for written in written {
-            to.spare(written.stock);
-            threads.push(written.chains);
-        }
+        written.iter_mut().for_each(|written| to.spare(written.stock.drain(..)));
         for bucket in 0..self.classify.ways() {
             to.begin(self.layout == Layout::Apart);
-            let chains = threads.iter_mut().map(|chains| std::mem::take(&mut chains[bucket]));
+            let chains = written.iter_mut().map(|written| std::mem::take(&mut written.chains[bucket]));
             match self.layout {
                 Layout::DenseAnyOrder if whole_items => to.add_in_any_order(chains),
                 _ => chains.for_each(|chain| to.add_chain(chain)),
@@ -133,29 +137,11 @@ impl<C: Classify> Chained<'_, C> {
         }
         to.finish()
     }
-
-    /// Puts everything back.
-    fn restore<T: Item>(&self, vector: &mut RewiredVec<T>, done: Vec<Done<T>>) -> Result<Filled<T>, PartitionError> {
-        let (mut remains, mut stops) = (Remains::new(), Vec::new());
-        for Done { written, rest, stop } in done {
-            remains.add_written(written);
-            rest.into_iter().for_each(|piece| remains.add_piece(piece));
-            stops.extend(stop);
-        }
-        remains.restore(vector)?;
-        match stops.into_iter().next() {
-            Some(Stop::Panic(payload)) => resume_unwind(payload),
-            Some(Stop::Error(error)) => Err(error),
-            None => unreachable!("a thread has stopped early"),
-        }
-    }
 }
 
 /// What one thread has done of a vector that vanishes.
-struct Done<T> {
+struct Done {
     written: Written,
-    /// What it has not taken.
-    rest: Vec<Piece<T>>,
     stop: Option<Stop>,
 }
 

@@ -3,6 +3,7 @@
 use super::kernels::MAX_WAYS;
 use super::kernels::scatter::NoMemory;
 use eagre_mem::RewireError;
+use eagre_mem::heap::Refused;
 use std::fmt;
 
 /// Items could not be partitioned. They are where they were; a vector that was to vanish holds them at the addresses it
@@ -74,6 +75,12 @@ impl std::error::Error for PartitionError {
 impl From<RewireError> for PartitionError {
     fn from(error: RewireError) -> PartitionError {
         PartitionError::Memory(error)
+    }
+}
+
+impl From<Refused> for PartitionError {
+    fn from(_: Refused) -> PartitionError {
+        PartitionError::OutOfHeap
     }
 }
 

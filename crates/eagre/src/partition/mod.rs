@@ -33,7 +33,8 @@ pub use item::Item;
 pub use partitions::Partitions;
 
 use chained::Chained;
-use eagre_mem::{BlockSize, Pool, RewireError, RewiredVec};
+use eagre_mem::heap::{self, Shared};
+use eagre_mem::{BlockSize, Pool, RewireError, RewiredVec, threads};
 use kernels::MAX_WAYS;
 use kernels::classify::{Bits, Boundaries, Classify, Ranges};
 use kernels::placed::counted;
@@ -56,8 +57,12 @@ pub enum Layout {
 #[derive(Clone, Debug)]
 enum Split {
     Ways(usize),
-    Bits { shift: u32, bits: u32 },
-    Boundaries(Vec<u64>),
+    Bits {
+        shift: u32,
+        bits: u32,
+    },
+    /// `None` if there was no memory for them.
+    Boundaries(Option<Shared<Vec<u64>>>),
 }
 
 /// With fewer bytes for each of them, threads cost more time than they save.
@@ -100,7 +105,7 @@ impl Partitioner {
     /// By boundaries, 1 to 1023, in ascending order: bucket `i` begins with boundary `i - 1`, and ends before boundary
     /// `i`. They are keys as [`Item::key`] has them: for numbers with a sign, `number.key()`.
     pub fn boundaries(mut self, boundaries: &[u64]) -> Partitioner {
-        self.split = Split::Boundaries(boundaries.to_vec());
+        self.split = Split::Boundaries(heap::copied(boundaries).and_then(Shared::new).ok());
         self
     }
 
@@ -179,13 +184,14 @@ impl Partitioner {
                 }
             }
             Split::Boundaries(boundaries) => {
+                let boundaries = boundaries.as_ref().ok_or(PartitionError::OutOfHeap)?;
                 if !(1..MAX_WAYS).contains(&boundaries.len()) {
                     return Err(PartitionError::Ways(boundaries.len() + 1));
                 }
                 if let Some(number) = boundaries.windows(2).position(|pair| pair[0] > pair[1]) {
                     return Err(PartitionError::Unsorted(number));
                 }
-                job.run(self, &Boundaries::new(boundaries))
+                job.run(self, &Boundaries::new(boundaries)?)
             }
         };
         filled.map(Partitions::new)
@@ -193,7 +199,7 @@ impl Partitioner {
 
     /// How many threads this job is worth.
     fn threads_for(&self, bytes: usize) -> usize {
-        let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let threads = self.threads.unwrap_or_else(|| threads::available().get());
         threads.min(bytes / WORTH_A_THREAD).max(1)
     }
 

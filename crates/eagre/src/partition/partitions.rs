@@ -56,7 +56,7 @@ impl<T: Item> Partitions<T> {
 
     /// The buckets, in order, to change: several threads may have some each.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut [T]> {
-        self.filled.all_mut().into_iter()
+        self.filled.all_mut()
     }
 
     /// How many items lie before each bucket, and behind the last: one number more than there are buckets.

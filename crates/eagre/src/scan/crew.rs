@@ -3,7 +3,10 @@
 use std::io;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::panic::resume_unwind;
+use std::sync::{Mutex, PoisonError};
+
+use eagre_mem::heap;
+use eagre_mem::threads::with_helpers;
 
 use super::Scan;
 use super::queue::{Next, Queue};
@@ -30,23 +33,26 @@ pub(super) fn run<S: Scan, R: Source>(
     mut deliver: impl FnMut(u64, S::Part) -> ControlFlow<()>,
 ) -> Done<S::Worker> {
     let threads = threads.get();
-    let queue = Queue::new(if threads == 1 { 1 } else { threads * AHEAD });
+    let ahead = if threads == 1 { 1 } else { threads * AHEAD };
+    let (queue, workers) = match Queue::new(ahead).and_then(|queue| Ok((queue, heap::list(threads)?))) {
+        Ok((queue, workers)) => (queue, Mutex::new(workers)),
+        Err(refused) => return Done { workers: Vec::new(), bytes: 0, error: Some(refused.into()) },
+    };
     let (mut bytes, mut error) = (0, None);
-    let mut own = Member::new(source, scan, &queue);
-    let mut workers = Vec::with_capacity(threads);
-    std::thread::scope(|scope| {
+    // There is room for all of them.
+    let done = |worker| workers.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
+    let help = || {
         let _present = queue.presence();
-        let help = || {
-            let _present = queue.presence();
-            let mut member = Member::new(source, scan, &queue);
-            while let Some(number) = queue.hand_out() {
-                member.work(number);
-            }
-            member.worker
-        };
-        let spawn = |_| std::thread::Builder::new().name("eagre-scan".into()).spawn_scoped(scope, help).ok();
-        // Where no more threads are to be had, fewer do it.
-        let helpers: Vec<_> = (1..threads).map_while(spawn).collect();
+        let mut member = Member::new(source, scan, &queue);
+        while let Some(number) = queue.hand_out() {
+            member.work(number);
+        }
+        done(member.worker);
+    };
+    // Where no more threads are to be had, fewer do it.
+    with_helpers(Some(c"eagre-scan"), threads - 1, &help, || {
+        let _present = queue.presence();
+        let mut own = Member::new(source, scan, &queue);
         loop {
             match queue.next() {
                 Next::Work(number) => own.work(number),
@@ -65,12 +71,9 @@ pub(super) fn run<S: Scan, R: Source>(
             }
         }
         queue.close();
-        for helper in helpers {
-            workers.push(helper.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        }
+        done(own.worker);
     });
-    workers.push(own.worker);
-    Done { workers, bytes, error }
+    Done { workers: workers.into_inner().unwrap_or_else(PoisonError::into_inner), bytes, error }
 }
 
 /// One thread of the crew.

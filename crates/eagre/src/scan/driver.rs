@@ -6,10 +6,12 @@ use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
+use eagre_mem::{heap, threads};
+
 use super::crew::{self, Done};
 use super::kernels::Kernels;
 use super::plan::{self, Choice, Extent, Plan, Why};
-use super::source::{Copied, Mapped, READ};
+use super::source::{Copied, Mapped, READ, grow};
 use super::unbuffered::{self, Unbuffered};
 use super::{Input, Scan};
 use crate::Reader;
@@ -91,7 +93,7 @@ impl Scanner {
     /// How many threads it uses at most.
     #[must_use]
     pub fn threads(&mut self) -> NonZeroUsize {
-        *self.threads.get_or_insert_with(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
+        *self.threads.get_or_insert_with(threads::available)
     }
 
     /// Scans `input` from its present position to its end. `deliver` gets the parts in order, each with the number of
@@ -100,7 +102,8 @@ impl Scanner {
     /// The position of a regular file is moved behind what was delivered.
     ///
     /// # Errors
-    /// The first error of reading other than an interruption; parts up to it were delivered. `UnexpectedEof` if a file
+    /// The first error of reading other than an interruption; parts up to it were delivered. `OutOfMemory` if memory is
+    /// refused. `UnexpectedEof` if a file
     /// of some size became shorter meanwhile. `InvalidInput` if `EAGRE_PLAN` or `EAGRE_SIMD` is wrong.
     ///
     /// # Panics
@@ -167,6 +170,13 @@ impl Scanner {
     }
 }
 
+/// What one thread has done before it begins.
+fn one<S: Scan>(scan: &S) -> io::Result<Done<S::Worker>> {
+    let mut workers = heap::list(1)?;
+    workers.push(scan.worker());
+    Ok(Done { workers, bytes: 0, error: None })
+}
+
 /// Reads one piece after the other, as much as comes, into a buffer that later inputs use again.
 fn read<S: Scan>(
     mut file: &File,
@@ -174,8 +184,10 @@ fn read<S: Scan>(
     scan: &S,
     mut deliver: impl FnMut(u64, S::Part) -> ControlFlow<()>,
 ) -> Done<S::Worker> {
-    buffer.resize(READ, 0);
-    let mut done = Done { workers: vec![scan.worker()], bytes: 0, error: None };
+    let mut done = match one(scan).and_then(|done| grow(buffer, READ).map(|()| done)) {
+        Ok(done) => done,
+        Err(error) => return Done { workers: Vec::new(), bytes: 0, error: Some(error) },
+    };
     loop {
         match file.read(buffer) {
             Ok(0) => return done,
@@ -198,7 +210,10 @@ fn stream<S: Scan>(
     scan: &S,
     deliver: &mut impl FnMut(u64, S::Part) -> ControlFlow<()>,
 ) -> Done<S::Worker> {
-    let mut done = Done { workers: vec![scan.worker()], bytes: 0, error: None };
+    let mut done = match one(scan) {
+        Ok(done) => done,
+        Err(error) => return Done { workers: Vec::new(), bytes: 0, error: Some(error) },
+    };
     loop {
         let piece = match reader.fill_buf() {
             Ok(piece) => piece,

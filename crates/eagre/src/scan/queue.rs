@@ -14,6 +14,8 @@
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use eagre_mem::heap::{self, Refused};
+
 /// Numbers out, results in, results out in order.
 pub(super) struct Queue<T> {
     state: Mutex<State<T>>,
@@ -46,9 +48,12 @@ pub(super) enum Next<T> {
 }
 
 impl<T> Queue<T> {
-    pub(super) fn new(ahead: usize) -> Queue<T> {
-        let state = State { under_way: VecDeque::with_capacity(ahead), first: 0, closed: false, waited_for: false };
-        Queue { state: Mutex::new(state), room: Condvar::new(), ready: Condvar::new(), ahead }
+    /// # Errors
+    /// [`Refused`]. Later it takes no memory.
+    pub(super) fn new(ahead: usize) -> Result<Queue<T>, Refused> {
+        let under_way = heap::list(ahead)?.into();
+        let state = State { under_way, first: 0, closed: false, waited_for: false };
+        Ok(Queue { state: Mutex::new(state), room: Condvar::new(), ready: Condvar::new(), ahead })
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
+use eagre_mem::heap::{self, Shared};
 use eagre_mem::{Mapping, Unseen};
 
 use super::plan::Extent;
@@ -52,8 +53,9 @@ pub(super) struct Copied<'a> {
 impl Source for Copied<'_> {
     type Lane = Vec<u8>;
 
+    /// A buffer, empty until the first piece.
     fn lane(&self) -> Vec<u8> {
-        vec![0; READ]
+        Vec::new()
     }
 
     fn look<T>(
@@ -63,6 +65,7 @@ impl Source for Copied<'_> {
         look: impl FnOnce(u64, &[u8]) -> T,
     ) -> io::Result<Option<Seen<T>>> {
         let offset = number * READ as u64;
+        grow(buffer, READ)?;
         let length = read_piece(self.file, &self.extent, buffer, offset)?;
         Ok((length > 0).then(|| Seen { part: look(offset, &buffer[..length]), length, last: length < buffer.len() }))
     }
@@ -80,7 +83,7 @@ pub(super) struct Mapped<'a> {
     file: &'a File,
     extent: Extent,
     /// The window mapped last. Threads that still look at the one before hold it.
-    window: Mutex<Option<(u64, Arc<Mapping>)>>,
+    window: Mutex<Option<(u64, Shared<Mapping>)>>,
 }
 
 impl<'a> Mapped<'a> {
@@ -92,7 +95,7 @@ impl<'a> Mapped<'a> {
         Ok(mapped)
     }
 
-    fn window(&self, number: u64) -> io::Result<Arc<Mapping>> {
+    fn window(&self, number: u64) -> io::Result<Shared<Mapping>> {
         let mut last = self.window.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((mapped, window)) = &*last
             && *mapped == number
@@ -101,7 +104,7 @@ impl<'a> Mapped<'a> {
         }
         let start = number * WINDOW;
         let length = WINDOW.min(self.extent.end - start);
-        let window = Arc::new(Mapping::new(self.file, start, length as usize)?);
+        let window = Shared::new(Mapping::new(self.file, start, length as usize)?)?;
         // A thread that comes late to a window passed maps it once more, for itself.
         if last.as_ref().is_none_or(|(mapped, _)| *mapped < number) {
             *last = Some((number, window.clone()));
@@ -158,11 +161,18 @@ impl Source for Mapped<'_> {
         {
             return Ok(part.map(|part| Seen { part, length, last: false }));
         }
-        buffer.resize(length, 0);
+        grow(buffer, length)?;
         let length = read_piece(self.file, &self.extent, buffer, offset)?;
         let part = if length > 0 { look(&buffer[..length]) } else { None };
         Ok(part.map(|part| Seen { part, length, last: length < buffer.len() }))
     }
+}
+
+/// Gives a buffer its length.
+pub(super) fn grow(buffer: &mut Vec<u8>, length: usize) -> io::Result<()> {
+    heap::reserve(buffer, length.saturating_sub(buffer.len()))?;
+    buffer.resize(length, 0);
+    Ok(())
 }
 
 /// Reads the piece at `offset` of an extent until the buffer is full or the file ends, which it may have done later than

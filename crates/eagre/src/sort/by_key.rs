@@ -4,6 +4,8 @@
 //! computed, each with the thing's place, and sorted as pairs; then each thing goes where it belongs. What is too much
 //! for the memory allowed is sorted piece by piece, and the pieces are merged in place.
 
+use eagre_mem::heap;
+
 use super::kernels::first::by_first;
 use super::progress::{Monitor, Pulse, WHOLE};
 use super::{Key, SortError, Sorter, compare};
@@ -140,7 +142,7 @@ impl Sorter<'_> {
     /// # Ok::<(), eagre::sort::SortError>(())
     /// ```
     pub fn argsort<K: Key>(&self, keys: &[K]) -> Result<Vec<usize>, SortError> {
-        let mut places = reserve(keys.len())?;
+        let mut places = heap::list(keys.len())?;
         match keys.len() <= MOST {
             true => self.places::<K, u32>(keys, |place| places.push(place.get()))?,
             false => self.places::<K, usize>(keys, |place| places.push(place))?,
@@ -200,7 +202,7 @@ impl Sorter<'_> {
         key: &mut impl FnMut(&T) -> K,
         monitor: &Monitor<'_>,
     ) -> Result<Vec<(K, P)>, SortError> {
-        let mut placed = reserve(items.len())?;
+        let mut placed = heap::list(items.len())?;
         for items in items.chunks(PIECE) {
             let start = placed.len();
             placed.extend(items.iter().enumerate().map(|(i, item)| (key(item), P::new(start + i))));
@@ -216,14 +218,6 @@ impl Sorter<'_> {
         }
         Ok(placed)
     }
-}
-
-/// An empty vector with room for so many.
-fn reserve<T>(len: usize) -> Result<Vec<T>, SortError> {
-    let mut vec = Vec::new();
-    let bytes = len.saturating_mul(size_of::<T>());
-    vec.try_reserve_exact(len).map_err(|_| SortError::Memory { bytes })?;
-    Ok(vec)
 }
 
 /// Brings each item to the place of its number in `placed`, along the cycles of that permutation, or stops in between.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use eagre_mem::heap::Refused;
+
 /// Why a sort ended before everything was in order. The slice holds what it held, in some order: nothing is lost and
 /// nothing is there twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,3 +28,9 @@ impl fmt::Display for SortError {
 }
 
 impl std::error::Error for SortError {}
+
+impl From<Refused> for SortError {
+    fn from(Refused { bytes, .. }: Refused) -> SortError {
+        SortError::Memory { bytes }
+    }
+}

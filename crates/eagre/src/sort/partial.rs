@@ -8,7 +8,9 @@
 //! in their order: the result does not depend on the number of threads.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use eagre_mem::heap;
 
 use super::kernels::filter::{Side, filter};
 use super::progress::{Monitor, Pulse, WHOLE};
@@ -57,7 +59,7 @@ impl Sorter<'_> {
 
     fn partial<K: Key>(&self, keys: &mut [K], k: usize, end: End) -> Result<(), SortError> {
         let monitor = Monitor::new(self.hook, keys.len(), size_of::<K>(), WHOLE);
-        let most = self.gather(keys, k.min(keys.len()), end, &monitor);
+        let most = self.gather(keys, k.min(keys.len()), end, &monitor)?;
         monitor.check()?;
         self.sort_monitored(&mut keys[..most], &monitor)?;
         if end == End::Largest {
@@ -68,7 +70,7 @@ impl Sorter<'_> {
 
     /// Brings the first `k` keys from that end to the front, in any order, and perhaps a few more that come next;
     /// returns how many. Or stops in between.
-    fn gather<K: Key>(&self, keys: &mut [K], k: usize, end: End, monitor: &Monitor<'_>) -> usize {
+    fn gather<K: Key>(&self, keys: &mut [K], k: usize, end: End, monitor: &Monitor<'_>) -> Result<usize, SortError> {
         // Keys before `from` are among the first, and all those are before `to`.
         let (mut from, mut to) = (0, keys.len());
         let mut pulse = monitor.pulse(WHOLE / 2);
@@ -77,13 +79,13 @@ impl Sorter<'_> {
             let n = keys.len();
             let threshold = self.threshold(keys, k, end);
             let (within, strictly) = end.sides();
-            let Some(mut kept) = self.filter(keys, threshold, within, pulse) else { return to };
+            let Some(mut kept) = self.filter(keys, threshold, within, pulse)? else { return Ok(to) };
             pulse = pulse.without_worth();
             if kept > n - n / 4 {
                 // Many keys equal the threshold: those before it come first.
-                let Some(before) = self.filter(&mut keys[..kept], threshold, strictly, pulse) else { return to };
+                let Some(before) = self.filter(&mut keys[..kept], threshold, strictly, pulse)? else { return Ok(to) };
                 if before <= k {
-                    return from + k;
+                    return Ok(from + k);
                 }
                 kept = before;
             }
@@ -91,13 +93,13 @@ impl Sorter<'_> {
                 // Not as the sample made believe: such keys are not searched for long.
                 _ if kept > n - n / 4 || kept < k && kept < n / 16 => {
                     end.select(keys, k);
-                    return from + k;
+                    return Ok(from + k);
                 }
                 _ if kept < k => from += kept,
                 _ => to = from + kept,
             }
         }
-        if k > from { to } else { k }
+        Ok(if k > from { to } else { k })
     }
 
     /// A key that a few more than the first `k` of many `keys` come before, most likely.
@@ -116,37 +118,45 @@ impl Sorter<'_> {
     }
 
     /// [`filter`] for many keys, on all threads. None if it was told to stop.
-    fn filter<K: Key>(&self, keys: &mut [K], threshold: K, side: Side, pulse: Pulse<'_>) -> Option<usize> {
+    fn filter<K: Key>(
+        &self,
+        keys: &mut [K],
+        threshold: K,
+        side: Side,
+        pulse: Pulse<'_>,
+    ) -> Result<Option<usize>, SortError> {
         if keys.len() <= STRIPE {
             let kept = filter(self.level, keys, threshold, side);
-            return pulse.beat(keys.len()).then_some(kept);
+            return Ok(pulse.beat(keys.len()).then_some(kept));
         }
         let threads = self.team_size(keys.len());
-        let kept: Vec<AtomicUsize> = (0..keys.len().div_ceil(STRIPE)).map(|_| AtomicUsize::new(0)).collect();
-        let stripes = Mutex::new(keys.chunks_mut(STRIPE).zip(&kept));
+        let mut kept = heap::list(keys.len().div_ceil(STRIPE))?;
+        kept.resize(kept.capacity(), 0);
+        let stopped = AtomicBool::new(false);
+        let stripes = Mutex::new(keys.chunks_mut(STRIPE).zip(&mut kept));
         let next = || stripes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
         let work = || {
             while let Some((stripe, kept)) = next() {
-                kept.store(filter(self.level, stripe, threshold, side), Ordering::Relaxed);
+                *kept = filter(self.level, stripe, threshold, side);
                 if !pulse.beat(stripe.len()) {
-                    return false;
+                    return stopped.store(true, Ordering::Relaxed);
                 }
             }
-            true
         };
-        if team::run((0..threads).map(|_| work)).contains(&false) {
-            return None;
+        team::run((0..threads).map(|_| work));
+        if stopped.into_inner() {
+            return Ok(None);
         }
         let mut front = 0;
         for (i, kept) in kept.into_iter().enumerate() {
-            let (start, kept) = (i * STRIPE, kept.into_inner());
+            let start = i * STRIPE;
             // As many of the last as there is room for change places with what is not kept.
             let moved = kept.min(start - front);
             let (before, stripe) = keys.split_at_mut(start);
             before[front..front + moved].swap_with_slice(&mut stripe[kept - moved..kept]);
             front += kept;
         }
-        Some(front)
+        Ok(Some(front))
     }
 }
 

@@ -18,7 +18,7 @@ use super::kernels::blocks::{Blocks, FAN, Shape};
 use super::kernels::cells::Cells;
 use super::kernels::classifier::{Classifier, Radix};
 use super::kernels::common;
-use super::kernels::scratch::as_room;
+use super::kernels::scratch::{as_room, several};
 use super::kernels::survey::{Order, order, reverse};
 use super::kernels::tally::Tally;
 use super::kernels::tree::Tree;
@@ -71,7 +71,7 @@ impl<W: Word> Sorting<W> {
         let made = || {
             Some(Sorting {
                 level,
-                workers: (0..threads).map(|_| Worker::new(room)).collect::<Option<_>>()?,
+                workers: several(threads, || Worker::new(room))?,
                 blocks: match shape {
                     Some(shape) => Some(Blocks::new(shape, len, threads)?),
                     None => None,
@@ -215,21 +215,22 @@ impl<W: Word> Sorting<W> {
         }
     }
 
-    /// Sorts words that are nearly all the same. False, with the words in another order, if too many are not.
+    /// Sorts words that are nearly all the same. False, with the words in another order, if too many are not, or there is
+    /// no memory for a list.
     #[inline(never)]
     fn take_out(&mut self, words: &mut [W], word: W, known: Bounds) -> bool {
         let (level, threads) = (self.level, self.workers.len());
         let share = words.len().div_ceil(threads);
         let room = self.workers[0].most_aside() / threads;
-        let stripes = words.chunks_mut(share).zip(&mut self.workers);
-        let jobs = stripes.map(|(words, worker)| {
+        let Some(mut aside) = several(words.len().div_ceil(share), || Some(None)) else { return false };
+        let stripes = words.chunks_mut(share).zip(&mut self.workers).zip(&mut aside);
+        team::run(stripes.map(|((words, worker), aside)| {
             let room = &mut as_room(&mut worker.room)[..room];
             move || {
-                let aside = room;
-                common::take_out(level, words, word, aside)
+                let room = room;
+                *aside = common::take_out(level, words, word, room);
             }
-        });
-        let aside = team::run(jobs);
+        }));
         if aside.iter().any(Option::is_none) {
             words.chunks_mut(share).zip(aside).for_each(|(words, aside)| common::put_back(words, aside.unwrap_or(&[])));
             return false;
@@ -244,21 +245,22 @@ impl<W: Word> Sorting<W> {
         true
     }
 
-    /// Sorts by counting. False, with the words unchanged, if too many are rare.
+    /// Sorts by counting. False, with the words unchanged, if too many are rare, or there is no memory for a list.
     #[inline(never)]
     fn tally(&mut self, words: &mut [W], common: W, known: Bounds) -> bool {
         let (level, threads, n) = (self.level, self.workers.len(), words.len());
         let sum = Mutex::new(Tally::new(common));
         let (total, room) = (&sum, self.workers[0].most_aside() / threads);
-        let stripes = words.chunks(n.div_ceil(threads)).zip(&mut self.workers);
-        let jobs = stripes.map(|(words, worker)| {
+        let share = n.div_ceil(threads);
+        let Some(mut aside) = several(n.div_ceil(share), || Some(None)) else { return false };
+        let stripes = words.chunks(share).zip(&mut self.workers).zip(&mut aside);
+        team::run(stripes.map(|((words, worker), aside)| {
             let room = &mut as_room(&mut worker.room)[..room];
             move || {
-                let aside = room;
-                Tally::count(total, level, words, common, aside)
+                let room = room;
+                *aside = Tally::count(total, level, words, common, room);
             }
-        });
-        let aside = team::run(jobs);
+        }));
         if aside.iter().any(Option::is_none) {
             return false;
         }

@@ -2,6 +2,8 @@
 
 use std::ops::ControlFlow;
 
+use eagre_mem::threads;
+
 use super::kernels::{Level, Word};
 use super::progress::{Hook, Monitor, Progress, STEP, WHOLE};
 use super::range::{self, Lack, Sorting};
@@ -166,7 +168,7 @@ impl<'a> Sorter<'a> {
         match self.threads {
             _ if len <= worker::ALONE => 1,
             Some(threads) => threads,
-            None => std::thread::available_parallelism().map_or(1, usize::from),
+            None => threads::available().get(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What happens when a growing buffer is touched. Code here runs in signal handlers and in the pager, by the rules at
 //! the top of `crate::trap`.
 
+use crate::heap::Shared;
 use crate::memory::error::{RewireError, RewireErrorKind};
 use crate::memory::mapping_budget::{self, Mappings};
 use crate::memory::pool::{BlockId, Blocks};
@@ -12,7 +13,6 @@ use crate::trap::claim::Claim;
 use crate::trap::{Answer, Context, End, Resolve};
 use crate::units::{BlockSize, Bytes};
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
 /// Why there is no block.
@@ -43,7 +43,7 @@ pub(in crate::memory) struct Ground {
     /// For each place one more than the number of its block, or 0.
     table: Box<[AtomicU32]>,
     held: AtomicU32,
-    pool: Arc<Blocks>,
+    pool: Shared<Blocks>,
     context: Context,
     prepare: Prepare,
     /// What one more block may cost in mappings.
@@ -59,7 +59,7 @@ pub(in crate::memory) struct Ground {
 }
 
 impl Ground {
-    pub(super) fn new(pool: Arc<Blocks>, context: Context, limit: u64) -> Result<Ground, Refusal> {
+    pub(super) fn new(pool: Shared<Blocks>, context: Context, limit: u64) -> Result<Ground, Refusal> {
         let block = pool.block;
         let places = limit.max(1).div_ceil(block.bytes() as u64) as usize;
         // As many addresses again for code that runs on after a failure.

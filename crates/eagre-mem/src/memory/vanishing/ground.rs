@@ -6,6 +6,7 @@
 
 use super::course::{Misuse, Toucher, Whereabouts, Windows};
 use super::table::{Array, Entry};
+use crate::heap::Shared;
 use crate::memory::error::{RewireError, RewireErrorKind};
 use crate::memory::growing::faults::Ground as Growing;
 use crate::memory::mapping_budget::{self, Mappings};
@@ -18,7 +19,6 @@ use crate::trap::claim::Claim;
 use crate::units::BlockSize;
 use std::cell::UnsafeCell;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Why a block could not be had, in a form that needs no memory.
@@ -72,7 +72,7 @@ pub(super) struct Ground {
     /// The bytes of a value: a power of two that divides every block.
     value: usize,
     arrays: Box<[Claimable]>,
-    pub(super) pool: Arc<Blocks>,
+    pub(super) pool: Shared<Blocks>,
     /// `None`: nothing notices a touch.
     pub(super) context: Option<Context>,
     prepare: Prepare,
@@ -85,7 +85,7 @@ pub(super) struct Ground {
 impl Ground {
     /// Room for `count` arrays of values of `value` bytes, at most `limit` blocks each.
     pub(super) fn new(
-        pool: Arc<Blocks>,
+        pool: Shared<Blocks>,
         context: Option<Context>,
         count: usize,
         value: usize,

@@ -117,7 +117,7 @@ impl<T> RewiredVec<T> {
     }
 
     fn reserve_bytes(pool: &Pool, bytes: u64) -> Result<RewiredVec<T>, RewireError> {
-        let places = OwnPlaces::new(Places::new(pool, bytes, align_of::<T>())?);
+        let places = OwnPlaces::new(Places::new(pool, bytes, align_of::<T>())?)?;
         // SAFETY: nothing is mapped at address 0.
         let start = unsafe { NonNull::new_unchecked(ptr::with_exposed_provenance_mut(places.start())) };
         let capacity = if size_of::<T>() == 0 { usize::MAX } else { 0 };

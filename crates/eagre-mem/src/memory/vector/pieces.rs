@@ -1,31 +1,46 @@
 //! Vectors come apart into blocks and are put together from blocks.
 
 use super::RewiredVec;
+use crate::heap::{self, Shared};
 use crate::memory::error::{RewireError, RewireErrorKind};
 use crate::memory::raw::RawBlock;
 use std::fmt;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr;
-use std::sync::Arc;
 
 impl<T: Copy> RewiredVec<T> {
     /// Takes the vector apart: all its blocks, in order, those beyond the elements included. It is empty then and may be
     /// filled again. Element `i` begins at byte `i * size_of::<T>()` of the blocks laid end to end.
     ///
     /// # Errors
-    /// [`Pinned`](RewireErrorKind::Pinned), [`Forked`](RewireErrorKind::Forked): the vector is as it was.
+    /// [`Pinned`](RewireErrorKind::Pinned), [`OutOfMemory`](RewireErrorKind::OutOfMemory),
+    /// [`Forked`](RewireErrorKind::Forked): the vector is as it was.
     ///
     /// # Panics
     /// If the system does not let blocks back to where they have been a moment ago.
     pub fn take_blocks(&mut self) -> Result<Vec<RawBlock>, RewireError> {
-        let mut blocks = Vec::with_capacity(self.places.used());
+        let mut blocks = Vec::new();
+        self.take_blocks_into(&mut blocks)?;
+        Ok(blocks)
+    }
+
+    /// The same behind those that are in `blocks`. If there is room for as many as the vector has, it takes no memory.
+    ///
+    /// # Errors
+    /// As [`take_blocks`](RewiredVec::take_blocks).
+    ///
+    /// # Panics
+    /// As [`take_blocks`](RewiredVec::take_blocks).
+    pub fn take_blocks_into(&mut self, blocks: &mut Vec<RawBlock>) -> Result<(), RewireError> {
+        let before = blocks.len();
+        heap::reserve(blocks, self.places.used())?;
         for place in 0..self.places.used() {
             // SAFETY: the vector is borrowed exclusively, so none of its elements is.
             match unsafe { self.places.send_home(place) } {
                 // SAFETY: at home since a moment ago, and nobody else's.
                 Ok(id) => blocks.extend(id.map(|id| unsafe { RawBlock::own(self.places.pool().clone(), id) })),
                 Err(error) => {
-                    let back = self.put_first(blocks);
+                    let back = self.put_first(blocks.drain(before..));
                     assert!(back.is_ok(), "a block that does not go back to where it was: {back:?}");
                     return Err(error);
                 }
@@ -33,7 +48,7 @@ impl<T: Copy> RewiredVec<T> {
         }
         self.len = 0;
         self.capacity = Self::elements(0);
-        Ok(blocks)
+        Ok(())
     }
 
     /// Puts the vector together: [`take_blocks`](RewiredVec::take_blocks) the other way round, with `len` elements. Its
@@ -51,17 +66,20 @@ impl<T: Copy> RewiredVec<T> {
     /// The blocks laid end to end begin with `len` initialised elements.
     pub unsafe fn put_blocks(&mut self, blocks: Vec<RawBlock>, len: usize) -> Result<(), RewireError> {
         assert!(self.places.used() == 0, "the vector has memory already");
-        assert!(blocks.iter().all(|block| Arc::ptr_eq(block.pool(), self.places.pool())), "a block of another pool");
+        assert!(
+            blocks.iter().all(|block| Shared::is_same(block.pool(), self.places.pool())),
+            "a block of another pool"
+        );
         let capacity = Self::elements(blocks.len() * self.places.block());
         assert!(len <= capacity, "{len} elements, and blocks for {capacity}");
         (self.len, self.capacity) = (len, capacity);
-        self.put_first(blocks)
+        self.put_first(blocks.into_iter())
     }
 
     /// Moves blocks of our pool to the first places, which are empty. If one does not go, the vector ends before its
     /// place, and all others are the pool's again.
-    fn put_first(&mut self, blocks: Vec<RawBlock>) -> Result<(), RewireError> {
-        for (place, block) in blocks.into_iter().enumerate() {
+    fn put_first(&mut self, blocks: impl Iterator<Item = RawBlock>) -> Result<(), RewireError> {
+        for (place, block) in blocks.enumerate() {
             let id = block.into_id();
             // SAFETY: we owned the block, which is at home; the place is empty.
             if let Err(error) = unsafe { self.places.put(place, id) } {
@@ -106,7 +124,7 @@ impl RewiredVec<MaybeUninit<u8>> {
     pub fn append_block(&mut self, block: RawBlock) -> Result<(), NotAppended> {
         let size = self.places.block();
         assert!(self.len.is_multiple_of(size), "the vector ends inside a block");
-        if !Arc::ptr_eq(block.pool(), self.places.pool()) {
+        if !Shared::is_same(block.pool(), self.places.pool()) {
             let error = RewireError::new(RewireErrorKind::OtherPool, format_args!("{block:?}"));
             return Err(NotAppended { block, error });
         }

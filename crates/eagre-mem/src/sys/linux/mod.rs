@@ -7,9 +7,11 @@ pub(crate) mod file;
 pub(crate) mod futex;
 pub(crate) mod map;
 pub(crate) mod process;
+pub(crate) mod processors;
 pub(crate) mod ring;
 pub(crate) mod room;
 pub(crate) mod signal;
+pub(crate) mod thread;
 pub(crate) mod tools;
 pub(crate) mod uffd;
 

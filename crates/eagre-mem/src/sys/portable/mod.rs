@@ -88,6 +88,61 @@ pub(crate) mod process {
     }
 }
 
+pub(crate) mod processors {
+    //! What the standard library says.
+
+    /// How many there are; at least one.
+    pub(crate) fn count() -> usize {
+        std::thread::available_parallelism().map_or(1, usize::from)
+    }
+}
+
+pub(crate) mod thread {
+    //! Threads of the standard library.
+
+    use super::Errno;
+    use std::ffi::{CStr, c_void};
+    use std::thread::{Builder, JoinHandle};
+
+    /// A thread that runs, to be joined.
+    pub(crate) struct Thread(JoinHandle<()>);
+
+    struct Argument(*mut c_void);
+
+    // SAFETY: the caller of `start` promises that another thread may have it.
+    unsafe impl Send for Argument {}
+
+    impl Argument {
+        fn pointer(self) -> *mut c_void {
+            self.0
+        }
+    }
+
+    /// Runs `main(argument)` on a thread of its own, with a stack of `stack` bytes.
+    ///
+    /// # Safety
+    /// `main` may be called with `argument` on another thread, until the thread is joined.
+    pub(crate) unsafe fn start(
+        stack: usize,
+        main: extern "C" fn(*mut c_void) -> *mut c_void,
+        argument: *mut c_void,
+    ) -> Result<Thread, Errno> {
+        let argument = Argument(argument);
+        let call = move || drop(main(argument.pointer()));
+        Builder::new().stack_size(stack).spawn(call).map(Thread).map_err(|_| Errno::NOMEM)
+    }
+
+    impl Thread {
+        /// Waits until it has ended.
+        pub(crate) fn join(self) {
+            let _ = self.0.join();
+        }
+    }
+
+    /// Nobody looks.
+    pub(crate) fn name(_: &CStr) {}
+}
+
 pub(crate) mod map {
     //! Blocks from the allocator.
 

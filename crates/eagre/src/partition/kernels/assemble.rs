@@ -2,15 +2,15 @@
 //!
 //! Where the memory ends at a border between blocks, a whole block is rewired to its end: no byte is copied. Elsewhere
 //! bytes are copied into the room that is left, and the block they came from is used again. So it takes no memory
-//! beyond the blocks it is given. Should the system refuse to rewire one, nothing that was given is lost.
+//! beyond the blocks it is given, and room in lists that it has beforehand. Should the system refuse to rewire a block,
+//! nothing that was given is lost.
 
 use super::chains::Chain;
 use super::remains::Remains;
 use super::view::Filled;
-use crate::partition::Item;
-use eagre_mem::{NotAppended, Pool, RawBlock, RewireError, RewiredVec};
-use std::marker::PhantomData;
-use std::mem::{MaybeUninit, replace};
+use crate::partition::{Item, PartitionError};
+use eagre_mem::{NotAppended, Pool, RawBlock, RewireError, RewiredVec, heap};
+use std::mem::{MaybeUninit, replace, take};
 use std::ops::Range;
 
 /// Memory under construction: buckets of items.
@@ -29,27 +29,57 @@ pub(crate) struct Assembler<T> {
     refused: Vec<(RawBlock, usize)>,
     /// Why.
     failure: Option<RewireError>,
-    items: PhantomData<T>,
+    /// For what is left then; `None` if that is a copy.
+    remains: Option<Box<Remains<T>>>,
+    /// Of a bucket: its full blocks, and those that are not, with the bytes of each that are items'.
+    whole: Vec<RawBlock>,
+    part: Vec<(RawBlock, usize)>,
 }
 
+/// Why blocks did not become one piece of memory; and their items, unless they are a copy.
+pub(crate) type NotAssembled<T> = (RewireError, Option<Box<Remains<T>>>);
+
 impl<T: Item> Assembler<T> {
-    /// Addresses for so many bytes, on blocks of a pool.
-    pub(crate) fn new(pool: &Pool, bytes: usize) -> Result<Assembler<T>, RewireError> {
+    /// Addresses on blocks of a pool for `bytes` bytes, of so many buckets, that so many writers have written. `fragile`:
+    /// they are not a copy, and may not be lost.
+    pub(crate) fn new(
+        pool: &Pool,
+        bytes: usize,
+        ways: usize,
+        writers: usize,
+        fragile: bool,
+    ) -> Result<Assembler<T>, PartitionError> {
+        let size = pool.block_size().bytes();
+        // Each chain ends in a block that is not full; each writer may have one left, and one more on its way.
+        let extra = (ways + 2) * writers;
+        let most = bytes.div_ceil(size) + extra;
+        let straddlers = if size.is_multiple_of(size_of::<T>()) { 0 } else { most };
+        let remains = match fragile {
+            true => Some(heap::boxed(Remains::new(most, writers, straddlers)?)?),
+            false => None,
+        };
         Ok(Assembler {
-            memory: RewiredVec::with_limit(pool, bytes)?,
+            memory: RewiredVec::with_limit(pool, bytes + extra * size)?,
             pool: pool.clone(),
             used: 0,
-            filled: Vec::new(),
-            buckets: Vec::new(),
-            spare: Vec::new(),
-            refused: Vec::new(),
+            filled: heap::list(most)?,
+            buckets: heap::list(ways)?,
+            spare: heap::list(most)?,
+            refused: heap::list(most)?,
             failure: None,
-            items: PhantomData,
+            remains,
+            whole: heap::list(most)?,
+            part: heap::list(writers + 1)?,
         })
     }
 
+    /// Room for items that were not assembled, all of them, unless they are a copy.
+    pub(crate) fn into_remains(self) -> Option<Box<Remains<T>>> {
+        self.remains
+    }
+
     /// Gives it blocks to use.
-    pub(crate) fn spare(&mut self, blocks: Vec<RawBlock>) {
+    pub(crate) fn spare(&mut self, blocks: impl Iterator<Item = RawBlock>) {
         self.spare.extend(blocks);
     }
 
@@ -76,7 +106,7 @@ impl<T: Item> Assembler<T> {
     /// there is takes items from the end. For items of which a block holds a whole number.
     pub(crate) fn add_in_any_order(&mut self, chains: impl Iterator<Item = Chain>) {
         assert!(self.block().is_multiple_of(size_of::<T>()));
-        let (mut whole, mut part) = (Vec::new(), Vec::new());
+        let (mut whole, mut part) = (take(&mut self.whole), take(&mut self.part));
         for Chain { mut blocks, last } in chains {
             part.extend(blocks.pop().map(|block| (block, last)));
             whole.append(&mut blocks);
@@ -88,27 +118,29 @@ impl<T: Item> Assembler<T> {
             self.copy(&block.bytes_mut()[kept..used]);
             if kept > 0 { part.push((block, kept)) } else { self.spare.push(block) }
         }
-        whole.into_iter().for_each(|block| self.append(block, self.block()));
-        part.into_iter().for_each(|(block, used)| self.add(block, 0..used));
+        whole.drain(..).for_each(|block| self.append(block, self.block()));
+        part.drain(..).for_each(|(block, used)| self.add(block, 0..used));
+        (self.whole, self.part) = (whole, part);
         self.count();
     }
 
     /// The buckets.
     ///
     /// # Errors
-    /// Of the first block that was not rewired; all items that were added are there, at home.
-    pub(crate) fn finish(mut self) -> Result<Filled<T>, (RewireError, Remains<T>)> {
+    /// Of the first block that was not rewired; unless they are a copy, all items that were added are there, at home.
+    pub(crate) fn finish(mut self) -> Result<Filled<T>, NotAssembled<T>> {
         let Some(error) = self.failure.take() else {
             // SAFETY: what has been added are the bytes of items, one after the other since the bucket began.
             return Ok(unsafe { Filled::new(self.memory, self.buckets) });
         };
-        let mut remains = Remains::new();
+        let Some(mut remains) = self.remains else { return Err((error, None)) };
+        let mut blocks = take(&mut remains.taken);
         // Nobody knows these addresses, so nothing pins the blocks. In a forked child there are no items.
-        if let Ok(blocks) = self.memory.take_blocks() {
+        if self.memory.take_blocks_into(&mut blocks).is_ok() {
             let all = blocks.into_iter().zip(self.filled).chain(self.refused);
             all.for_each(|(block, used)| remains.add(block, 0..used));
         }
-        Err((error, remains))
+        Err((error, Some(remains)))
     }
 
     fn block(&self) -> usize {

@@ -1,10 +1,9 @@
 //! Buckets as chains of blocks: nobody has counted, and nothing is copied when a bucket grows.
 
 use super::classify::Classify;
-use super::scatter::{Lane, NoMemory, Scatter, Sink};
-use crate::partition::Item;
-use eagre_mem::{Pool, RawBlock, RewireError};
-use std::mem::MaybeUninit;
+use super::scatter::{Lane, Left, NoMemory, Scatter, Sink};
+use crate::partition::{Item, PartitionError};
+use eagre_mem::{Pool, RawBlock, heap};
 
 /// A bucket: its blocks, laid end to end.
 #[derive(Default)]
@@ -22,16 +21,20 @@ struct Chains {
     /// Taken before the pool is asked.
     stock: Vec<RawBlock>,
     /// Why the last block was not to be had.
-    failure: Option<RewireError>,
+    failure: Option<PartitionError>,
 }
 
 // SAFETY: lanes lead into blocks of the chains, which keep them.
 unsafe impl Sink for Chains {
     unsafe fn take(&mut self, bucket: usize, from: *const u8, bytes: usize, lane: &mut Lane) -> bool {
+        if self.chains[bucket].blocks.try_reserve(1).is_err() {
+            self.failure = Some(PartitionError::OutOfHeap);
+            return false;
+        }
         let block = match self.stock.pop().map_or_else(|| self.pool.take_raw(), Ok) {
             Ok(block) => block,
             Err(error) => {
-                self.failure = Some(error);
+                self.failure = Some(error.into());
                 return false;
             }
         };
@@ -57,19 +60,21 @@ pub(crate) struct Written {
     /// Of each bucket.
     pub(crate) chains: Vec<Chain>,
     /// The bytes of items that are not in the chains, because there was no memory.
-    pub(crate) left: Vec<MaybeUninit<u8>>,
+    pub(crate) left: Left,
     /// Blocks that were not needed.
     pub(crate) stock: Vec<RawBlock>,
     /// How many bytes of items there are in chains and `left`.
     pub(crate) bytes: usize,
     /// Why there was no memory.
-    pub(crate) failure: Option<RewireError>,
+    pub(crate) failure: Option<PartitionError>,
 }
 
 impl<T: Item> ChainWriter<T> {
-    pub(crate) fn new(ways: usize, pool: &Pool) -> Result<ChainWriter<T>, NoMemory> {
-        let chains = (0..ways).map(|_| Chain::default()).collect();
-        Scatter::new(ways, Chains { chains, pool: pool.clone(), stock: Vec::new(), failure: None }).map(ChainWriter)
+    /// A writer that so many blocks may be [given](ChainWriter::stock).
+    pub(crate) fn new(ways: usize, pool: &Pool, stock: usize) -> Result<ChainWriter<T>, NoMemory> {
+        let chains = heap::several(ways, || Ok::<_, NoMemory>(Chain::default()))?;
+        let chains = Chains { chains, pool: pool.clone(), stock: heap::list(stock)?, failure: None };
+        Scatter::new(ways, chains).map(ChainWriter)
     }
 
     /// As [`Scatter::scatter`].
@@ -84,31 +89,25 @@ impl<T: Item> ChainWriter<T> {
 
     /// Empties the buffers.
     pub(crate) fn finish(self) -> Written {
-        let mut left = Vec::new();
         let size = self.0.sink.pool.block_size().bytes();
-        let Chains { chains, stock, failure, .. } = self.0.finish(|sink, bucket, tail, lane| {
-            if tail.len() <= lane.room() {
+        let (Chains { chains, stock, failure, .. }, left) = self.0.finish(|sink, bucket, tail, lane| {
+            let taken = if tail.len() <= lane.room() {
                 // SAFETY: there is room.
                 unsafe {
                     lane.to.copy_from_nonoverlapping(tail.as_ptr().cast(), tail.len());
                     lane.to = lane.to.add(tail.len());
                 }
-            // SAFETY: the tail is no longer than a buffer, and the lane is the bucket's.
-            } else if !unsafe { sink.take(bucket, tail.as_ptr().cast(), tail.len(), lane) } {
-                left.extend_from_slice(tail);
-            }
+                true
+            } else {
+                // SAFETY: the tail is no longer than a buffer, and the lane is the bucket's.
+                unsafe { sink.take(bucket, tail.as_ptr().cast(), tail.len(), lane) }
+            };
             let chain = &mut sink.chains[bucket];
             chain.last = if chain.blocks.is_empty() { 0 } else { size - lane.room() };
+            taken
         });
-        let bytes = left.len() + chains.iter().map(|chain| chain.bytes(size)).sum::<usize>();
+        let bytes = left.bytes().len() + chains.iter().map(|chain| chain.bytes(size)).sum::<usize>();
         Written { chains, left, stock, bytes, failure }
-    }
-}
-
-impl Written {
-    /// Of a writer that took nothing.
-    pub(crate) fn nothing() -> Written {
-        Written { chains: Vec::new(), left: Vec::new(), stock: Vec::new(), bytes: 0, failure: None }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::MAX_WAYS;
 use crate::partition::Item;
+use eagre_mem::heap::{self, Refused};
 
 /// Finds the bucket of an item, without a branch that depends on its key.
 ///
@@ -91,16 +92,18 @@ pub(crate) struct Boundaries {
 }
 
 impl Boundaries {
-    pub(crate) fn new(boundaries: &[u64]) -> Boundaries {
+    /// # Errors
+    /// [`Refused`]: the heap has no room for the tree.
+    pub(crate) fn new(boundaries: &[u64]) -> Result<Boundaries, Refused> {
         assert!(boundaries.len() < MAX_WAYS && boundaries.is_sorted());
         let height = (boundaries.len() + 1).next_power_of_two().ilog2();
-        let mut tree = Box::new([u64::MAX; MAX_WAYS]);
+        let mut tree = heap::boxed([u64::MAX; MAX_WAYS])?;
         for (at, node) in tree.iter_mut().enumerate().take(1 << height).skip(1) {
             let (level, first) = (at.ilog2(), 1 << at.ilog2());
             let rank = ((2 * (at - first) + 1) << (height - level - 1)) - 1;
             *node = boundaries.get(rank).copied().unwrap_or(u64::MAX);
         }
-        Boundaries { tree, height, last: boundaries.len() }
+        Ok(Boundaries { tree, height, last: boundaries.len() })
     }
 
     /// One step down.

@@ -6,8 +6,9 @@ use super::stream::LINE;
 use super::view::Filled;
 use crate::partition::{Item, PartitionError};
 use crate::sort::team;
-use eagre_mem::{NotAppended, Pool, RewiredVec};
+use eagre_mem::{NotAppended, Pool, RewiredVec, heap};
 use std::mem::MaybeUninit;
+use std::sync::{Mutex, PoisonError};
 
 /// Partitions by counting first: each of so many threads counts a stripe of the items, and then takes it to its places.
 pub(crate) fn counted<T: Item, C: Classify>(
@@ -21,36 +22,46 @@ pub(crate) fn counted<T: Item, C: Classify>(
         memory.append_block(pool.take_raw()?).map_err(|NotAppended { error, .. }| error)?;
     }
     let stripes = || items.chunks(items.len().div_ceil(threads).max(1));
-    let counts = team::run(stripes().map(|stripe| move || count(stripe, classify)));
-    let (mut at, mut buckets) = (0, Vec::with_capacity(classify.ways()));
-    let mut shares = vec![Vec::with_capacity(classify.ways()); counts.len()];
-    for bucket in 0..classify.ways() {
+    let ways = classify.ways();
+    // Of each stripe the count of each bucket, then where it begins and ends.
+    let mut counts = heap::filled(stripes().len() * ways, 0)?;
+    let mut shares = heap::filled(counts.len(), (0, 0))?;
+    team::run(stripes().zip(counts.chunks_mut(ways)).map(|(stripe, counts)| move || count(stripe, classify, counts)));
+    let (mut at, mut buckets) = (0, heap::list(ways)?);
+    for bucket in 0..ways {
         let start = at;
-        for (share, counts) in shares.iter_mut().zip(&counts) {
-            share.push((at, at + counts[bucket]));
-            at += counts[bucket];
+        for (share, count) in shares.iter_mut().zip(&counts).skip(bucket).step_by(ways) {
+            *share = (at, at + count);
+            at += count;
         }
         buckets.push((start * size_of::<T>(), at - start));
     }
     assert_eq!(at, items.len());
     let target = Target(memory.as_mut_ptr().cast());
-    let jobs = stripes().zip(&shares).map(|(stripe, share)| {
-        // SAFETY: the shares are apart and lie within the memory, which nobody else touches.
-        move || unsafe { scatter_into(stripe, classify, share, target) }
-    });
-    team::run(jobs).into_iter().collect::<Result<(), _>>()?;
+    let failure = Mutex::new(None);
+    let (failed, jobs) = (&failure, stripes().zip(shares.chunks(ways)));
+    team::run(jobs.map(|(stripe, share)| {
+        move || {
+            // SAFETY: the shares are apart and lie within the memory, which nobody else touches.
+            if let Err(error) = unsafe { scatter_into(stripe, classify, share, target) } {
+                *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            }
+        }
+    }));
+    if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
     // SAFETY: every share is full, and they fill the buckets.
     Ok(unsafe { Filled::new(memory, buckets) })
 }
 
 /// Counts the items of each bucket.
-fn count<T: Item, C: Classify>(items: &[T], classify: &C) -> Vec<usize> {
-    let mut counts = vec![0; classify.ways()];
+fn count<T: Item, C: Classify>(items: &[T], classify: &C, counts: &mut [usize]) {
+    assert_eq!(counts.len(), classify.ways());
     for item in items {
         // SAFETY: a classifier gives no number of `ways` or more.
         *unsafe { counts.get_unchecked_mut(classify.bucket(item)) } += 1;
     }
-    counts
 }
 
 /// Memory that several threads write, each its own share.
@@ -106,7 +117,9 @@ unsafe fn scatter_into<T: Item, C: Classify>(
     // A buffer ends where one would that began with the target, so that whole lines are written.
     let skipped = |start: usize| if Shape::<T>::BYTES.is_multiple_of(LINE) { start % Shape::<T>::ITEMS } else { 0 };
     let place = |&(start, end): &(usize, usize)| Place { end: at(end), skip: skipped(start) * size_of::<T>() };
-    let mut scatter = Scatter::<T, Placed>::new(share.len(), Placed(share.iter().map(place).collect()))?;
+    let mut places = heap::list(share.len())?;
+    places.extend(share.iter().map(place));
+    let mut scatter = Scatter::<T, Placed>::new(share.len(), Placed(places))?;
     for (bucket, &(start, _)) in share.iter().enumerate() {
         let (lane, filled) = scatter.start(bucket);
         let to = at(start - skipped(start));
@@ -119,11 +132,12 @@ unsafe fn scatter_into<T: Item, C: Classify>(
         let Place { end, skip } = places[bucket];
         if lane.to.addr() + tail.len() != end.addr() {
             full = false;
-            return;
+            return true;
         }
         let tail = &tail[skip..];
         // SAFETY: what is left fills the share exactly.
         unsafe { lane.to.add(skip).copy_from_nonoverlapping(tail.as_ptr().cast(), tail.len()) };
+        true
     });
     if full { Ok(()) } else { Err(PartitionError::KeysChanged) }
 }

@@ -1,13 +1,15 @@
 //! What is left of a vector that was taken apart goes back to where it was.
 //!
-//! The blocks stay where they are at home until all is packed, so that packing takes neither memory nor mappings. Then
+//! The blocks stay where they are at home until all is packed, so that packing takes neither memory nor mappings; and all
+//! lists have the room they need before the vector is taken apart. Then
 //! they move to the vector's own places, no more of them than lay there before.
 
 use super::chains::{Chain, Written};
+use super::scatter::Left;
 use super::view::{Piece, bytes_of};
 use crate::partition::Item;
+use eagre_mem::heap::{self, Refused};
 use eagre_mem::{RawBlock, RewireError, RewiredVec};
-use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -21,13 +23,26 @@ pub(crate) struct Remains<T> {
     spare: Vec<RawBlock>,
     /// Items that are in no block. They come last: by then there are blocks to spare, as there were when all were in
     /// order.
-    outside: Vec<MaybeUninit<u8>>,
-    items: PhantomData<T>,
+    outside: Vec<Left>,
+    straddlers: Vec<T>,
+    /// Blocks on their way from the buckets' memory.
+    pub(super) taken: Vec<RawBlock>,
 }
 
 impl<T: Item> Remains<T> {
-    pub(crate) fn new() -> Remains<T> {
-        Remains { packed: Vec::new(), bytes: 0, spare: Vec::new(), outside: Vec::new(), items: PhantomData }
+    /// With room for so many blocks, writers' buffers, and items that lie in two blocks.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub(crate) fn new(blocks: usize, writers: usize, straddlers: usize) -> Result<Remains<T>, Refused> {
+        Ok(Remains {
+            packed: heap::list(blocks)?,
+            bytes: 0,
+            spare: heap::list(blocks)?,
+            outside: heap::list(writers)?,
+            straddlers: heap::list(straddlers)?,
+            taken: heap::list(blocks)?,
+        })
     }
 
     /// Adds these bytes of a block.
@@ -49,7 +64,7 @@ impl<T: Item> Remains<T> {
     /// Adds what an interrupted writer took.
     pub(crate) fn add_written(&mut self, written: Written) {
         self.spare.extend(written.stock);
-        self.outside.extend(written.left);
+        self.outside.push(written.left);
         for Chain { mut blocks, last } in written.chains {
             let end = blocks.pop();
             for mut block in blocks {
@@ -62,9 +77,10 @@ impl<T: Item> Remains<T> {
 
     /// Adds what it did not take.
     pub(crate) fn add_piece(&mut self, piece: Piece<T>) {
-        self.outside.extend_from_slice(bytes_of(piece.straddler()));
-        let (block, bytes) = piece.into_parts();
-        self.add(block, bytes);
+        self.straddlers.extend_from_slice(piece.straddler());
+        if let Some((block, bytes)) = piece.into_parts() {
+            self.add(block, bytes);
+        }
     }
 
     /// Puts the items into the vector that was taken apart.
@@ -72,15 +88,16 @@ impl<T: Item> Remains<T> {
     /// # Errors
     /// As [`RewiredVec::put_blocks`].
     pub(crate) fn restore(mut self, vector: &mut RewiredVec<T>) -> Result<(), RewireError> {
-        let outside = std::mem::take(&mut self.outside);
-        let mut outside = &outside[..];
-        while !outside.is_empty() {
-            if self.room() == 0 {
-                self.packed.push(self.spare.pop().expect("the blocks held all items before"));
+        let (outside, straddlers) = (std::mem::take(&mut self.outside), std::mem::take(&mut self.straddlers));
+        for mut outside in outside.iter().map(Left::bytes).chain([bytes_of(&straddlers)]) {
+            while !outside.is_empty() {
+                if self.room() == 0 {
+                    self.packed.push(self.spare.pop().expect("the blocks held all items before"));
+                }
+                let (now, later) = outside.split_at(outside.len().min(self.room()));
+                self.copy(now);
+                outside = later;
             }
-            let (now, later) = outside.split_at(outside.len().min(self.room()));
-            self.copy(now);
-            outside = later;
         }
         assert!(self.bytes.is_multiple_of(size_of::<T>()));
         drop(self.spare);

@@ -17,6 +17,7 @@ use super::MAX_WAYS;
 use super::classify::{Classify, STEP};
 use super::stream::{self, LINE};
 use crate::partition::Item;
+use eagre_mem::heap::{self, Refused};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
@@ -64,6 +65,9 @@ pub(super) struct Lane {
     pub(super) end: *mut u8,
 }
 
+// SAFETY: a lane leads to memory of its sink's, which goes where it goes.
+unsafe impl Send for Lane {}
+
 impl Lane {
     /// No room: the first full buffer goes to the sink.
     pub(super) const EMPTY: Lane = Lane { to: std::ptr::null_mut(), end: std::ptr::null_mut() };
@@ -104,19 +108,42 @@ struct Places {
     buffers: *mut u8,
 }
 
+/// Bytes that stayed in buffers, in the memory of these.
+pub(crate) struct Left {
+    lines: Vec<Line>,
+    bytes: usize,
+}
+
+impl Left {
+    pub(super) fn bytes(&self) -> &[MaybeUninit<u8>] {
+        // SAFETY: so many were put to the front of the lines.
+        unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.bytes) }
+    }
+}
+
 /// Some memory was not to be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoMemory;
+
+impl From<Refused> for NoMemory {
+    fn from(_: Refused) -> NoMemory {
+        NoMemory
+    }
+}
 
 impl<T: Item, S: Sink> Scatter<T, S> {
     /// Empty buffers for so many buckets.
     pub(super) fn new(ways: usize, sink: S) -> Result<Scatter<T, S>, NoMemory> {
         assert!((1..=MAX_WAYS).contains(&ways));
         let count = (ways * Shape::<T>::BYTES).div_ceil(LINE);
-        let mut lines = Vec::new();
-        lines.try_reserve_exact(count).map_err(|_| NoMemory)?;
-        lines.resize(count, Line([MaybeUninit::uninit(); LINE]));
-        Ok(Scatter { sink, lanes: vec![Lane::EMPTY; ways], filled: vec![0; ways], lines, items: PhantomData })
+        let lines = heap::filled(count, Line([MaybeUninit::uninit(); LINE]))?;
+        Ok(Scatter {
+            sink,
+            lanes: heap::filled(ways, Lane::EMPTY)?,
+            filled: heap::filled(ways, 0)?,
+            lines,
+            items: PhantomData,
+        })
     }
 
     /// The lane and the fill of a bucket, before the first item.
@@ -165,19 +192,27 @@ impl<T: Item, S: Sink> Scatter<T, S> {
         }
     }
 
-    /// Ends it: `last` gets the sink and, bucket by bucket, what is in its buffer and its lane.
-    pub(super) fn finish(mut self, mut last: impl FnMut(&mut S, usize, &[MaybeUninit<u8>], &mut Lane)) -> S {
+    /// Ends it: `last` gets the sink and, bucket by bucket, what is in its buffer and its lane. What it does not take,
+    /// it says so, comes back with the sink.
+    pub(super) fn finish(
+        mut self,
+        mut last: impl FnMut(&mut S, usize, &[MaybeUninit<u8>], &mut Lane) -> bool,
+    ) -> (S, Left) {
         stream::fence();
+        let mut left = Left { bytes: 0, lines: self.lines };
+        let buffers = left.lines.as_mut_ptr().cast::<MaybeUninit<u8>>();
         for (bucket, lane) in self.lanes.iter_mut().enumerate() {
             let bytes = self.filled[bucket] as usize * size_of::<T>();
-            // SAFETY: within the buffers.
-            let buffer = unsafe {
-                let start = self.lines.as_ptr().cast::<MaybeUninit<u8>>().add(bucket * Shape::<T>::BYTES);
-                std::slice::from_raw_parts(start, bytes)
-            };
-            last(&mut self.sink, bucket, buffer, lane);
+            // SAFETY: within the buffers. What is left of those before lies before this one.
+            unsafe {
+                let buffer = buffers.add(bucket * Shape::<T>::BYTES);
+                if !last(&mut self.sink, bucket, std::slice::from_raw_parts(buffer, bytes), lane) {
+                    buffers.add(left.bytes).copy_from(buffer, bytes);
+                    left.bytes += bytes;
+                }
+            }
         }
-        self.sink
+        (self.sink, left)
     }
 }
 

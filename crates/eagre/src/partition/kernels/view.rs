@@ -1,14 +1,15 @@
 //! Memory as items.
 
-use crate::partition::Item;
-use eagre_mem::{RawBlock, RewireError, RewiredVec};
+use crate::partition::{Item, PartitionError};
+use eagre_mem::{RawBlock, RewiredVec, heap};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
 /// A block of a vector that has been taken apart, and the items in it.
 pub(crate) struct Piece<T> {
-    block: RawBlock,
+    /// `None` once it is given on.
+    block: Option<RawBlock>,
     /// The bytes of the items that lie wholly in it.
     inside: Range<usize>,
     /// The item that begins in it and ends in the next.
@@ -19,12 +20,15 @@ impl<T: Item> Piece<T> {
     /// Takes a vector apart.
     ///
     /// # Errors
-    /// As [`RewiredVec::take_blocks`]: the vector is as it was.
-    pub(crate) fn all(vector: &mut RewiredVec<T>) -> Result<Vec<Piece<T>>, RewireError> {
+    /// As [`RewiredVec::take_blocks`], and [`PartitionError::OutOfHeap`]: the vector is as it was.
+    pub(crate) fn all(vector: &mut RewiredVec<T>) -> Result<Vec<Piece<T>>, PartitionError> {
         let (len, block, size) = (vector.len(), vector.block_size().bytes(), size_of::<T>());
         assert!(size <= block);
         vector.shrink_to_fit();
-        let blocks = vector.take_blocks()?;
+        let count = size_of_val(&**vector).div_ceil(block);
+        let (mut pieces, mut straddlers, mut blocks) = (heap::list(count)?, heap::list(count)?, heap::list(count)?);
+        // From here on nothing is asked of the heap, which could refuse it.
+        vector.take_blocks_into(&mut blocks)?;
         let inside = |number: usize| {
             let first = (number * block).div_ceil(size).min(len);
             let end = ((number + 1) * block / size).min(len);
@@ -46,16 +50,18 @@ impl<T: Item> Piece<T> {
                 Some(item.assume_init())
             }
         };
-        let straddlers: Vec<_> = (0..blocks.len()).map(straddler).collect();
-        let pieces = blocks.into_iter().zip(straddlers).enumerate();
-        Ok(pieces.map(|(i, (block, straddler))| Piece { block, inside: inside(i), straddler }).collect())
+        straddlers.extend((0..blocks.len()).map(straddler));
+        let parts = blocks.into_iter().zip(straddlers).enumerate();
+        pieces.extend(parts.map(|(i, (block, straddler))| Piece { block: Some(block), inside: inside(i), straddler }));
+        Ok(pieces)
     }
 
     /// The items that lie wholly in the block.
     pub(crate) fn items(&self) -> &[T] {
+        let Some(block) = &self.block else { return &[] };
         // SAFETY: items of the vector, whose block is ours now.
         unsafe {
-            let start = self.block.as_ptr().as_ptr().add(self.inside.start).cast::<T>();
+            let start = block.as_ptr().as_ptr().add(self.inside.start).cast::<T>();
             std::slice::from_raw_parts(start, self.inside.len() / size_of::<T>())
         }
     }
@@ -74,14 +80,20 @@ impl<T: Item> Piece<T> {
         }
     }
 
-    /// The block; its items are gone.
-    pub(crate) fn into_block(self) -> RawBlock {
-        self.block
+    /// The block, if it was not taken before; its items are gone.
+    pub(crate) fn take_block(&mut self) -> Option<RawBlock> {
+        self.straddler = None;
+        self.block.take()
     }
 
-    /// The block, with the bytes of its items.
-    pub(super) fn into_parts(self) -> (RawBlock, Range<usize>) {
-        (self.block, self.inside)
+    /// Whether the block was not taken.
+    pub(crate) fn is_there(&self) -> bool {
+        self.block.is_some()
+    }
+
+    /// The block, if it is there, with the bytes of its items.
+    pub(super) fn into_parts(self) -> Option<(RawBlock, Range<usize>)> {
+        Some((self.block?, self.inside))
     }
 }
 
@@ -129,11 +141,12 @@ impl<T: Item> Filled<T> {
     }
 
     /// All buckets at once.
-    pub(crate) fn all_mut(&mut self) -> Vec<&mut [T]> {
+    pub(crate) fn all_mut(&mut self) -> impl ExactSizeIterator<Item = &mut [T]> {
         let start = self.memory.as_mut_ptr();
-        // SAFETY: as above; buckets are apart.
-        let slice = |&(at, len): &(usize, usize)| unsafe { std::slice::from_raw_parts_mut(start.add(at).cast(), len) };
-        self.buckets.iter().map(slice).collect()
+        self.buckets.iter().map(move |&(at, len)| {
+            // SAFETY: as above; buckets are apart, and each is given out once.
+            unsafe { std::slice::from_raw_parts_mut(start.add(at).cast(), len) }
+        })
     }
 
     /// Whether each bucket begins where the one before ends, and the first with the memory. Empty ones lie nowhere.

@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
+use eagre_mem::heap;
 use rustix::mm::{Advice, madvise};
 
 /// Room for so many words. A large one is on huge pages if the system has any to give: fresh memory costs a fault a
@@ -21,6 +22,11 @@ unsafe impl<W: Send> Send for Scratch<W> {}
 pub(crate) fn as_room<W, T>(room: &mut [MaybeUninit<W>]) -> &mut [MaybeUninit<T>] {
     // SAFETY: both may hold anything.
     unsafe { room.align_to_mut().1 }
+}
+
+/// So many of something that takes memory. None if there is not enough.
+pub(crate) fn several<T>(count: usize, mut make: impl FnMut() -> Option<T>) -> Option<Vec<T>> {
+    heap::several(count, || make().ok_or(heap::Refused { bytes: 0 })).ok()
 }
 
 const HUGE: usize = 2 << 20;

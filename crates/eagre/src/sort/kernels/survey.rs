@@ -1,6 +1,7 @@
 //! A look at a range before any work, at the speed of memory: is it in order already, and within which bounds?
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 use super::{Level, Word};
 use crate::sort::bounds::Bounds;
@@ -119,9 +120,16 @@ pub(crate) fn extremes<W: Word>(level: Level, words: &[W], threads: usize) -> Bo
     if threads == 1 {
         return look(words);
     }
-    let parts = team::run(words.chunks(words.len().div_ceil(threads)).map(|part| move || look(part)));
+    let seen = Mutex::new(None);
     let both = |one: Bounds, two: Bounds| Bounds { low: one.low.min(two.low), high: one.high.max(two.high) };
-    parts.into_iter().reduce(both).unwrap_or(Bounds::of_bits(W::KEY_BITS))
+    let add = |part| {
+        let part = look(part);
+        let mut all = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        *all = Some(all.map_or(part, |all| both(all, part)));
+    };
+    let add = &add;
+    team::run(words.chunks(words.len().div_ceil(threads)).map(|part| move || add(part)));
+    seen.into_inner().unwrap_or_else(PoisonError::into_inner).unwrap_or(Bounds::of_bits(W::KEY_BITS))
 }
 
 #[inline(always)]

@@ -1,7 +1,7 @@
 //! What is left of each bucket's range before and after its blocks.
 
 use super::super::Word;
-use super::{Blocks, FAN, Stripe};
+use super::{Blocks, FAN, Shift, Stripe};
 
 impl<W: Word> Blocks<W> {
     /// Fills what is left of each bucket's range before and after its blocks.
@@ -45,34 +45,30 @@ impl<W: Word> Blocks<W> {
 
 impl<W: Word> Blocks<W> {
     /// [`Blocks::close`] for words that keep their order.
-    pub(super) fn close_in_order(&mut self, words: &mut [W], starts: &[usize], stripes: &[Stripe]) {
+    pub(super) fn close_in_order(&mut self, words: &mut [W], starts: &[usize], stripes: &mut [Stripe]) {
         let block = self.shape.block;
-        let tally = |stripe: &Stripe| {
-            let mut full = [0u32; FAN];
-            self.tags[stripe.start..][..stripe.front].iter().for_each(|&tag| full[tag as usize] += 1);
-            full
-        };
-        let full: Vec<[u32; FAN]> = stripes.iter().map(tally).collect();
-        let mut moves = Vec::with_capacity(stripes.len());
+        for stripe in &mut *stripes {
+            stripe.full = [0; FAN];
+            self.tags[stripe.start..][..stripe.front].iter().for_each(|&tag| stripe.full[tag as usize] += 1);
+        }
         for (rank, ends) in starts.windows(2).enumerate() {
-            moves.clear();
-            let (mut source, mut to) = (ends[0].next_multiple_of(block), ends[0]);
-            for (i, (stripe, full)) in stripes.iter().zip(&full).enumerate() {
-                let len = full[rank] as usize * block;
-                moves.push((i, source, len, to));
-                source += len;
+            let (mut from, mut to) = (ends[0].next_multiple_of(block), ends[0]);
+            for stripe in &mut *stripes {
+                let len = stripe.full[rank] as usize * block;
+                stripe.shift = Shift { from, to, len };
+                from += len;
                 to += len + stripe.left[rank] as usize;
             }
             // From one stripe to the next they move further to the right. So none is overwritten before it has moved
             // if those that move to the right begin, from the last, and the others follow, from the first.
-            let first_to_right = moves.partition_point(|&(_, source, _, to)| to <= source);
-            let (left, right) = moves.split_at(first_to_right);
-            for &(i, source, len, to) in right.iter().rev().chain(left) {
+            let first_to_right = stripes.partition_point(|stripe| stripe.shift.to <= stripe.shift.from);
+            for i in (first_to_right..stripes.len()).rev().chain(0..first_to_right) {
+                let Shift { from, to, len } = stripes[i].shift;
                 // Only the block that the end of the range cuts is not where it belongs, but was kept. Behind it a
                 // bucket without blocks may seem to begin.
-                let whole = if len > 0 && source + len > words.len() { len - block } else { len };
+                let whole = if len > 0 && from + len > words.len() { len - block } else { len };
                 if whole > 0 {
-                    words.copy_within(source..source + whole, to);
+                    words.copy_within(from..from + whole, to);
                 }
                 if whole < len {
                     // SAFETY: see above.

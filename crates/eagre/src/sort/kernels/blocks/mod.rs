@@ -27,9 +27,11 @@ mod tests;
 
 use std::ops::Range;
 
+use eagre_mem::heap;
+
 use self::deal::deal;
 use super::classifier::Classifier;
-use super::scratch::Scratch;
+use super::scratch::{Scratch, several};
 use super::{Level, Word, words_in};
 use crate::sort::progress::Pulse;
 use crate::sort::team;
@@ -81,6 +83,8 @@ pub(crate) struct Blocks<W> {
     tags: Vec<u16>,
     /// For each place, the block that belongs there.
     sources: Vec<u32>,
+    /// One thread's each, of the split that is under way.
+    stripes: Vec<Stripe>,
 }
 
 /// The words between two buffers: a cache line, or nearly. Buffers fill at nearly the same rate, and the lines in use
@@ -101,6 +105,10 @@ struct Stripe {
     places: usize,
     /// So many words are left of each bucket, by rank.
     left: [u32; FAN],
+    /// So many of its blocks are each bucket's; only where words keep their order.
+    full: [u32; FAN],
+    /// Where one bucket's blocks go; likewise.
+    shift: Shift,
     /// The number of the bucket of rank 0, and how many buckets there are.
     first: usize,
     fan: usize,
@@ -110,7 +118,29 @@ struct Stripe {
     complete: bool,
 }
 
+/// So many words are to move.
+#[derive(Clone, Copy)]
+struct Shift {
+    from: usize,
+    to: usize,
+    len: usize,
+}
+
 impl Stripe {
+    /// Before the first split.
+    const NONE: Stripe = Stripe {
+        start: 0,
+        front: 0,
+        places: 0,
+        left: [0; FAN],
+        full: [0; FAN],
+        shift: Shift { from: 0, to: 0, len: 0 },
+        first: 0,
+        fan: 0,
+        pitch: 0,
+        complete: false,
+    };
+
     /// The words of a bucket that are left in the stripe's buffers.
     fn rest<'a, W>(&self, buffers: &'a Scratch<W>, rank: usize) -> &'a [W] {
         let bucket = (self.first + rank) & (self.fan - 1);
@@ -123,19 +153,19 @@ impl<W: Word> Blocks<W> {
     /// For ranges of up to `len` words, and so many threads. None if there is no memory.
     pub(crate) fn new(shape: Shape, len: usize, threads: usize) -> Option<Blocks<W>> {
         let most = len.div_ceil(shape.block);
-        let (mut tags, mut sources) = (Vec::new(), Vec::new());
-        tags.try_reserve_exact(most).ok()?;
-        sources.try_reserve_exact(most).ok()?;
+        let (mut tags, mut sources) = (heap::list(most).ok()?, heap::list(most).ok()?);
         tags.resize(most, 0);
         sources.resize(most, NONE);
-        let buffers = (0..threads).map(|_| Scratch::new(shape.buffers::<W>())).collect::<Option<_>>()?;
-        Some(Blocks { shape, buffers, tags, sources })
+        let buffers = several(threads, || Scratch::new(shape.buffers::<W>()))?;
+        let stripes = several(threads, || Some(Stripe::NONE))?;
+        Some(Blocks { shape, buffers, tags, sources, stripes })
     }
 
     /// How many bytes [`Blocks::new`] takes.
     pub(crate) fn bytes(shape: Shape, len: usize, threads: usize) -> usize {
         let of_blocks = len.div_ceil(shape.block) * (size_of::<u16>() + size_of::<u32>());
-        threads.saturating_mul(shape.buffers::<W>() * size_of::<W>()).saturating_add(of_blocks)
+        let of_thread = shape.buffers::<W>() * size_of::<W>() + size_of::<Stripe>();
+        threads.saturating_mul(of_thread).saturating_add(of_blocks)
     }
 
     /// Whether there is room for what is known of so many words.
@@ -165,16 +195,32 @@ impl<W: Word> Blocks<W> {
         starts: &mut [usize; FAN + 1],
         pulse: Pulse<'_>,
     ) -> bool {
+        // Taken out while the rest of the structure is borrowed beside them.
+        let mut all = std::mem::take(&mut self.stripes);
+        let complete = self.split_in(&mut all, level, words, classifier, starts, pulse);
+        self.stripes = all;
+        complete
+    }
+
+    fn split_in<C: Classifier<W>>(
+        &mut self,
+        stripes: &mut [Stripe],
+        level: Level,
+        words: &mut [W],
+        classifier: &C,
+        starts: &mut [usize; FAN + 1],
+        pulse: Pulse<'_>,
+    ) -> bool {
         let fan = classifier.fan();
         let places = words.len().div_ceil(self.shape.block);
         assert!(fan <= self.shape.fan && places <= self.tags.len() && places < NONE as usize);
-        let stripes = self.classify(level, words, classifier, pulse);
+        let stripes = self.classify(stripes, level, words, classifier, pulse);
         if stripes.iter().any(|stripe| !stripe.complete) {
-            self.give_back(words, &stripes);
+            self.give_back(words, stripes);
             return false;
         }
         let mut counts = [0u32; FAN];
-        for stripe in &stripes {
+        for stripe in &*stripes {
             for &tag in &self.tags[stripe.start..][..stripe.front] {
                 counts[tag as usize] += 1;
             }
@@ -187,47 +233,46 @@ impl<W: Word> Blocks<W> {
         }
         starts[fan] = start;
         debug_assert_eq!(start, words.len());
-        self.find_sources(&stripes, places, &starts[..fan]);
-        self.permute(words, &stripes, pulse);
+        self.find_sources(stripes, places, &starts[..fan]);
+        self.permute(words, stripes, pulse);
         if W::STABLE {
-            self.close_in_order(words, &starts[..=fan], &stripes);
+            self.close_in_order(words, &starts[..=fan], stripes);
         } else {
-            self.close(words, &starts[..=fan], &counts, &stripes);
+            self.close(words, &starts[..=fan], &counts, stripes);
         }
         true
     }
 
-    /// Classifies a stripe on each thread.
-    fn classify<C: Classifier<W>>(
+    /// Classifies a stripe on each thread; returns those that there are.
+    fn classify<'s, C: Classifier<W>>(
         &mut self,
+        stripes: &'s mut [Stripe],
         level: Level,
         words: &mut [W],
         classifier: &C,
         pulse: Pulse<'_>,
-    ) -> Vec<Stripe> {
+    ) -> &'s mut [Stripe] {
         let (block, pitch) = (self.shape.block, self.shape.pitch::<W>());
         let places = words.len().div_ceil(block).div_ceil(self.buffers.len());
-        let stripes = words.chunks_mut(places * block).zip(self.tags.chunks_mut(places)).zip(&mut self.buffers);
-        let jobs = stripes.enumerate().map(|(i, ((words, tags), buffers))| {
+        let stripes = &mut stripes[..words.len().div_ceil(places * block)];
+        let parts = words.chunks_mut(places * block).zip(self.tags.chunks_mut(places)).zip(&mut self.buffers);
+        let jobs = parts.zip(&mut *stripes).enumerate().map(|(i, (((words, tags), buffers), stripe))| {
             move || {
-                let mut left = [0; FAN];
-                let (front, complete) = level.run(
+                stripe.left = [0; FAN];
+                let left = &mut stripe.left;
+                (stripe.front, stripe.complete) = level.run(
                     #[inline(always)]
-                    || deal(words, block, buffers, tags, &mut left, classifier, |n| pulse.beat(n)),
+                    || deal(words, block, buffers, tags, left, classifier, |n| pulse.beat(n)),
                 );
-                Stripe {
-                    start: i * places,
-                    front,
-                    places: words.len().div_ceil(block),
-                    left,
-                    first: classifier.first(),
-                    fan: classifier.fan(),
-                    pitch,
-                    complete,
-                }
+                stripe.start = i * places;
+                stripe.places = words.len().div_ceil(block);
+                stripe.first = classifier.first();
+                stripe.fan = classifier.fan();
+                stripe.pitch = pitch;
             }
         });
-        team::run(jobs)
+        team::run(jobs);
+        stripes
     }
 
     /// Back from the buffers to the range, which has room for them between what was put there and what was not read.

@@ -1,0 +1,13 @@
+//! Refused memory is an error, whichever allocation it is: nothing is lost, nothing leaks, and the process goes on.
+//!
+//! The allocator is the process's, and the test harness's threads allocate too: so there is none.
+
+mod partition;
+mod refusing;
+mod scan;
+mod sort;
+
+fn main() {
+    let tests = [sort::TESTS, partition::TESTS, scan::TESTS].concat();
+    refusing::run(&tests);
+}

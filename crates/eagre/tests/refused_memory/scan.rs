@@ -1,0 +1,120 @@
+//! Scanning: counting and finding by each plan, with one thread and two.
+
+use eagre::count::Counter;
+use eagre::find::Finder;
+use eagre::scan::{Input, Plan, Scanner};
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+
+use crate::refusing::each_allocation;
+
+pub(crate) const TESTS: &[(&str, fn())] =
+    &[("scan::count", count), ("scan::count_a_reader", count_a_reader), ("scan::find", find), ("scan::small", small)];
+
+/// Some pieces for each of two threads, with a line and a word now and then.
+fn text() -> Vec<u8> {
+    let mut text = vec![b'x'; 5 << 20];
+    (0..text.len()).step_by(4001).for_each(|at| text[at] = b'\n');
+    (7..text.len() - 4).step_by(900_001).for_each(|at| text[at..at + 4].copy_from_slice(b"wave"));
+    text
+}
+
+fn file(text: &[u8]) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
+    file.write_all(text).unwrap();
+    file.as_file().sync_all().unwrap();
+    file
+}
+
+const PLANS: [Plan; 3] = [Plan::Map, Plan::Read, Plan::Stream];
+
+fn count() {
+    let text = text();
+    let file = file(&text);
+    let lines = text.iter().filter(|&&byte| byte == b'\n').count() as u64;
+    for plan in PLANS {
+        for threads in [1, 2] {
+            let threads = NonZeroUsize::new(threads).unwrap();
+            each_allocation(&format!("count: plan {plan}, {threads} threads"), |attempt| {
+                let input = File::open(file.path()).unwrap();
+                let counted = attempt.call(|| {
+                    Counter::new().plan(plan).threads(threads).longest(true).words(true).count_input(input, |_| ())
+                });
+                match counted {
+                    Ok(counted) => {
+                        let counts = counted.counts;
+                        assert_eq!((counts.lines, counts.bytes, counts.longest), (lines, text.len() as u64, 4000));
+                    }
+                    Err(error) => {
+                        assert!(attempt.refused() && error.source.kind() == ErrorKind::OutOfMemory, "{error}")
+                    }
+                }
+            });
+        }
+    }
+}
+
+fn count_a_reader() {
+    let text = text();
+    each_allocation("count: a reader", |attempt| match attempt.call(|| Counter::new().count(&text[..], |_| ())) {
+        Ok(counts) => assert_eq!(counts.bytes, text.len() as u64),
+        Err(error) => assert!(attempt.refused() && error.source.kind() == ErrorKind::OutOfMemory, "{error}"),
+    });
+}
+
+fn find() {
+    let text = text();
+    let file = file(&text);
+    let expected: Vec<u64> = (7..text.len() as u64 - 4).step_by(900_001).collect();
+    for (what, finder) in
+        [("one", Finder::new("wave").unwrap()), ("several", Finder::several(["wave", "nothing like it"]).unwrap())]
+    {
+        for plan in PLANS {
+            for threads in [1, 2] {
+                let threads = NonZeroUsize::new(threads).unwrap();
+                let mut offsets = Vec::with_capacity(expected.len());
+                each_allocation(&format!("find: {what}, plan {plan}, {threads} threads"), |attempt| {
+                    offsets.clear();
+                    let input = Input::from(File::open(file.path()).unwrap());
+                    let found = attempt.call(|| {
+                        finder.scan(&mut Scanner::new(threads).plan(plan), input, |found| {
+                            offsets.push(found.start);
+                            ControlFlow::Continue(())
+                        })
+                    });
+                    match found {
+                        Ok(()) => assert_eq!(offsets, expected),
+                        Err(error) => {
+                            assert!(attempt.refused() && error.source.kind() == ErrorKind::OutOfMemory, "{error}");
+                            assert!(expected.starts_with(&offsets), "reported {offsets:?}");
+                        }
+                    }
+                });
+                each_allocation(&format!("count of {what}: plan {plan}, {threads} threads"), |attempt| {
+                    let input = Input::from(File::open(file.path()).unwrap());
+                    match attempt.call(|| finder.count(&mut Scanner::new(threads).plan(plan), input)) {
+                        Ok(count) => assert_eq!(count, expected.len() as u64),
+                        Err(error) => {
+                            assert!(attempt.refused() && error.source.kind() == ErrorKind::OutOfMemory, "{error}");
+                        }
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// As it is asked for most often, and with a line that is nothing but the pattern.
+fn small() {
+    let file = file(&[b'a'; 100_000]);
+    let finder = Finder::new("aa").unwrap();
+    each_allocation("find: a small file", |attempt| {
+        let input = Input::from(File::open(file.path()).unwrap());
+        match attempt.call(|| finder.count(&mut Scanner::default(), input)) {
+            Ok(count) => assert_eq!(count, 50_000),
+            Err(error) => assert!(attempt.refused() && error.source.kind() == ErrorKind::OutOfMemory, "{error}"),
+        }
+    });
+}
