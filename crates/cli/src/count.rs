@@ -48,7 +48,8 @@ Examples:
   eagre count --json a b | jq .total.lines
   eagre count --explain -l huge.log   and how close that came to the speed of memory or of the disk
 
-Exit status: 0, or 2 if a file could not be read; the others are counted all the same.";
+Exit status: 0, or 2 if a file could not be read to its end. Such a file has a message and no counts; the others are \
+counted all the same.";
 
 /// Count lines, words and bytes of files
 #[derive(clap::Args)]
@@ -201,7 +202,8 @@ impl Args {
     }
 }
 
-/// Counts one input. Both are there if reading failed half-way: what was counted, and why no more.
+/// Counts one input. What was counted of one that cannot be read to its end is no answer, and dropped. A directory is an
+/// error and counts as empty, as for `wc`.
 fn count(
     input: &Input,
     counter: &mut Counter,
@@ -214,7 +216,10 @@ fn count(
     };
     match counter.count_input(file, |done| console.advance(before.saturating_add(done))) {
         Ok(counted) => (Some(counted), None),
-        Err(CountError { counts, source, .. }) => (Some(Counted { counts, choice: None }), Some(source)),
+        Err(CountError { source, .. }) if source.kind() == io::ErrorKind::IsADirectory => {
+            (Some(Counted { counts: Counts::default(), choice: None }), Some(source))
+        }
+        Err(CountError { source, .. }) => (None, Some(source)),
     }
 }
 

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use eagre::doctor::{self, Available, Bound};
 use eagre::file::ReadOptions;
 use eagre::keys::{self, FileKey, ReadError};
-use eagre::{ErrorKind, RewireErrorKind, RewiredVec};
+use eagre::{RewireErrorKind, RewiredVec};
 
 use crate::cli::Failure;
 use crate::console::Console;
@@ -32,6 +32,9 @@ pub(crate) enum KeyType {
     #[value(name = "u64:u64")]
     PairU64,
 }
+
+/// The addresses that reading and writing take beside the keys.
+const STREAMS: u64 = 8 << 20;
 
 /// Evaluates an expression in which `$key` is the Rust type of a [`KeyType`].
 macro_rules! with_key {
@@ -140,8 +143,8 @@ impl KeyFiles {
             return Ok(());
         };
         let need = match bound {
-            // A key has three addresses: in the stream it comes through, in the pool of memory, and where it is sorted.
-            Bound::AddressSpace => bytes.saturating_mul(3),
+            // A key has two addresses: in the pool of memory, and where it is sorted.
+            Bound::AddressSpace => bytes.saturating_mul(2).saturating_add(STREAMS),
             _ => bytes,
         };
         let need = need.saturating_add(beside);
@@ -187,16 +190,23 @@ impl KeyFiles {
     fn why_unread(&self, input: &Input, error: ReadError, read: u64) -> Failure {
         let why = |what| format!("more than {}, which is all that {what}", units::bytes(read));
         let (why, cure) = match &error {
-            ReadError::Memory(error) if self.bytes.is_none() && error.kind() == RewireErrorKind::OutOfBlocks => {
-                (why("there is memory for"), "take a machine with more, or fewer keys at a time")
-            }
-            ReadError::Stream(error) if error.kind() == ErrorKind::CapacityExceeded => {
-                (why("there are addresses for"), "ulimit -v unlimited")
+            ReadError::Memory(error) if self.bytes.is_none() && is_used_up(error.kind()) => {
+                match doctor::available_memory() {
+                    Some(Available { bound: Bound::AddressSpace, .. }) => {
+                        (why("there are addresses for"), "ulimit -v unlimited")
+                    }
+                    _ => (why("there is memory for"), "take a machine with more, or fewer keys at a time"),
+                }
             }
             _ => return why_unread(self.what, input, error),
         };
         Failure::Trouble(Message::new(self.what, self.place(), why).cure(Some(cure)).to_string())
     }
+}
+
+/// Whether a vector has taken all that there was for it.
+fn is_used_up(kind: RewireErrorKind) -> bool {
+    matches!(kind, RewireErrorKind::Full | RewireErrorKind::OutOfBlocks | RewireErrorKind::OutOfAddresses)
 }
 
 /// Why keys could not be read from an input.
@@ -220,7 +230,7 @@ fn unreadable(what: &str, input: &Input, error: &io::Error) -> Failure {
 
 fn open(what: &str, input: &Input, size: Option<u64>) -> Result<eagre::Reader, Failure> {
     let file = input.open().map_err(|error| unreadable(what, input, &error))?;
-    let mut options = ReadOptions::new();
+    let mut options = ReadOptions::new().explicit();
     if let Some(size) = size {
         options = options.length(size);
     }

@@ -184,15 +184,16 @@ fn write_contiguous<K: FileKey + Item>(
     console: &mut Console,
 ) -> Result<(), Failure> {
     let mut before = 0;
-    let written = WriteOptions::new().length((parts.len() * K::WIDTH) as u64).write(output, target.place()).and_then(
-        |mut writer| {
-            for bucket in parts.iter() {
-                keys::write(bucket, &mut writer, |done| console.advance(before + done))?;
-                before += size_of_val(bucket) as u64;
-            }
-            writer.finish()
-        },
-    );
+    let written =
+        WriteOptions::new().explicit().length((parts.len() * K::WIDTH) as u64).write(output, target.place()).and_then(
+            |mut writer| {
+                for bucket in parts.iter() {
+                    keys::write(bucket, &mut writer, |done| console.advance(before + done))?;
+                    before += size_of_val(bucket) as u64;
+                }
+                writer.finish()
+            },
+        );
     written.map_err(|error| Failure::Trouble(message::of_file(&error)))
 }
 
@@ -206,7 +207,7 @@ fn write_apart<K: FileKey + Item>(
     let mut outputs: Vec<Output> = Vec::with_capacity(parts.ways());
     let mut before = 0;
     for (bucket, path) in parts.iter().zip(paths) {
-        let options = WriteOptions::new().length(size_of_val(bucket) as u64);
+        let options = WriteOptions::new().explicit().length(size_of_val(bucket) as u64);
         let output = options.create(path).and_then(|mut writer| {
             keys::write(bucket, &mut writer, |done| console.advance(before + done))?;
             before += size_of_val(bucket) as u64;

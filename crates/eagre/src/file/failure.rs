@@ -44,8 +44,9 @@ fn in_one_line(name: &str) -> String {
     }
 }
 
-/// What the system says, without Rust's error number.
+/// What the system says, without Rust's error number; and what follows it, such as a cure.
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
-    text.split_once(" (os error ").map_or(text.clone(), |(reason, _)| reason.to_owned())
+    let parts = text.split_once(" (os error ").and_then(|(before, rest)| Some((before, rest.split_once(')')?.1)));
+    parts.map_or_else(|| text.clone(), |(before, behind)| format!("{before}{behind}"))
 }

@@ -19,6 +19,7 @@ mod plan;
 mod reading;
 pub mod residency;
 mod rights;
+pub(crate) mod stream;
 mod writing;
 
 use std::io;

@@ -32,17 +32,21 @@ pub(super) fn run<S: Scan, R: Source>(
     let threads = threads.get();
     let queue = Queue::new(if threads == 1 { 1 } else { threads * AHEAD });
     let (mut bytes, mut error) = (0, None);
-    let mut own = Member::new(source, scan, &queue);
+    let mut own = match Member::new(source, scan, &queue) {
+        Ok(own) => own,
+        Err(error) => return Done { workers: vec![scan.worker()], bytes: 0, error: Some(error) },
+    };
     let mut workers = Vec::with_capacity(threads);
     std::thread::scope(|scope| {
         let _present = queue.presence();
         let help = || {
             let _present = queue.presence();
-            let mut member = Member::new(source, scan, &queue);
+            // Where there is no memory for one more thread, the others do it.
+            let mut member = Member::new(source, scan, &queue).ok()?;
             while let Some(number) = queue.hand_out() {
                 member.work(number);
             }
-            member.worker
+            Some(member.worker)
         };
         let spawn = |_| std::thread::Builder::new().name("eagre-scan".into()).spawn_scoped(scope, help).ok();
         // Where no more threads are to be had, fewer do it.
@@ -66,7 +70,7 @@ pub(super) fn run<S: Scan, R: Source>(
         }
         queue.close();
         for helper in helpers {
-            workers.push(helper.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            workers.extend(helper.join().unwrap_or_else(|panic| resume_unwind(panic)));
         }
     });
     workers.push(own.worker);
@@ -83,8 +87,8 @@ struct Member<'a, S: Scan, R: Source> {
 }
 
 impl<'a, S: Scan, R: Source> Member<'a, S, R> {
-    fn new(source: &'a R, scan: &'a S, queue: &'a Queue<io::Result<Option<Seen<S::Part>>>>) -> Self {
-        Member { source, scan, queue, worker: scan.worker(), lane: source.lane() }
+    fn new(source: &'a R, scan: &'a S, queue: &'a Queue<io::Result<Option<Seen<S::Part>>>>) -> io::Result<Self> {
+        Ok(Member { source, scan, queue, worker: scan.worker(), lane: source.lane()? })
     }
 
     fn work(&mut self, number: u64) {

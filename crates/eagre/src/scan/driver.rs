@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use super::crew::{self, Done};
 use super::kernels::Kernels;
 use super::plan::{self, Choice, Extent, Plan, Why};
-use super::source::{Copied, Mapped, READ};
+use super::source::{Copied, Mapped, READ, resize};
 use super::unbuffered::{self, Unbuffered};
 use super::{Input, Scan};
 use crate::Reader;
@@ -174,8 +174,10 @@ fn read<S: Scan>(
     scan: &S,
     mut deliver: impl FnMut(u64, S::Part) -> ControlFlow<()>,
 ) -> Done<S::Worker> {
-    buffer.resize(READ, 0);
     let mut done = Done { workers: vec![scan.worker()], bytes: 0, error: None };
+    if let Err(error) = resize(buffer, READ) {
+        return Done { error: Some(error), ..done };
+    }
     loop {
         match file.read(buffer) {
             Ok(0) => return done,

@@ -32,7 +32,9 @@ pub(super) trait Source: Sync {
     /// What one thread needs to look at pieces.
     type Lane: Send;
 
-    fn lane(&self) -> Self::Lane;
+    /// # Errors
+    /// No memory.
+    fn lane(&self) -> io::Result<Self::Lane>;
 
     /// Brings piece `number` to `look`, with its offset in the file. `None` if the file ends before it.
     fn look<T>(
@@ -52,8 +54,10 @@ pub(super) struct Copied<'a> {
 impl Source for Copied<'_> {
     type Lane = Vec<u8>;
 
-    fn lane(&self) -> Vec<u8> {
-        vec![0; READ]
+    fn lane(&self) -> io::Result<Vec<u8>> {
+        let mut buffer = Vec::new();
+        resize(&mut buffer, READ)?;
+        Ok(buffer)
     }
 
     fn look<T>(
@@ -138,8 +142,8 @@ impl Source for Mapped<'_> {
     /// A buffer for what cannot be looked at in the mapping; empty until then.
     type Lane = Vec<u8>;
 
-    fn lane(&self) -> Vec<u8> {
-        Vec::new()
+    fn lane(&self) -> io::Result<Vec<u8>> {
+        Ok(Vec::new())
     }
 
     fn look<T>(
@@ -158,11 +162,18 @@ impl Source for Mapped<'_> {
         {
             return Ok(part.map(|part| Seen { part, length, last: false }));
         }
-        buffer.resize(length, 0);
+        resize(buffer, length)?;
         let length = read_piece(self.file, &self.extent, buffer, offset)?;
         let part = if length > 0 { look(&buffer[..length]) } else { None };
         Ok(part.map(|part| Seen { part, length, last: length < buffer.len() }))
     }
+}
+
+/// Makes a buffer that long, without an abort where there is no memory.
+pub(super) fn resize(buffer: &mut Vec<u8>, length: usize) -> io::Result<()> {
+    buffer.try_reserve(length.saturating_sub(buffer.len())).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    buffer.resize(length, 0);
+    Ok(())
 }
 
 /// Reads the piece at `offset` of an extent until the buffer is full or the file ends, which it may have done later than
