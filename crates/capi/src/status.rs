@@ -6,6 +6,7 @@ use eagre::{ErrorKind, OpenError, RewireError, RewireErrorKind, StreamError};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -121,7 +122,7 @@ impl Fault {
     pub(crate) fn about(what: &str, path: &Path, error: &io::Error) -> Fault {
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<StreamError>());
         let status = inner.map_or(EagreSystem, |inner| Fault::from(inner.clone()).status);
-        Fault::new(status, format!("{what}: {}: {error}", path.display()))
+        Fault::new(status, format!("{what}: {}: {error}", eagre::file::name::shown(path.as_os_str().as_bytes())))
     }
 }
 

@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! one number of one file, or --total=only      as wide as it is
+//! names that come through a pipe               as wide as each is: how many there are shows only in the end
 //! otherwise                                    the digits of the sum of the regular files' sizes,
 //!                                              at least 7 if something is no regular file
 //! ```
@@ -122,7 +123,7 @@ impl Args {
         if let Some(threads) = self.threads {
             counter = counter.threads(threads);
         }
-        let mut total = Counts::default();
+        let mut total = counter.nothing();
         let mut overflow = false;
 
         for input in &inputs {
@@ -187,7 +188,8 @@ impl Args {
             longest: self.max_line_length,
             width: 1,
         };
-        let numbers = match columns.numbers(Counts::default()).shown().count() {
+        let asked = [columns.lines, columns.words, columns.bytes, columns.longest];
+        let numbers = match asked.into_iter().filter(|&asked| asked).count() {
             0 => {
                 (columns.lines, columns.bytes) = (true, true);
                 2
@@ -195,7 +197,7 @@ impl Args {
             some => some,
         };
         let one_number = inputs.len() == 1 && numbers == 1;
-        if !one_number && self.total != Total::Only {
+        if !one_number && self.total != Total::Only && self.sources.are_counted() {
             columns.width = width(sizes);
         }
         columns
@@ -217,7 +219,7 @@ fn count(
     match counter.count_input(file, |done| console.advance(before.saturating_add(done))) {
         Ok(counted) => (Some(counted), None),
         Err(CountError { source, .. }) if source.kind() == io::ErrorKind::IsADirectory => {
-            (Some(Counted { counts: Counts::default(), choice: None }), Some(source))
+            (Some(Counted { counts: counter.nothing(), choice: None }), Some(source))
         }
         Err(CountError { source, .. }) => (None, Some(source)),
     }
@@ -256,10 +258,10 @@ impl Columns {
 
     fn numbers(&self, counts: Counts) -> Numbers {
         Numbers {
-            lines: self.lines.then_some(counts.lines),
-            words: self.words.then_some(counts.words),
+            lines: counts.lines,
+            words: counts.words,
             bytes: self.bytes.then_some(counts.bytes),
-            longest_line: self.longest.then_some(counts.longest),
+            longest_line: counts.longest,
         }
     }
 

@@ -1,10 +1,12 @@
 //! What `eagre sort` and `eagre partition` share: which keys a file holds, and whether there is memory for them.
 
+use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
-use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
+use clap::{Arg, Command, ValueEnum};
 use eagre::doctor::{self, Available, Bound};
 use eagre::file::ReadOptions;
 use eagre::keys::{self, FileKey, ReadError};
@@ -15,6 +17,7 @@ use crate::console::Console;
 use crate::inputs::Input;
 use crate::message::{self, Message};
 use crate::units;
+use crate::usage::Unfit;
 
 /// What the keys in a file are: numbers, least significant byte first, or pairs of them, of which the first counts more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -89,6 +92,45 @@ impl KeyType {
     /// As it is called in arguments.
     pub(crate) fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+/// Why keys of a type are not for `partition`.
+pub(crate) fn cannot_be_parted(key: KeyType) -> String {
+    let message = Message::new("partition", "--keys", format!("{} cannot be parted, only sorted", key.name()));
+    message.cure(Some("name a type of 32 or 64 bits, or pairs of one")).to_string()
+}
+
+/// Takes the types of keys that can be parted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartedKey;
+
+impl PartedKey {
+    fn names() -> impl Iterator<Item = PossibleValue> {
+        let parted = |key: &&KeyType| !matches!(key, KeyType::U128 | KeyType::I128);
+        KeyType::value_variants().iter().filter(parted).filter_map(ValueEnum::to_possible_value)
+    }
+}
+
+impl TypedValueParser for PartedKey {
+    type Value = KeyType;
+
+    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<KeyType, clap::Error> {
+        let known = value.to_str().and_then(|name| KeyType::from_str(name, false).ok());
+        match known {
+            Some(key @ (KeyType::U128 | KeyType::I128)) => {
+                let message = cannot_be_parted(key);
+                let refuse = move |_: String| Err::<KeyType, _>(Unfit(message.clone()));
+                StringValueParser::new().try_map(refuse).parse_ref(command, argument, value)
+            }
+            _ => PossibleValuesParser::new(PartedKey::names())
+                .try_map(|name| KeyType::from_str(&name, false))
+                .parse_ref(command, argument, value),
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(PartedKey::names()))
     }
 }
 

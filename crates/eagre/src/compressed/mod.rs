@@ -29,12 +29,14 @@ mod streams;
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 pub use format::Format;
 
 use crate::Reader;
+use crate::file::name;
 use crate::scan::Input;
 use streams::Ends;
 
@@ -51,7 +53,14 @@ pub fn open(path: impl AsRef<Path>) -> io::Result<Input> {
     if peeked.format() != Some(format) {
         return peeked.plain();
     }
-    Ok(decode::start(format, &path.to_string_lossy(), peeked.length()?, peeked.whole(), Ends::Explicit)?.into())
+    Ok(decode::start(
+        format,
+        &name::shown(path.as_os_str().as_bytes()),
+        peeked.length()?,
+        peeked.whole(),
+        Ends::Explicit,
+    )?
+    .into())
 }
 
 /// What is in an open file or a pipe, from its present position: decompressed if its first bytes say that it is

@@ -11,9 +11,10 @@
 //! # std::io::Result::Ok(())
 //! ```
 
-mod failure;
+pub(crate) mod failure;
 #[cfg(test)]
 mod faulty;
+pub mod name;
 pub mod output;
 mod plan;
 mod reading;
