@@ -35,6 +35,7 @@ pub struct EagreCounts {
 impl From<Counts> for EagreCounts {
     fn from(counts: Counts) -> EagreCounts {
         let Counts { lines, words, bytes, longest, .. } = counts;
+        let [lines, words, longest] = [lines, words, longest].map(Option::unwrap_or_default);
         EagreCounts { lines, words, bytes, longest }
     }
 }

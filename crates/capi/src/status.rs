@@ -8,6 +8,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt::{self, Write};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -131,7 +132,7 @@ impl Fault {
         let refused = error.kind() == io::ErrorKind::OutOfMemory;
         let other = if refused { EagreResources } else { EagreSystem };
         let status = inner.map_or(other, |inner| Fault::from(inner.clone()).status);
-        Fault::new(status, format_args!("{what}: {}: {error}", path.display()))
+        Fault::new(status, format_args!("{what}: {}: {error}", eagre::file::name::shown(path.as_os_str().as_bytes())))
     }
 }
 

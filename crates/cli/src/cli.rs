@@ -3,9 +3,10 @@
 //! Exit codes are those of grep and sort: [`Exit`]. A command that cannot go on returns a [`Failure`], and
 //! one that can (a file of many is missing) complains to its [`Console`] and goes on; the console remembers.
 
+use std::ffi::OsStr;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::console::Console;
 use crate::{completions, copy, count, doctor, find, man, partition, sort, stats, usage};
@@ -109,12 +110,39 @@ pub(crate) fn command() -> clap::Command {
     Cli::command().mut_subcommands(|command| command.args_override_self(true))
 }
 
+/// What is needed of it to parse the arguments of the command that `first` names. Descriptions of the others' options take as
+/// long to make as a small file to count. `None`: it names none.
+fn command_of(first: Option<&OsStr>) -> Option<clap::Command> {
+    type Augment = fn(clap::Command) -> clap::Command;
+    let (name, augment): (&'static str, Augment) = match first?.to_str()? {
+        "count" => ("count", count::Args::augment_args),
+        "copy" => ("copy", copy::Args::augment_args),
+        "find" => ("find", find::Args::augment_args),
+        "sort" => ("sort", sort::Args::augment_args),
+        "partition" => ("partition", partition::Args::augment_args),
+        "stats" => ("stats", stats::Args::augment_args),
+        _ => return None,
+    };
+    let one = augment(clap::Command::new(name)).args_override_self(true);
+    Some(clap::Command::new("eagre").subcommand_required(true).subcommand(one))
+}
+
+fn parse(first: Option<&OsStr>) -> Result<Cli, clap::Error> {
+    let parse = |command: clap::Command| command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    match command_of(first).map(parse) {
+        Some(Ok(cli)) => Ok(cli),
+        // Help and mistakes are explained with all there is.
+        _ => parse(command()),
+    }
+}
+
 /// Runs the command that the arguments ask for.
 pub(crate) fn main() -> ExitCode {
     let mut console = Console::new();
-    let run = match command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
+    let first = std::env::args_os().nth(1);
+    let run = match parse(first.as_deref()) {
         Ok(cli) => cli.command.run(&mut console),
-        Err(error) => usage::explain(&error, &mut console),
+        Err(error) => usage::explain(&error, first.as_deref(), &mut console),
     };
     let run = run.and_then(|exit| console.flush().map(|()| exit));
     let exit = match run {

@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! one number of one file, or --total=only      as wide as it is
+//! names that come through a pipe               as wide as each is: how many there are shows only in the end
 //! otherwise                                    the digits of the sum of the regular files' sizes,
 //!                                              at least 7 if something is no regular file
 //! ```
@@ -48,7 +49,8 @@ Examples:
   eagre count --json a b | jq .total.lines
   eagre count --explain -l huge.log   and how close that came to the speed of memory or of the disk
 
-Exit status: 0, or 2 if a file could not be read; the others are counted all the same.";
+Exit status: 0, or 2 if a file could not be read to its end. Such a file has a message and no counts; the others are \
+counted all the same.";
 
 /// Count lines, words and bytes of files
 #[derive(clap::Args)]
@@ -121,7 +123,7 @@ impl Args {
         if let Some(threads) = self.threads {
             counter = counter.threads(threads);
         }
-        let mut total = Counts::default();
+        let mut total = counter.nothing();
         let mut overflow = false;
 
         for input in &inputs {
@@ -186,7 +188,8 @@ impl Args {
             longest: self.max_line_length,
             width: 1,
         };
-        let numbers = match columns.numbers(Counts::default()).shown().count() {
+        let asked = [columns.lines, columns.words, columns.bytes, columns.longest];
+        let numbers = match asked.into_iter().filter(|&asked| asked).count() {
             0 => {
                 (columns.lines, columns.bytes) = (true, true);
                 2
@@ -194,14 +197,15 @@ impl Args {
             some => some,
         };
         let one_number = inputs.len() == 1 && numbers == 1;
-        if !one_number && self.total != Total::Only {
+        if !one_number && self.total != Total::Only && self.sources.are_counted() {
             columns.width = width(sizes);
         }
         columns
     }
 }
 
-/// Counts one input. Both are there if reading failed half-way: what was counted, and why no more.
+/// Counts one input. What was counted of one that cannot be read to its end is no answer, and dropped. A directory is an
+/// error and counts as empty, as for `wc`.
 fn count(
     input: &Input,
     counter: &mut Counter,
@@ -214,7 +218,10 @@ fn count(
     };
     match counter.count_input(file, |done| console.advance(before.saturating_add(done))) {
         Ok(counted) => (Some(counted), None),
-        Err(CountError { counts, source, .. }) => (Some(Counted { counts, choice: None }), Some(source)),
+        Err(CountError { source, .. }) if source.kind() == io::ErrorKind::IsADirectory => {
+            (Some(Counted { counts: counter.nothing(), choice: None }), Some(source))
+        }
+        Err(CountError { source, .. }) => (None, Some(source)),
     }
 }
 
@@ -251,10 +258,10 @@ impl Columns {
 
     fn numbers(&self, counts: Counts) -> Numbers {
         Numbers {
-            lines: self.lines.then_some(counts.lines),
-            words: self.words.then_some(counts.words),
+            lines: counts.lines,
+            words: counts.words,
             bytes: self.bytes.then_some(counts.bytes),
-            longest_line: self.longest.then_some(counts.longest),
+            longest_line: counts.longest,
         }
     }
 

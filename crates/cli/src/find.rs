@@ -45,7 +45,8 @@ Examples:
   eagre find --hex '89 50 4e 47' -b disk.img
   eagre find $'\\r\\n' -m 1 -l *.txt          files with line ends of DOS
 
-Exit status: 0 if something was found, 1 if not, 2 if a file could not be read (unless -q has found something).";
+Exit status: 0 if something was found, 1 if not, 2 if a file could not be read to its end (unless -q has found \
+something). Of such a file the occurrences before that are printed, and no count.";
 
 /// Find byte strings in files
 #[derive(clap::Args)]
@@ -146,17 +147,17 @@ impl Args {
             }
             let mut output = Output::new(input, shows_names || self.files_with_matches, self.null, self.json);
             output.offsets(self.byte_offset);
-            let Some(count) = hunt.search(input, &mut output)? else { continue };
-            if count > 0 {
+            let Some(Known { found, count }) = hunt.search(input, &mut output)? else { continue };
+            if found {
                 exit = Exit::Yes;
             }
-            match (self.quiet, self.files_with_matches, self.count) {
-                (true, ..) if count > 0 => {
+            match (self.quiet, self.files_with_matches, self.count, count) {
+                (true, ..) if found => {
                     hunt.console.pardon();
                     return Ok(exit);
                 }
-                (false, true, _) if count > 0 => output.name(),
-                (false, false, true) => output.count(count),
+                (false, true, ..) if found => output.name(),
+                (false, false, true, Some(count)) => output.count(count),
                 _ => {}
             }
             output.flush(hunt.console)?;
@@ -179,9 +180,9 @@ struct Hunt<'a> {
 }
 
 impl Hunt<'_> {
-    /// Searches one input and returns how many occurrences there are, as far as it can be read; `None` if it cannot be
-    /// opened. Prints the occurrences, if they are wanted.
-    fn search(&mut self, input: &Input, output: &mut Output) -> Result<Option<u64>, Failure> {
+    /// Searches one input and says what is known of it; `None` if it cannot be opened. Prints the occurrences, if they are
+    /// wanted, up to where it can be read.
+    fn search(&mut self, input: &Input, output: &mut Output) -> Result<Option<Known>, Failure> {
         let quiet = self.counting || self.names_only;
         let opened = match input.open_scan() {
             Ok(opened) => opened,
@@ -210,16 +211,25 @@ impl Hunt<'_> {
         });
         printed?;
         let searched = scanned.map_err(io::Error::from).and_then(|_| join.check());
-        let mut printed = Ok(());
-        let count = join.finish(|found| print(found, output, console, &mut printed));
-        printed?;
         self.before = self.before.saturating_add(done);
         if let Err(error) = searched {
             output.flush(console)?;
             console.complain(&Message::from_io("find", input.place(), &error).to_string());
+            // What stands at the seam might be something else with the bytes that follow.
+            return Ok(Some(Known { found: join.count() > 0, count: None }));
         }
-        Ok(Some(count))
+        let mut printed = Ok(());
+        let count = join.finish(|found| print(found, output, console, &mut printed));
+        printed?;
+        Ok(Some(Known { found: count > 0, count: Some(count) }))
     }
+}
+
+/// What is known of an input.
+struct Known {
+    found: bool,
+    /// How many occurrences there are, if it could be read to its end.
+    count: Option<u64>,
 }
 
 /// Prints one occurrence.

@@ -93,6 +93,14 @@ impl Sources {
         Ok(self.wanted(inputs.collect()))
     }
 
+    /// Whether `wc` knows how many there are before it reads the first: not if their names come through a pipe, or out of a
+    /// file of names that is larger than it takes at once.
+    pub(crate) fn are_counted(&self) -> bool {
+        const AT_ONCE: u64 = 10 << 20;
+        let small = |list: Metadata| list.is_file() && list.len() <= AT_ONCE;
+        self.files0_from.as_ref().is_none_or(|from| Input::of(from).metadata().is_ok_and(small))
+    }
+
     /// The inputs as they are asked for.
     fn wanted(&self, mut inputs: Vec<Input>) -> Vec<Input> {
         for input in &mut inputs {

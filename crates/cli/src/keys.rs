@@ -1,20 +1,23 @@
 //! What `eagre sort` and `eagre partition` share: which keys a file holds, and whether there is memory for them.
 
+use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
-use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
+use clap::{Arg, Command, ValueEnum};
 use eagre::doctor::{self, Available, Bound};
 use eagre::file::ReadOptions;
 use eagre::keys::{self, FileKey, ReadError};
-use eagre::{ErrorKind, RewireErrorKind, RewiredVec};
+use eagre::{RewireErrorKind, RewiredVec};
 
 use crate::cli::Failure;
 use crate::console::Console;
 use crate::inputs::Input;
 use crate::message::{self, Message};
 use crate::units;
+use crate::usage::Unfit;
 
 /// What the keys in a file are: numbers, least significant byte first, or pairs of them, of which the first counts more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -32,6 +35,9 @@ pub(crate) enum KeyType {
     #[value(name = "u64:u64")]
     PairU64,
 }
+
+/// The addresses that reading and writing take beside the keys.
+const STREAMS: u64 = 8 << 20;
 
 /// Evaluates an expression in which `$key` is the Rust type of a [`KeyType`].
 macro_rules! with_key {
@@ -89,6 +95,45 @@ impl KeyType {
     }
 }
 
+/// Why keys of a type are not for `partition`.
+pub(crate) fn cannot_be_parted(key: KeyType) -> String {
+    let message = Message::new("partition", "--keys", format!("{} cannot be parted, only sorted", key.name()));
+    message.cure(Some("name a type of 32 or 64 bits, or pairs of one")).to_string()
+}
+
+/// Takes the types of keys that can be parted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartedKey;
+
+impl PartedKey {
+    fn names() -> impl Iterator<Item = PossibleValue> {
+        let parted = |key: &&KeyType| !matches!(key, KeyType::U128 | KeyType::I128);
+        KeyType::value_variants().iter().filter(parted).filter_map(ValueEnum::to_possible_value)
+    }
+}
+
+impl TypedValueParser for PartedKey {
+    type Value = KeyType;
+
+    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<KeyType, clap::Error> {
+        let known = value.to_str().and_then(|name| KeyType::from_str(name, false).ok());
+        match known {
+            Some(key @ (KeyType::U128 | KeyType::I128)) => {
+                let message = cannot_be_parted(key);
+                let refuse = move |_: String| Err::<KeyType, _>(Unfit(message.clone()));
+                StringValueParser::new().try_map(refuse).parse_ref(command, argument, value)
+            }
+            _ => PossibleValuesParser::new(PartedKey::names())
+                .try_map(|name| KeyType::from_str(&name, false))
+                .parse_ref(command, argument, value),
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(PartedKey::names()))
+    }
+}
+
 /// The files to read keys from, and how many bytes they have.
 pub(crate) struct KeyFiles {
     files: Vec<(Input, Option<u64>)>,
@@ -140,8 +185,8 @@ impl KeyFiles {
             return Ok(());
         };
         let need = match bound {
-            // A key has three addresses: in the stream it comes through, in the pool of memory, and where it is sorted.
-            Bound::AddressSpace => bytes.saturating_mul(3),
+            // A key has two addresses: in the pool of memory, and where it is sorted.
+            Bound::AddressSpace => bytes.saturating_mul(2).saturating_add(STREAMS),
             _ => bytes,
         };
         let need = need.saturating_add(beside);
@@ -187,16 +232,23 @@ impl KeyFiles {
     fn why_unread(&self, input: &Input, error: ReadError, read: u64) -> Failure {
         let why = |what| format!("more than {}, which is all that {what}", units::bytes(read));
         let (why, cure) = match &error {
-            ReadError::Memory(error) if self.bytes.is_none() && error.kind() == RewireErrorKind::OutOfBlocks => {
-                (why("there is memory for"), "take a machine with more, or fewer keys at a time")
-            }
-            ReadError::Stream(error) if error.kind() == ErrorKind::CapacityExceeded => {
-                (why("there are addresses for"), "ulimit -v unlimited")
+            ReadError::Memory(error) if self.bytes.is_none() && is_used_up(error.kind()) => {
+                match doctor::available_memory() {
+                    Some(Available { bound: Bound::AddressSpace, .. }) => {
+                        (why("there are addresses for"), "ulimit -v unlimited")
+                    }
+                    _ => (why("there is memory for"), "take a machine with more, or fewer keys at a time"),
+                }
             }
             _ => return why_unread(self.what, input, error),
         };
         Failure::Trouble(Message::new(self.what, self.place(), why).cure(Some(cure)).to_string())
     }
+}
+
+/// Whether a vector has taken all that there was for it.
+fn is_used_up(kind: RewireErrorKind) -> bool {
+    matches!(kind, RewireErrorKind::Full | RewireErrorKind::OutOfBlocks | RewireErrorKind::OutOfAddresses)
 }
 
 /// Why keys could not be read from an input.
@@ -220,7 +272,7 @@ fn unreadable(what: &str, input: &Input, error: &io::Error) -> Failure {
 
 fn open(what: &str, input: &Input, size: Option<u64>) -> Result<eagre::Reader, Failure> {
     let file = input.open().map_err(|error| unreadable(what, input, &error))?;
-    let mut options = ReadOptions::new();
+    let mut options = ReadOptions::new().explicit();
     if let Some(size) = size {
         options = options.length(size);
     }

@@ -53,14 +53,14 @@ pub(crate) fn of_file(error: &io::Error) -> String {
     }
 }
 
-/// What the system says about an error, without Rust's error number.
+/// What the system says about an error, without Rust's error number; and what follows it, such as a cure.
 pub(crate) fn reason(error: &io::Error) -> String {
     // A stream that fails because its writer (a decompressor, say) did: what that one said.
     let stream = error.get_ref().and_then(|inner| inner.downcast_ref::<StreamError>());
     let writers = stream.filter(|stream| stream.kind() == StreamErrorKind::WriterFailed).and_then(StreamError::detail);
     let text = writers.map_or_else(|| error.to_string(), str::to_owned);
-    match text.split_once(" (os error ") {
-        Some((reason, _)) => reason.to_owned(),
+    match text.split_once(" (os error ").and_then(|(before, rest)| Some((before, rest.split_once(')')?.1))) {
+        Some((before, behind)) => format!("{before}{behind}"),
         None => text,
     }
 }
@@ -72,6 +72,8 @@ pub(crate) fn cure(error: &io::Error) -> Option<&'static str> {
         ErrorKind::PermissionDenied => "ask for permission (chmod, chown) or run as a user who has it",
         ErrorKind::IsADirectory => "name the files in it",
         ErrorKind::StorageFull => "make room, or write elsewhere",
+        // An error of a stream has its own cure.
+        ErrorKind::OutOfMemory if error.get_ref().is_none() => "raise 'ulimit -v', or take a machine with more memory",
         ErrorKind::QuotaExceeded => "remove files of yours, or write elsewhere",
         // Errors of files keep the system's words, not its number.
         _ if reason(error).contains("Too many open files") => "raise 'ulimit -n'",
@@ -90,6 +92,8 @@ mod tests {
             Message::from_io("count", "nope", &missing).to_string(),
             "eagre: count: nope: No such file or directory; check the name"
         );
+        let nested = io::Error::other(format!("no thread: {}; raise it", io::Error::from_raw_os_error(11)));
+        assert_eq!(reason(&nested), "no thread: Resource temporarily unavailable; raise it");
         let odd = io::Error::from_raw_os_error(5);
         assert_eq!(Message::from_io("count", "disk", &odd).to_string(), "eagre: count: disk: Input/output error");
     }

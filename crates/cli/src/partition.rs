@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::cli::{Exit, Failure, Run};
 use crate::console::Console;
 use crate::inputs::Input;
-use crate::keys::{KeyFiles, KeyType, with_item};
+use crate::keys::{KeyFiles, KeyType, PartedKey, cannot_be_parted, with_item};
 use crate::message::{self, Message};
 use crate::name;
 use crate::phase::Phase;
@@ -57,7 +57,7 @@ Exit status: 0, or 2 in case of trouble.";
 #[command(long_about = LONG, after_help = AFTER)]
 pub(crate) struct Args {
     /// What a key is
-    #[arg(long, value_name = "TYPE")]
+    #[arg(long, value_name = "TYPE", value_parser = PartedKey)]
     keys: KeyType,
 
     #[command(flatten)]
@@ -94,10 +94,8 @@ impl Args {
         with_item!(self.keys, K, Part => {
             let (partitioner, ways) = self.split.partitioner::<Part>(&files, <K as Item>::KEY_BITS, Item::key)?;
             self.partition::<K>(&files, partitioner, ways, console)
-        }, other => {
-            let message = Message::new("partition", "--keys", format!("{} cannot be parted, only sorted", other.name()));
-            Err(Failure::Trouble(message.cure(Some("name a type of 32 or 64 bits, or pairs of one")).to_string()))
-        })
+        }, other => Err(Failure::Trouble(cannot_be_parted(other)))
+        )
     }
 
     fn partition<K: FileKey + Item>(
@@ -184,15 +182,16 @@ fn write_contiguous<K: FileKey + Item>(
     console: &mut Console,
 ) -> Result<(), Failure> {
     let mut before = 0;
-    let written = WriteOptions::new().length((parts.len() * K::WIDTH) as u64).write(output, target.place()).and_then(
-        |mut writer| {
-            for bucket in parts.iter() {
-                keys::write(bucket, &mut writer, |done| console.advance(before + done))?;
-                before += size_of_val(bucket) as u64;
-            }
-            writer.finish()
-        },
-    );
+    let written =
+        WriteOptions::new().explicit().length((parts.len() * K::WIDTH) as u64).write(output, target.place()).and_then(
+            |mut writer| {
+                for bucket in parts.iter() {
+                    keys::write(bucket, &mut writer, |done| console.advance(before + done))?;
+                    before += size_of_val(bucket) as u64;
+                }
+                writer.finish()
+            },
+        );
     written.map_err(|error| Failure::Trouble(message::of_file(&error)))
 }
 
@@ -206,7 +205,7 @@ fn write_apart<K: FileKey + Item>(
     let mut outputs: Vec<Output> = Vec::with_capacity(parts.ways());
     let mut before = 0;
     for (bucket, path) in parts.iter().zip(paths) {
-        let options = WriteOptions::new().length(size_of_val(bucket) as u64);
+        let options = WriteOptions::new().explicit().length(size_of_val(bucket) as u64);
         let output = options.create(path).and_then(|mut writer| {
             keys::write(bucket, &mut writer, |done| console.advance(before + done))?;
             before += size_of_val(bucket) as u64;

@@ -173,6 +173,7 @@ impl Args {
         self.watch("write", files, Some(bytes), console);
         let direct = output.is_direct();
         WriteOptions::new()
+            .explicit()
             .length(bytes)
             .write(output, target.place())
             .and_then(|mut writer| {

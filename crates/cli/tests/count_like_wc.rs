@@ -189,8 +189,9 @@ fn names_from_a_file() {
         let flags = *random.pick(&[&["-l", "-c"][..], &["-l"], &["-c"]]);
         let (named, piped) = ([flags, &["--files0-from=list"]].concat(), [flags, &["--files0-from=-"]].concat());
         compare(folder.path(), &named, &[], (Stdin::Null, &[]), None);
-        // From a regular file: out of a pipe, wc does not know the width of its columns.
         compare(folder.path(), &piped, &[], (Stdin::File { position: 0 }, &list), None);
+        // Out of a pipe, nobody knows beforehand how wide the columns should be.
+        compare(folder.path(), &piped, &[], (Stdin::Pipe, &list), None);
     }
     compare(folder.path(), &["--files0-from=missing"], &[], (Stdin::Null, &[]), None);
 }

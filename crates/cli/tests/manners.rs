@@ -132,3 +132,56 @@ fn completions_for_every_shell() {
         assert!(script.contains("no-progress"), "{shell}");
     }
 }
+
+/// Whatever a file is called, messages are one line that a terminal can show, and a shell can read back.
+#[test]
+fn odd_names_are_quoted_in_messages() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("f"), b"12345").unwrap();
+    for (name, shown) in [
+        (&b"a\nb"[..], "'a'$'\\n''b'"),
+        (b"\x1b[31mred", "''$'\\033''[31mred'"),
+        (b"not \xff utf", "'not '$'\\377'' utf'"),
+        ("bi\u{202e}di".as_bytes(), "'bi'$'\\342\\200\\256''di'"),
+        ("gr\u{f6}\u{df}e".as_bytes(), "gr\u{f6}\u{df}e"),
+    ] {
+        let name = OsStr::from_bytes(name);
+        std::fs::write(folder.path().join(name), b"12345").unwrap();
+        let odd = |before: &[&str], after: &[&str]| {
+            let mut command = eagre();
+            let mut inside = name.to_owned();
+            inside.push("/none");
+            command.current_dir(folder.path()).args(before).arg(inside).args(after);
+            parts(&command.output().unwrap())
+        };
+        for (before, after) in [
+            (&["count"][..], &[][..]),
+            (&["find", "x"], &[]),
+            (&["stats"], &[]),
+            (&["copy"], &["g"]),
+            (&["copy", "f"], &[]),
+            (&["sort", "--keys", "u64"], &[]),
+            (&["sort", "--keys", "u32", "-o"], &["/dev/null"]),
+            (&["partition", "--keys", "u64", "--ways", "2", "-o", "."], &[]),
+            (&["partition", "--keys", "u64", "--ways", "2", "-o"], &["/dev/null"]),
+            (&["count", "--files0-from"], &[]),
+        ] {
+            let (code, _, err) = odd(before, after);
+            assert_eq!((code, err.lines().count()), (2, 1), "{before:?}: {err:?}");
+            assert!(!err.trim_end().contains(char::is_control) && !err.contains('\u{fffd}'), "{before:?}: {err:?}");
+        }
+        // Files that are no keys, and outputs, are named by the library below.
+        let keys = eagre().current_dir(folder.path()).args(["sort", "--check", "--keys", "u64"]).arg(name).output();
+        let (code, _, err) = parts(&keys.unwrap());
+        assert_eq!(code, 2);
+        assert!(err.starts_with(&format!("eagre: sort: {shown}: 5 bytes are no whole number")), "{err}");
+        let cut = folder.path().join(OsStr::from_bytes(&[name.as_bytes(), b".gz"].concat()));
+        std::fs::write(&cut, b"\x1f\x8b\x08\0\0\0").unwrap();
+        let counted = eagre().args(["count"]).arg(&cut).output().unwrap();
+        let (code, out, err) = parts(&counted);
+        assert_eq!((code, out.as_str(), err.lines().count()), (2, "", 1), "{err}");
+    }
+}

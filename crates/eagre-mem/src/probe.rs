@@ -30,6 +30,9 @@ pub const PAIRS: [Pair; 4] = [
     Pair { trap: Trap::Off, mover: Mover::Copy },
 ];
 
+/// The pair of streams that have no pointers. It needs nothing.
+pub(crate) const EXPLICIT: Pair = PAIRS[PAIRS.len() - 1];
+
 impl std::fmt::Display for Pair {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} + {}", self.trap, self.mover)

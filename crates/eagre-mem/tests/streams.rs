@@ -324,6 +324,31 @@ each_pair! {
     }
 }
 
+/// Any length, and no addresses for it; as long as nobody asks for what it has not.
+#[test]
+fn streams_for_explicit_calls() {
+    let explicit = || Pipe::builder().block_size(BlockSize::MIN).explicit();
+    let (mut writer, mut reader) = explicit().length(3 << 50).open().unwrap().split();
+    assert_eq!(reader.length(), Some(3 << 50));
+    for error in [writer.as_mut_ptr().unwrap_err(), reader.as_ptr().unwrap_err()] {
+        assert_eq!(error.kind(), ErrorKind::NoPointer);
+        assert!(error.to_string().contains("it was opened for explicit calls only; "), "{error}");
+    }
+    let mut pipe = explicit().open().unwrap();
+    assert_eq!((pipe.trap(), pipe.mover()), (Trap::Off, eagre_mem::Mover::Copy));
+    assert!(pipe.capacity() > i64::MAX as u64 / 4, "{}", pipe.capacity());
+    pipe.writer().copy_in(b"some bytes").unwrap();
+    pipe.writer().finish().unwrap();
+    assert_eq!(pipe.reader().fill(0).unwrap(), b"some bytes");
+
+    let contradictions =
+        [explicit().pointers(), explicit().trap(Trap::Signal), explicit().mover(eagre_mem::Mover::Move)];
+    for builder in contradictions {
+        assert!(matches!(builder.open(), Err(OpenError::Setting(_))));
+    }
+    assert!(explicit().trap(Trap::Off).mover(eagre_mem::Mover::Copy).open().is_ok());
+}
+
 #[test]
 fn settings_out_of_range_are_refused() {
     for builder in [
@@ -331,6 +356,7 @@ fn settings_out_of_range_are_refused() {
         Pipe::builder().rewrite(61),
         Pipe::builder().lookback(61),
         Pipe::builder().capacity(1 << 50),
+        Pipe::builder().at_least(1 << 50),
     ] {
         assert!(matches!(builder.open(), Err(OpenError::Setting(_))));
     }

@@ -26,7 +26,7 @@ fn main() -> ExitCode {
 
 fn search(word: &str, file: &str) -> Result<(), Box<dyn Error>> {
     let counted = Counter::new().words(true).count_input(eagre::compressed::open(file)?, |_| ())?;
-    println!("{} lines, {} words", counted.counts.lines, counted.counts.words);
+    println!("{} lines, {} words", counted.counts.lines.unwrap_or(0), counted.counts.words.unwrap_or(0));
 
     let finder = Finder::new(word)?;
     let mut first = None;

@@ -374,3 +374,32 @@ fn memory_does_not_grow_with_the_file() {
     }
     assert_eq!(std::fs::metadata(&path).unwrap().len(), SIZE);
 }
+
+/// In a process of its own, under `ulimit -v`: a file larger than there are addresses is read all the same, through whichever
+/// calls need none.
+#[test]
+fn addresses_do_not_limit_files() {
+    const INSIDE: &str = "EAGRE_TEST_UNDER_A_LIMIT";
+    if let Some(path) = std::env::var_os(INSIDE) {
+        let sum = |mut reader: Reader| io::copy(&mut reader, &mut io::sink()).unwrap();
+        for plan in [Plan::Auto, Plan::Cached, Plan::Unbuffered] {
+            assert_eq!(sum(ReadOptions::new().plan(plan).open(&path).unwrap()), 300 * MIB as u64 + 1);
+            assert_eq!(sum(ReadOptions::new().plan(plan).explicit().open(&path).unwrap()), 300 * MIB as u64 + 1);
+        }
+        let pointers = ReadOptions::new().stream(Pipe::builder().pointers()).open(&path).unwrap_err();
+        assert!(pointers.to_string().contains("ulimit -v"), "{pointers}");
+        let mut writer = WriteOptions::new().explicit().create(Path::new(&path).with_extension("new")).unwrap();
+        (0..300).for_each(|_| writer.write_all(&[7; MIB]).unwrap());
+        writer.finish().unwrap();
+        return;
+    }
+    let room = tempfile::tempdir().unwrap();
+    let path = room.path().join("large");
+    File::create(&path).unwrap().set_len(300 * MIB as u64 + 1).unwrap();
+    let script = "ulimit -v 400000 && exec \"$0\" --exact addresses_do_not_limit_files --nocapture";
+    let mut again = Command::new("sh");
+    again.args(["-c", script]).arg(std::env::current_exe().unwrap()).env(INSIDE, &path);
+    let output = again.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(path.with_extension("new").metadata().unwrap().len(), 300 * MIB as u64);
+}

@@ -299,3 +299,15 @@ fn patterns_that_cannot_be() {
     assert_eq!(error.to_string(), "pattern 2 is empty");
     assert_eq!(Finder::several([""; 0]).unwrap().iter(b"abc").count(), 0);
 }
+
+#[test]
+fn errors_name_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("no\nfile");
+    let error = eagre::find::count(&missing, "x").unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    let said = format!("find: '{}/no'$'\\n''file': No such file or directory", folder.path().display());
+    assert_eq!(error.to_string(), said);
+    let error = eagre::find::count(folder.path(), "x").unwrap_err();
+    assert_eq!(error.to_string(), format!("find: {}: Is a directory", folder.path().display()));
+}

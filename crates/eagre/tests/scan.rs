@@ -300,3 +300,30 @@ fn an_error_of_the_first_read_is_an_error() {
     let error = Scanner::default().run(Input::open("/").unwrap(), &Echo, |_, _| Continue(())).unwrap_err();
     assert_eq!((error.bytes, error.source.kind()), (0, ErrorKind::IsADirectory));
 }
+
+/// In a process of its own: what has been looked at in a mapped file does not stay with the process.
+#[test]
+fn a_mapped_file_takes_little_memory() {
+    const INSIDE: &str = "EAGRE_TEST_MEMORY_OF_A_MAP";
+    if let Some(path) = std::env::var_os(INSIDE) {
+        for threads in [1, 2] {
+            let counter = Counter::new().threads(NonZeroUsize::new(threads).unwrap()).plan(Plan::Map);
+            let counted = { counter }.count_input(File::open(&path).unwrap(), |_| ()).unwrap();
+            assert_eq!(counted.choice.unwrap().plan, Plan::Map);
+            assert_eq!(counted.counts.bytes, 600 << 20);
+        }
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let kilobytes: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+        assert!(kilobytes < 64 << 10, "{kilobytes} KiB at most");
+        return;
+    }
+    let room = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = room.path().join("vast");
+    File::create(&path).unwrap().set_len(600 << 20).unwrap();
+    std::io::copy(&mut File::open(&path).unwrap(), &mut std::io::sink()).unwrap();
+    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+    let again = again.args(["--exact", "a_mapped_file_takes_little_memory", "--nocapture"]).env(INSIDE, &path);
+    let output = again.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

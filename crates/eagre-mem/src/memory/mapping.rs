@@ -144,6 +144,18 @@ impl Mapping {
         unsafe { map::populate_read(self.guard.start + start, end - start) };
         process::faults() - before
     }
+
+    /// Unmaps the pages of a range again, whole pages only: they stay in the page cache, and a later look finds them there. So
+    /// what has been looked at does not count as memory of this process.
+    pub fn release(&self, range: Range<usize>) {
+        let start = range.start.next_multiple_of(PAGE);
+        let end = range.end.min(self.guard.length) / PAGE * PAGE;
+        if start < end && self.process == process::id() {
+            // SAFETY: inside our mapping, which nobody writes to: a page that is dropped comes back as the file has it, and one
+            // that took the place of a missing page as zeros.
+            let _ = unsafe { map::discard(self.guard.start + start, end - start) };
+        }
+    }
 }
 
 impl fmt::Debug for Mapping {

@@ -202,12 +202,6 @@ impl Blocks {
         self.committed.fetch_update(SeqCst, SeqCst, within).is_ok()
     }
 
-    /// How much it may hold, in words.
-    pub(crate) fn size(&self) -> String {
-        let bytes = Bytes(u64::from(self.budget) * self.block.bytes() as u64);
-        heap::text(format_args!("{} ({bytes} in all)", self.budget))
-    }
-
     /// What is committed, in words.
     pub(crate) fn promises(&self) -> String {
         let (committed, bytes) = (self.committed.load(Relaxed), u64::from(self.budget) * self.block.bytes() as u64);
@@ -395,13 +389,43 @@ pub(crate) fn shared(block: BlockSize, engine: Engine) -> Result<Shared<Blocks>,
     if let Some((_, pool)) = pools.iter().find(|(known, _)| *known == key) {
         return Ok(pool.clone());
     }
-    // Where addresses are short, streams need most of them.
-    let affordable = || (facts::memory() / 2).min(facts::address_space().map_or(u64::MAX, |limit| limit / 8));
-    let bytes = crate::options::pool_bytes().unwrap_or_else(affordable);
-    let budget = (bytes / block.bytes() as u64).clamp(1, 1 << 20) as u32;
+    let budget = shared_budget(block);
     let pool = Shared::new(Blocks::new(block, budget, engine)?)?;
     heap::push(&mut pools, (key, pool.clone()))?;
     Ok(pool)
+}
+
+/// How many blocks a shared pool may hold at most.
+pub(crate) fn shared_budget(block: BlockSize) -> u32 {
+    (budget_bytes() / block.bytes() as u64).clamp(1, 1 << 20) as u32
+}
+
+fn budget_bytes() -> u64 {
+    crate::options::pool_bytes().unwrap_or_else(|| (facts::memory() / 2).min(affordable_addresses()))
+}
+
+/// Where addresses are short, streams need most of them.
+fn affordable_addresses() -> u64 {
+    facts::address_space().map_or(u64::MAX, |limit| limit / 8)
+}
+
+impl Blocks {
+    /// Whether this is a shared pool, and short addresses (`ulimit -v`) made it as small as it is.
+    pub(crate) fn is_short_of_addresses(&self) -> bool {
+        let free = crate::options::pool_bytes().is_none() && affordable_addresses() < facts::memory() / 2;
+        free && self.budget <= shared_budget(self.block)
+    }
+}
+
+/// What makes a shared pool of `budget` blocks larger: whatever it was that made it small.
+pub(crate) fn cure(block: BlockSize, budget: u32) -> &'static str {
+    match crate::options::pool_bytes() {
+        // The addresses of a larger one were not to be had.
+        _ if budget < shared_budget(block) => facts::address_cure(),
+        Some(_) => "raise EAGRE_POOL",
+        None if affordable_addresses() < facts::memory() / 2 => facts::address_cure(),
+        None => "raise EAGRE_POOL or the control group's limit",
+    }
 }
 
 impl fmt::Display for Pool {

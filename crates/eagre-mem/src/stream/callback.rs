@@ -5,7 +5,7 @@
 //! Vortex paper: the reader's touch of a new block is what calls the callback.
 
 use super::error::{ErrorKind, OpenError, StreamError};
-use super::pipe::Builder;
+use super::pipe::{Builder, Pipe};
 use super::reader::Reader;
 use super::writer::Writer;
 use crate::trap::End;
@@ -57,7 +57,7 @@ impl<F: FnMut(u64, &[u8]) -> io::Result<()> + Send + 'static> Sink for F {
 
 fn helper<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>, OpenError> {
     let spawned = std::thread::Builder::new().name("eagre-callback".into()).spawn(run);
-    spawned.map_err(|error| OpenError::Resources(format!("no thread for the callback: {error}")))
+    spawned.map_err(|error| OpenError::no_thread(&error))
 }
 
 impl Builder {
@@ -67,9 +67,7 @@ impl Builder {
     /// As [`Builder::open`], or if no thread can be started.
     pub fn source(self, source: impl Source) -> Result<Reader, OpenError> {
         let on_demand = self.on_demand;
-        let (writer, reader) = self.open()?.split();
-        helper(move || pump_in(writer, source, on_demand))?;
-        Ok(reader)
+        fill_from(self.open()?, source, on_demand)
     }
 
     /// Opens a stream that `sink` empties, and returns its writing end.
@@ -81,6 +79,22 @@ impl Builder {
         let helper = helper(move || pump_out(reader, sink))?;
         Ok(SinkWriter { writer, helper: Some(helper) })
     }
+}
+
+impl Pipe {
+    /// Lets `source` fill this stream, and returns its reading end: [`Builder::source`] in two steps.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn filled_by(self, source: impl Source) -> Result<Reader, OpenError> {
+        fill_from(self, source, false)
+    }
+}
+
+fn fill_from(pipe: Pipe, source: impl Source, on_demand: bool) -> Result<Reader, OpenError> {
+    let (writer, reader) = pipe.split();
+    helper(move || pump_in(writer, source, on_demand))?;
+    Ok(reader)
 }
 
 /// What a callback that panicked is said to have said.

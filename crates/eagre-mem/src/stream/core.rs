@@ -65,6 +65,8 @@ pub(crate) struct Config {
     pub(crate) sparse: bool,
     pub(crate) on_failure: OnFailure,
     pub(crate) timeout: Option<Duration>,
+    /// Opened for explicit calls only.
+    pub(crate) explicit: bool,
 }
 
 /// The two address ranges of a stream with pointers.
@@ -509,8 +511,18 @@ impl Core {
                 let capacity = self.capacity();
                 format!("it carries {capacity} bytes ({})", Bytes(capacity))
             }),
+            // Nothing was refused: the pool is full. Where addresses made it small, so the cure is more of them.
+            ErrorKind::OutOfBlocks if failure.errno == 0 && self.pool.is_short_of_addresses() => {
+                error.cured_by("raise `ulimit -v`, or use fewer streams or windows")
+            }
             _ => error,
         }
+    }
+
+    /// The error of an end that asks for a pointer there is none of.
+    pub(crate) fn no_pointer(&self) -> StreamError {
+        let detail = self.config.explicit.then(|| "it was opened for explicit calls only".to_owned());
+        StreamError::new(ErrorKind::NoPointer, &self.config.name, detail)
     }
 
     /// The most bytes the stream can carry. A zero byte follows them.

@@ -86,7 +86,10 @@ impl ErrorKind {
                 ("one handle owns both ends and would wait for itself", "split the pipe, or read before writing more")
             }
             PastEnd => ("read past the end of the stream", "stop at the length, or at the zero byte that follows it"),
-            CapacityExceeded => ("more written than the stream's capacity", "open it with a larger capacity"),
+            CapacityExceeded => (
+                "more written than the stream's capacity",
+                "open it with a larger capacity, or for explicit calls only",
+            ),
             OutOfBlocks => ("no memory block left in the pool", "raise EAGRE_POOL, or use fewer streams or windows"),
             Pinned => ("a block is pinned by I/O", "give O_DIRECT, io_uring and the like a buffer of their own"),
             NoPointer => ("this stream has no pointers", "use reserve/commit and fill/consume, or another EAGRE_TRAP"),
@@ -113,11 +116,18 @@ pub struct StreamError {
     stream: Box<str>,
     detail: Option<Box<str>>,
     errno: i32,
+    /// What helps here, if it is not what helps in general.
+    cure: Option<&'static str>,
 }
 
 impl StreamError {
     pub(crate) fn new(kind: ErrorKind, stream: &str, detail: Option<String>) -> StreamError {
-        StreamError { kind, stream: stream.into(), detail: detail.map(String::into_boxed_str), errno: 0 }
+        StreamError { kind, stream: stream.into(), detail: detail.map(String::into_boxed_str), errno: 0, cure: None }
+    }
+
+    /// The same with another cure.
+    pub(crate) fn cured_by(self, cure: &'static str) -> StreamError {
+        StreamError { cure: Some(cure), ..self }
     }
 
     /// The same, with `detail` unless it has one.
@@ -148,7 +158,8 @@ impl fmt::Display for StreamError {
             // Of what the user named, the file; the stream is ours.
             return f.write_str(detail);
         }
-        let (why, cure) = self.kind.why_and_cure();
+        let (why, usual) = self.kind.why_and_cure();
+        let cure = self.cure.unwrap_or(usual);
         write!(f, "stream {}: {why}", self.stream)?;
         if let Some(detail) = &self.detail {
             write!(f, ": {detail}")?;
@@ -215,6 +226,17 @@ impl OpenError {
     /// The addresses of a pool were refused.
     pub(crate) fn pool(refusal: Refusal) -> OpenError {
         OpenError::addresses(format_args!("for a pool"), refusal, "")
+    }
+
+    /// A thread for a stream was refused.
+    pub fn no_thread(error: &std::io::Error) -> OpenError {
+        let text = error.to_string();
+        let why = text.split(" (os error ").next().unwrap_or(&text);
+        let cure = match facts::address_space() {
+            Some(_) => "raise `ulimit -v`",
+            None => "raise `ulimit -u`, or pids.max of the control group",
+        };
+        OpenError::Resources(format!("no thread for it: {why}; {cure}"))
     }
 
     /// Why, and after a semicolon the cure.

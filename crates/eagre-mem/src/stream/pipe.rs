@@ -24,6 +24,8 @@ const MOST: u32 = 60;
 /// The address space of a stream whose length nobody told, and the least that will do.
 const CAPACITY: u64 = 1 << 40;
 const LEAST_CAPACITY: u64 = 64 << 20;
+/// What a stream without addresses carries: more than any file can have.
+const WITHOUT_END: u64 = 1 << 62;
 
 /// How a stream is to be; made by [`Pipe::builder`].
 ///
@@ -37,6 +39,7 @@ pub struct Builder {
     windows: Windows,
     capacity: Option<u64>,
     length: Option<u64>,
+    at_least: u64,
     trap: Option<Trap>,
     mover: Option<Mover>,
     pool: Option<Pool>,
@@ -45,6 +48,7 @@ pub struct Builder {
     on_failure: OnFailure,
     timeout: Option<Duration>,
     pointers: bool,
+    explicit: bool,
     pub(crate) on_demand: bool,
 }
 
@@ -56,6 +60,7 @@ impl Builder {
             windows: Windows { rewrite: 1, lookback: 1, read_ahead: 2 },
             capacity: None,
             length: None,
+            at_least: 0,
             trap: None,
             mover: None,
             pool: None,
@@ -64,6 +69,7 @@ impl Builder {
             on_failure: OnFailure::Drain,
             timeout: None,
             pointers: false,
+            explicit: false,
             on_demand: false,
         }
     }
@@ -108,7 +114,8 @@ impl Builder {
     /// The most bytes the stream can carry: its address space. The stream gets as much, or opening it is an error.
     ///
     /// Without it, and without [`Builder::length`], the capacity is 1 TiB, or less, down to 64 MiB, where `ulimit -v`
-    /// limits addresses or sixteen such streams are open already. [`Pipe::capacity`], [`Control::capacity`] and
+    /// limits addresses or sixteen such streams are open already; a stream for [`Builder::explicit`] calls carries any number of
+    /// bytes. [`Pipe::capacity`], [`Control::capacity`] and
     /// [`Control::stats`] tell what it is.
     pub fn capacity(mut self, bytes: u64) -> Builder {
         self.capacity = Some(bytes);
@@ -119,6 +126,13 @@ impl Builder {
     /// another length is an error.
     pub fn length(mut self, bytes: u64) -> Builder {
         self.length = Some(bytes);
+        self
+    }
+
+    /// So many bytes will come, and perhaps more: without [`Builder::capacity`] and [`Builder::length`], the capacity is not less
+    /// than this, however short addresses are, or opening the stream is an error.
+    pub fn at_least(mut self, bytes: u64) -> Builder {
+        self.at_least = bytes;
         self
     }
 
@@ -176,6 +190,16 @@ impl Builder {
         self
     }
 
+    /// No end will use its pointer: the stream is for explicit calls only. It takes no addresses beside its blocks, carries any
+    /// number of bytes however short addresses are (`ulimit -v`), and needs neither trap nor mover. Asking for its pointer is
+    /// [`ErrorKind::NoPointer`](super::ErrorKind::NoPointer).
+    ///
+    /// Whatever `EAGRE_TRAP` and `EAGRE_MOVER` say, its trap is `off` and its mover `copy`.
+    pub fn explicit(mut self) -> Builder {
+        self.explicit = true;
+        self
+    }
+
     /// For [`Builder::source`]: the callback is asked only for blocks the reader has touched (stream A of the Vortex
     /// paper), not ahead.
     pub fn on_demand(mut self, on_demand: bool) -> Builder {
@@ -196,6 +220,10 @@ impl Builder {
                 return wrong(format!("{name} is {value} blocks: it must be {least} to {MOST}"));
             }
         }
+        let others = self.trap.is_some_and(|trap| trap != Trap::Off) || self.mover.is_some_and(|it| it != Mover::Copy);
+        if self.explicit && (self.pointers || others) {
+            return wrong("a stream for explicit calls only has no pointers, and neither trap nor mover".into());
+        }
         if let Some(pool) = &self.pool
             && pool.block_size() != self.block
         {
@@ -206,7 +234,8 @@ impl Builder {
         {
             return wrong(format!("the length {} is more than the capacity {}", Bytes(length), Bytes(capacity)));
         }
-        if self.length.or(self.capacity).is_some_and(|bytes| bytes > 1 << 46) {
+        let most = if self.explicit { WITHOUT_END } else { 1 << 46 };
+        if self.length.or(self.capacity).unwrap_or(self.at_least) > most {
             return wrong("more than 64 TiB of addresses; open with less".into());
         }
         Ok(())
@@ -218,24 +247,37 @@ impl Builder {
         let blocks = |bytes: u64| self.block.block_of(bytes) + 1;
         match (self.capacity, self.length) {
             (Some(exactly), _) | (None, Some(exactly)) => (blocks(exactly), blocks(exactly)),
-            (None, None) => (blocks(CAPACITY.min(share)), blocks(LEAST_CAPACITY.min(share))),
+            (None, None) => {
+                let [wanted, least] = [CAPACITY, LEAST_CAPACITY].map(|bytes| bytes.min(share).max(self.at_least));
+                (blocks(wanted), blocks(least))
+            }
         }
+    }
+
+    /// How many blocks a stream without addresses carries.
+    fn blocks_without_addresses(&self) -> u64 {
+        self.block.block_of(self.capacity.or(self.length).unwrap_or(WITHOUT_END)) + 1
     }
 
     /// The pool that streams share, if it is large enough. (A pool of the caller's is what the caller made it: a stream
     /// that finds it too small fails at its first block.)
     fn shared_pool(&self, engine: Engine) -> Result<Shared<Blocks>, OpenError> {
+        let enough = |budget: u32| {
+            let (block, needed) = (self.block, self.windows.blocks());
+            if u64::from(budget) >= needed {
+                return Ok(());
+            }
+            let size = Bytes(u64::from(budget) * block.bytes() as u64);
+            let cure = pool::cure(block, budget);
+            Err(OpenError::Resources(heap::text(format_args!(
+                "it needs {needed} blocks of {block}, and the pool that streams share has {budget} ({size} in all); {cure}, \
+                 or open with smaller blocks or windows"
+            ))))
+        };
+        // Asked before as well: a pool that is made stays, and takes addresses.
+        enough(pool::shared_budget(self.block))?;
         let pool = pool::shared(self.block, engine).map_err(OpenError::pool)?;
-        let needed = self.windows.blocks();
-        if u64::from(pool.budget()) < needed {
-            return Err(OpenError::Resources(heap::text(format_args!(
-                "it needs {needed} blocks of {}, and the pool that streams share has {}; raise EAGRE_POOL or the control \
-                 group's limit, or open with smaller blocks or windows",
-                self.block,
-                pool.size()
-            ))));
-        }
-        Ok(pool)
+        enough(pool.budget()).map(|()| pool)
     }
 
     /// Two ranges, halving what was asked for until the system gives it.
@@ -312,6 +354,8 @@ impl Builder {
         self.check()?;
         let pair = match self.pointers {
             true => probe::choose_with_pointers(self.trap, self.mover)?,
+            // Nothing that could be refused, so nothing to be tried.
+            false if self.explicit => probe::EXPLICIT,
             false => probe::choose(self.trap, self.mover)?,
         };
         let (context, engine) = probe::engage(pair.trap, pair.mover).map_err(OpenError::Unavailable)?;
@@ -334,7 +378,7 @@ impl Builder {
         // Had before the addresses, which would have to be given back.
         let (room, books) = (heap::Room::new()?, Books::new(self.windows.blocks() as usize)?);
         let (ranges, capacity) = match engine {
-            Engine::Copy => (None, self.blocks(CAPACITY).0),
+            Engine::Copy => (None, self.blocks_without_addresses()),
             _ => self.reserve(context).map(|(ranges, blocks)| (Some(ranges), blocks))?,
         };
         let config = Config {
@@ -347,6 +391,7 @@ impl Builder {
             sparse: self.sparse,
             on_failure: self.on_failure,
             timeout: self.timeout,
+            explicit: self.explicit,
         };
         let core = life::open(room.put(Core::new(config, ranges, engine, context, pool, books)))?;
         super::report::start_watching();

@@ -73,8 +73,8 @@ impl Reader {
 
     fn pointer(&self) -> Result<NonNull<u8>, StreamError> {
         self.user.reads_by_pointer.store(true, Relaxed);
-        let start = self.user.own_address(End::Reader, 0).ok_or_else(|| self.error(ErrorKind::NoPointer))?;
-        NonNull::new(ptr::with_exposed_provenance_mut(start)).ok_or_else(|| self.error(ErrorKind::NoPointer))
+        let start = self.user.own_address(End::Reader, 0).ok_or_else(|| self.user.no_pointer())?;
+        NonNull::new(ptr::with_exposed_provenance_mut(start)).ok_or_else(|| self.user.no_pointer())
     }
 
     /// Runs `read` with the pointer to byte 0 of the stream.

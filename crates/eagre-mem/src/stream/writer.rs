@@ -85,8 +85,8 @@ impl Writer {
     }
 
     fn pointer(&self) -> Result<NonNull<u8>, StreamError> {
-        let start = self.user.own_address(End::Writer, 0).ok_or_else(|| self.error(ErrorKind::NoPointer))?;
-        NonNull::new(ptr::with_exposed_provenance_mut(start)).ok_or_else(|| self.error(ErrorKind::NoPointer))
+        let start = self.user.own_address(End::Writer, 0).ok_or_else(|| self.user.no_pointer())?;
+        NonNull::new(ptr::with_exposed_provenance_mut(start)).ok_or_else(|| self.user.no_pointer())
     }
 
     /// Runs `write` with the pointer to byte 0 of the stream.

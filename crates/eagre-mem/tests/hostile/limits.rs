@@ -11,6 +11,8 @@ use std::ffi::c_void;
 pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario::new("limits::addresses_halve", For::Pointers, Ends::Well, addresses_halve),
     Scenario::new("limits::addresses_run_out", For::Pointers, Ends::Well, addresses_run_out),
+    Scenario::new("limits::explicit_streams_take_none", For::Once, Ends::Well, explicit_take_none),
+    Scenario::new("limits::at_least_so_many", For::Pointers, Ends::Well, at_least),
     Scenario::new("limits::mappings_run_out", For::Pointers, Ends::Well, mappings_run_out),
     Scenario::new("limits::mappings_run_out_in_mid_stream", For::Pointers, Ends::Well, mappings_mid_stream),
     Scenario::new("limits::descriptors_run_out", For::Once, Ends::Well, descriptors_run_out),
@@ -66,6 +68,41 @@ fn addresses_run_out() {
         Pipe::builder().capacity(1 << 40).open().unwrap_err();
     }
     flow_through(small("small").capacity(2 << 20).open().unwrap().split(), 20 * BLOCK / 8);
+}
+
+/// More flows through a stream for explicit calls than there are addresses.
+fn explicit_take_none() {
+    limit_addresses(96 << 20);
+    let (mut writer, mut reader) = Pipe::builder().name("explicit").explicit().open().unwrap().split();
+    let length = 200 << 20;
+    let thread = std::thread::spawn(move || {
+        let bytes = vec![7; 1 << 20];
+        (0..length >> 20).for_each(|_| writer.copy_in(&bytes).unwrap());
+        writer.finish().unwrap();
+    });
+    let mut got = 0;
+    loop {
+        let bytes = reader.fill(0).unwrap();
+        let len = bytes.len();
+        assert!(bytes.iter().all(|&byte| byte == 7));
+        if len == 0 {
+            break;
+        }
+        got += len;
+        reader.consume(len);
+    }
+    thread.join().unwrap();
+    assert_eq!(got, length);
+}
+
+/// A stream that will carry so much has the addresses for it, however few others get; or says that there are none.
+fn at_least() {
+    limit_addresses(4 << 30);
+    assert!(Pipe::builder().open().unwrap().capacity() < 1 << 30);
+    assert!(Pipe::builder().at_least(1 << 30).open().unwrap().capacity() >= 1 << 30);
+    let error = Pipe::builder().at_least(4 << 30).open().unwrap_err();
+    is_one_line_with_a_cure(&error);
+    assert!(error.to_string().contains("ulimit -v"), "{error}");
 }
 
 /// Maps single pages that cannot merge until the kernel refuses, and gives `leave` back.

@@ -5,15 +5,16 @@ use std::thread;
 
 use super::Format;
 use super::library::{self, Damage, Library, Turn};
-use crate::{Pipe, Reader, StreamError, Trap, Writer};
+use super::streams::{self, Ends, Streams};
+use crate::{OpenError, Reader, StreamError, Trap, Writer};
 
 /// The most that one turn reads and writes: one block, and two, so that an lz4 block of 4 MiB (the default of its command)
 /// is decoded in place. Wherever it begins, a turn then touches one block more than that.
 const READ: usize = 2 << 20;
 const WRITE: usize = 4 << 20;
 /// The windows a turn needs, in blocks of 2 MiB: it may return to the block it began in.
-const LOOKBACK: u32 = 1;
-const REWRITE: u32 = 2;
+pub(super) const LOOKBACK: u32 = 1;
+pub(super) const REWRITE: u32 = 2;
 
 /// Starts the thread, and one that reads `source`.
 pub(super) fn start(
@@ -21,17 +22,20 @@ pub(super) fn start(
     name: &str,
     length: Option<u64>,
     source: impl Read + Send + 'static,
+    ends: Ends,
 ) -> io::Result<Reader> {
-    let packed = Pipe::builder().name(&format!("{name}, packed")).rewrite(0).lookback(LOOKBACK).read_ahead(1);
+    let Streams { packed, content } = streams::open(format, name, length, ends)?;
     let input = match length {
-        Some(length) => packed.length(length).source(exactly(source, length))?,
+        Some(length) => packed.filled_by(exactly(source, length))?,
         None => {
             let mut source = source;
-            packed.source(move |_, block: &mut [u8]| read(&mut source, block))?
+            packed.filled_by(move |_, block: &mut [u8]| read(&mut source, block))?
         }
     };
-    let (output, reader) = Pipe::builder().name(name).rewrite(REWRITE).open()?.split();
-    thread::Builder::new().name("eagre-decode".into()).spawn(move || decode(format, length, input, output))?;
+    let (output, reader) = content.split();
+    let helper = thread::Builder::new().name("eagre-decode".into());
+    let started = helper.spawn(move || decode(format, length, input, output));
+    started.map_err(|error| OpenError::no_thread(&error))?;
     Ok(reader)
 }
 
@@ -73,7 +77,7 @@ enum Stop {
 fn decode(format: Format, length: Option<u64>, mut input: Reader, mut output: Writer) {
     let mut progress = Progress { read: 0, written: 0, whole: false };
     let decoded = library::new(format).map_err(|why| Stop::Damage(0, why)).and_then(|mut library| match length {
-        Some(length) if output.control().trap() != Trap::Off && input.control().trap() != Trap::Off => {
+        Some(length) if [input.control().trap(), output.control().trap()].iter().all(|&trap| trap != Trap::Off) => {
             by_pointer(&mut *library, length, &mut input, &mut output, &mut progress)
         }
         _ => by_blocks(&mut *library, &mut input, &mut output, &mut progress),

@@ -32,6 +32,19 @@ impl Format {
         })
     }
 
+    /// The most bytes that can be in a file of so many bytes.
+    pub(super) fn most(self, length: u64) -> u64 {
+        let times = match self {
+            // 258 bytes for two bits.
+            Format::Gzip => 1032,
+            // A block of 128 KiB for four bytes.
+            Format::Zstd => 32 << 10,
+            // 255 bytes of a match for one byte of its length.
+            Format::Lz4 => 255,
+        };
+        length.saturating_mul(times)
+    }
+
     /// The format a file has by its first [`Format::MAGIC`] bytes.
     #[must_use]
     pub fn of_bytes(first: &[u8]) -> Option<Format> {

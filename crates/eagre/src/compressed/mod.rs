@@ -25,16 +25,20 @@ mod format;
 // SAFETY: calls of foreign libraries on pointers; each library file says what its library touches.
 #[allow(unsafe_code, reason = "foreign libraries take pointers")]
 mod library;
+mod streams;
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 pub use format::Format;
 
 use crate::Reader;
+use crate::file::name;
 use crate::scan::Input;
+use streams::Ends;
 
 /// Opens a file to be scanned: decompressed if its name and its first bytes agree that it is compressed
 /// ([`Format::of_name`], [`Format::of_bytes`]), else as it is. So a file called `.gz` that holds plain text is plain
@@ -49,7 +53,14 @@ pub fn open(path: impl AsRef<Path>) -> io::Result<Input> {
     if peeked.format() != Some(format) {
         return peeked.plain();
     }
-    Ok(decompress(format, &path.to_string_lossy(), peeked.length()?, peeked.whole())?.into())
+    Ok(decode::start(
+        format,
+        &name::shown(path.as_os_str().as_bytes()),
+        peeked.length()?,
+        peeked.whole(),
+        Ends::Explicit,
+    )?
+    .into())
 }
 
 /// What is in an open file or a pipe, from its present position: decompressed if its first bytes say that it is
@@ -60,7 +71,7 @@ pub fn open(path: impl AsRef<Path>) -> io::Result<Input> {
 pub fn open_any(file: File, name: &str) -> io::Result<Input> {
     let peeked = Peeked::at(file)?;
     match peeked.format() {
-        Some(format) => Ok(decompress(format, name, peeked.length()?, peeked.whole())?.into()),
+        Some(format) => Ok(decode::start(format, name, peeked.length()?, peeked.whole(), Ends::Explicit)?.into()),
         None => peeked.plain(),
     }
 }
@@ -79,7 +90,7 @@ pub fn decompress(
     length: Option<u64>,
     source: impl Read + Send + 'static,
 ) -> io::Result<Reader> {
-    decode::start(format, name, length, source)
+    decode::start(format, name, length, source, Ends::Pointers)
 }
 
 /// A file whose first bytes have been looked at.
@@ -139,6 +150,6 @@ impl Peeked {
             return Ok(self.file.into());
         }
         let mut whole = self.whole();
-        Ok(crate::Pipe::builder().source(move |_, block: &mut [u8]| decode::read(&mut whole, block))?.into())
+        Ok(crate::Pipe::builder().explicit().source(move |_, block: &mut [u8]| decode::read(&mut whole, block))?.into())
     }
 }

@@ -31,10 +31,14 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    pub(super) fn new(len: usize) -> Buffer {
-        let memory = vec![0; len + ALIGN];
+    /// # Errors
+    /// No memory.
+    pub(super) fn new(len: usize) -> io::Result<Buffer> {
+        let mut memory = Vec::new();
+        memory.try_reserve_exact(len + ALIGN).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        memory.resize(len + ALIGN, 0);
         let start = memory.as_ptr().addr().next_multiple_of(ALIGN) - memory.as_ptr().addr();
-        Buffer { memory, start, len }
+        Ok(Buffer { memory, start, len })
     }
 
     pub(super) fn bytes(&mut self, len: usize) -> &mut [u8] {

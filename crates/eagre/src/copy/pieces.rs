@@ -62,9 +62,13 @@ pub(super) fn carry(
     let queue = Queue { stretches, piece: piece as u64, next: Mutex::new((0, 0)) };
     let work =
         Work { source, sink, queue, done: AtomicU64::new(0), stop: AtomicBool::new(false), keep: sums.is_some() };
+    let buffer = Buffer::new(piece).map_err(CopyError::Source)?;
     let carried: Vec<_> = thread::scope(|scope| {
-        let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(|| work.carry(&mut |_| ()))).collect();
-        let own = work.carry(progress);
+        // Where there are no more threads, or buffers for them, fewer do it.
+        let help = || Buffer::new(piece).map_or_else(|_| Ok(Vec::new()), |buffer| work.carry(buffer, &mut |_| ()));
+        let spawn = |_| thread::Builder::new().spawn_scoped(scope, help).ok();
+        let helpers: Vec<_> = (1..threads).map_while(spawn).collect();
+        let own = work.carry(buffer, progress);
         let joined = helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|_| Err(panicked())));
         std::iter::once(own).chain(joined).collect()
     });
@@ -95,8 +99,7 @@ struct Work<'f> {
 }
 
 impl Work<'_> {
-    fn carry(&self, progress: &mut dyn FnMut(u64)) -> Result<Vec<Sum>, CopyError> {
-        let mut buffer = Buffer::new(self.queue.piece as usize);
+    fn carry(&self, mut buffer: Buffer, progress: &mut dyn FnMut(u64)) -> Result<Vec<Sum>, CopyError> {
         let mut sums = Vec::new();
         while !self.stop.load(Relaxed)
             && let Some((offset, len)) = self.queue.take()

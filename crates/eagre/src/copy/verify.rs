@@ -37,7 +37,7 @@ pub(super) fn check(mut sums: Sums, file: &File, length: u64) -> Result<(), Copy
     // What is still in the page cache says nothing about the disk.
     let _ = fadvise(file, 0, None, Advice::DontNeed);
     let source = Source { file, direct: past_the_cache(file, OFlags::RDONLY) };
-    let mut buffer = Buffer::new(sums.iter().map(|sum| sum.len).max().unwrap_or(0));
+    let mut buffer = Buffer::new(sums.iter().map(|sum| sum.len).max().unwrap_or(0)).map_err(CopyError::Target)?;
     for sum in sums {
         let bytes = buffer.bytes(sum.len);
         match source.read(bytes, sum.offset) {

@@ -16,7 +16,7 @@
 //!
 //! ```
 //! let counts = eagre::count::count(&b"one\ntwo\nno newline here"[..])?;
-//! assert_eq!((counts.lines, counts.bytes), (2, 23));
+//! assert_eq!((counts.lines, counts.bytes), (Some(2), 23));
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
@@ -24,6 +24,7 @@ mod metadata;
 mod tally;
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Read};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -37,30 +38,35 @@ use tally::{Tally, Total};
 /// How much is read at a time of a source that is no file.
 const BUFFER: usize = 256 * 1024;
 
-/// What was counted. What the [`Counter`] was not asked for is zero.
+/// What was counted. What the [`Counter`] was not asked for is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
     /// Newline bytes.
-    pub lines: u64,
+    pub lines: Option<u64>,
     /// Words.
-    pub words: u64,
+    pub words: Option<u64>,
     /// Bytes.
     pub bytes: u64,
     /// The width of the longest line, in columns.
-    pub longest: u64,
+    pub longest: Option<u64>,
 }
 
 impl Counts {
     /// The counts of two sources together, or `None` where a number would not fit (sparse files can claim nearly
-    /// 2^63 bytes each, so three of them are enough). The longest line is the longer one.
+    /// 2^63 bytes each, so three of them are enough). The longest line is the longer one. What was not counted of both is not
+    /// known of them together.
     #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {
+        let sum = |one: Option<u64>, other: Option<u64>| match one.zip(other) {
+            Some((one, other)) => one.checked_add(other).map(Some),
+            None => Some(None),
+        };
         Some(Self {
-            lines: self.lines.checked_add(other.lines)?,
-            words: self.words.checked_add(other.words)?,
+            lines: sum(self.lines, other.lines)?,
+            words: sum(self.words, other.words)?,
             bytes: self.bytes.checked_add(other.bytes)?,
-            longest: self.longest.max(other.longest),
+            longest: self.longest.zip(other.longest).map(|(one, other)| one.max(other)),
         })
     }
 }
@@ -160,26 +166,42 @@ impl Counter {
         self
     }
 
+    /// The counts of an empty source: zeros for what is counted.
+    #[must_use]
+    pub fn nothing(&self) -> Counts {
+        self.of(&Total::default(), 0)
+    }
+
+    /// Those of the numbers that were asked for.
+    fn of(&self, total: &Total, bytes: u64) -> Counts {
+        Counts {
+            lines: self.lines.then_some(total.lines()),
+            words: self.words.then_some(total.words()),
+            bytes,
+            longest: self.longest.then_some(total.longest()),
+        }
+    }
+
     /// Reads `source` to its end. `progress` is told, after every read, how many bytes were counted so far.
     ///
     /// # Errors
     ///
     /// The first error of `source` other than an interruption, with the counts up to it.
     pub fn count(&mut self, mut source: impl Read, mut progress: impl FnMut(u64)) -> Result<Counts, CountError> {
-        let tally = self.tally().map_err(|source| CountError { counts: Counts::default(), source })?;
-        let refused = |refused: Refused| CountError { counts: Counts::default(), source: refused.into() };
+        let tally = self.tally().map_err(|source| CountError { counts: self.nothing(), source })?;
+        let refused = |refused: Refused| CountError { counts: self.nothing(), source: refused.into() };
         let mut buffer = heap::filled(BUFFER, 0).map_err(refused)?;
         let (mut total, mut bytes) = (Total::default(), 0);
         loop {
             match source.read(&mut buffer) {
-                Ok(0) => return Ok(total.counts(bytes)),
+                Ok(0) => return Ok(self.of(&total, bytes)),
                 Ok(n) => {
                     total.add(tally.piece(&mut (), bytes, &buffer[..n]));
                     bytes += n as u64;
                     progress(bytes);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(source) => return Err(CountError { counts: total.counts(bytes), source }),
+                Err(source) => return Err(CountError { counts: self.of(&total, bytes), source }),
             }
         }
     }
@@ -209,7 +231,11 @@ impl Counter {
             }
             skipped = skip.bytes;
         }
-        let tally = self.tally().map_err(|source| CountError { counts: Counts::default(), source })?;
+        let tally = match &input {
+            Input::File(file) if is_tiny(file) => self.tally_by(Kernels::for_few()),
+            _ => self.tally(),
+        };
+        let tally = tally.map_err(|source| CountError { counts: self.nothing(), source })?;
         let mut total = Total::default();
         let scanned = self.scanner.run(input, &tally, |bytes, part| {
             total.add(part);
@@ -217,15 +243,27 @@ impl Counter {
             ControlFlow::Continue(())
         });
         match scanned {
-            Ok(scanned) => Ok(Counted { counts: total.counts(skipped + scanned.bytes), choice: Some(scanned.choice) }),
-            Err(error) => Err(CountError { counts: total.counts(skipped + error.bytes), source: error.source }),
+            Ok(scanned) => {
+                Ok(Counted { counts: self.of(&total, skipped + scanned.bytes), choice: Some(scanned.choice) })
+            }
+            Err(error) => Err(CountError { counts: self.of(&total, skipped + error.bytes), source: error.source }),
         }
     }
 
     fn tally(&self) -> io::Result<Tally> {
-        let kernels = Kernels::chosen().map_err(|text| io::Error::new(io::ErrorKind::InvalidInput, text))?;
+        self.tally_by(Kernels::chosen())
+    }
+
+    fn tally_by(&self, kernels: Result<Kernels, String>) -> io::Result<Tally> {
+        let kernels = kernels.map_err(|text| io::Error::new(io::ErrorKind::InvalidInput, text))?;
         Ok(Tally { kernels, lines: self.lines, words: self.words, longest: self.longest })
     }
+}
+
+/// Whether a file is so small that any loop is fast enough.
+fn is_tiny(file: &File) -> bool {
+    const TINY: u64 = 16 << 10;
+    file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() <= TINY)
 }
 
 /// Counts the lines and bytes of anything that can be read.
@@ -240,14 +278,13 @@ pub fn count(source: impl Read) -> io::Result<Counts> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::File;
     use std::io::{Seek, SeekFrom, Write};
 
     #[test]
     fn counts_newlines_and_bytes() {
         for (text, lines) in [("", 0), ("a", 0), ("\n", 1), ("a\nb", 1), ("\n\n\n", 3)] {
             let counts = count(text.as_bytes()).unwrap();
-            assert_eq!((counts.lines, counts.bytes), (lines, text.len() as u64), "{text:?}");
+            assert_eq!((counts.lines, counts.bytes), (Some(lines), text.len() as u64), "{text:?}");
         }
     }
 
@@ -257,7 +294,7 @@ mod tests {
         let naive = data.iter().filter(|&&byte| byte == b'\n').count() as u64;
         let mut reports = Vec::new();
         let counts = Counter::new().count(&data[..], |n| reports.push(n)).unwrap();
-        assert_eq!((counts.lines, counts.bytes), (naive, data.len() as u64));
+        assert_eq!((counts.lines, counts.bytes), (Some(naive), data.len() as u64));
         assert_eq!(reports.last(), Some(&counts.bytes));
         assert!(reports.is_sorted());
     }
@@ -282,7 +319,7 @@ mod tests {
     #[test]
     fn an_error_hands_back_what_was_counted() {
         let error = Counter::new().count(Failing(0), |_| ()).unwrap_err();
-        assert_eq!((error.counts.lines, error.counts.bytes), (2, 4));
+        assert_eq!((error.counts.lines, error.counts.bytes), (Some(2), 4));
         assert_eq!(error.to_string(), "after 4 bytes: broken");
     }
 
@@ -307,6 +344,19 @@ mod tests {
         assert_eq!(file.metadata().unwrap().len(), 0);
         let counts = Counter::new().lines(false).count_input(file, |_| ()).unwrap().counts;
         assert_eq!(counts.bytes, std::fs::read("/proc/version").unwrap().len() as u64);
+    }
+
+    #[test]
+    fn what_was_not_asked_for_is_not_there() {
+        let text = b"two words\n";
+        let all = Counts { lines: Some(1), words: Some(2), bytes: 10, longest: Some(9) };
+        assert_eq!(Counter::new().words(true).longest(true).count(&text[..], |_| ()).unwrap(), all);
+        let lines = Counter::new().count(&text[..], |_| ()).unwrap();
+        assert_eq!(lines, Counts { words: None, longest: None, ..all });
+        let words = Counter::new().lines(false).words(true);
+        assert_eq!(words.nothing(), Counts { words: Some(0), ..Counts::default() });
+        let both = { words }.count(&text[..], |_| ()).unwrap().checked_add(all).unwrap();
+        assert_eq!(both, Counts { lines: None, words: Some(4), bytes: 20, longest: None });
     }
 
     #[test]

@@ -2,22 +2,29 @@
 
 use std::fmt;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+
+use super::name;
 
 /// What was being done with a file, and what it is called in messages.
 #[derive(Clone, Debug)]
-pub(super) struct Task {
+pub(crate) struct Task {
     pub(super) what: &'static str,
     pub(super) place: String,
 }
 
 impl Task {
+    pub(crate) fn of(what: &'static str, path: &Path) -> Task {
+        Task { what, place: name::shown(path.as_os_str().as_bytes()) }
+    }
+
     pub(super) fn read(path: &Path) -> Task {
-        Task { what: "read", place: in_one_line(&path.to_string_lossy()) }
+        Task::of("read", path)
     }
 
     pub(super) fn write(path: &Path) -> Task {
-        Task { what: "write", place: in_one_line(&path.to_string_lossy()) }
+        Task::of("write", path)
     }
 
     /// `what: where: why`.
@@ -31,21 +38,14 @@ impl Task {
     }
 
     /// The same error with the whole message.
-    pub(super) fn error(&self, error: &io::Error) -> io::Error {
+    pub(crate) fn error(&self, error: &io::Error) -> io::Error {
         io::Error::new(error.kind(), self.message(reason(error)))
     }
 }
 
-/// A name that cannot break out of its line.
-fn in_one_line(name: &str) -> String {
-    match name.contains(char::is_control) {
-        true => name.escape_debug().to_string(),
-        false => name.to_owned(),
-    }
-}
-
-/// What the system says, without Rust's error number.
+/// What the system says, without Rust's error number; and what follows it, such as a cure.
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
-    text.split_once(" (os error ").map_or(text.clone(), |(reason, _)| reason.to_owned())
+    let parts = text.split_once(" (os error ").and_then(|(before, rest)| Some((before, rest.split_once(')')?.1)));
+    parts.map_or_else(|| text.clone(), |(before, behind)| format!("{before}{behind}"))
 }

@@ -11,14 +11,16 @@
 //! # std::io::Result::Ok(())
 //! ```
 
-mod failure;
+pub(crate) mod failure;
 #[cfg(test)]
 mod faulty;
+pub mod name;
 pub mod output;
 mod plan;
 mod reading;
 pub mod residency;
 mod rights;
+pub(crate) mod stream;
 mod writing;
 
 use std::io;

@@ -13,7 +13,7 @@ use eagre_mem::transfer::{Engine, Transfer, TransferError, Transferred};
 
 use super::failure::Task;
 use super::plan::{Access, Opened, Plan};
-use crate::{BlockSize, Builder, ErrorKind, Pipe, Reader, StreamError, WriteBlock, Writer};
+use crate::{BlockSize, Builder, ErrorKind, OpenError, Reader, StreamError, WriteBlock, Writer};
 
 /// How a file is to be read.
 ///
@@ -28,6 +28,7 @@ pub struct ReadOptions {
     from: Option<u64>,
     length: Option<u64>,
     stream: Option<Builder>,
+    explicit: bool,
 }
 
 impl ReadOptions {
@@ -75,6 +76,14 @@ impl ReadOptions {
         self
     }
 
+    /// The reader is used through explicit calls only (`fill`/`consume`, `BufRead`), not by pointer: then the stream takes no
+    /// addresses, and the file may be of any size however short they are (`ulimit -v`). Where addresses are too short for a
+    /// pointer, the stream is one for explicit calls in any case.
+    pub fn explicit(mut self) -> ReadOptions {
+        self.explicit = true;
+        self
+    }
+
     /// Opens the file at `path` and begins to read it.
     ///
     /// # Errors
@@ -97,28 +106,31 @@ impl ReadOptions {
     }
 
     fn begin(self, file: File, task: Task) -> io::Result<Reader> {
-        let (opened, extent) = self.look(file).map_err(|error| task.error(&error))?;
-        let mut stream = self.stream.unwrap_or_else(|| Pipe::builder().block_size(block_for(&extent)));
-        stream = stream.name(&task.place);
-        if let Some(length) = self.length {
-            stream = stream.length(length);
-        }
-        let (writer, reader) = stream.open()?.split();
+        let (opened, extent, at_least) = self.look(file).map_err(|error| task.error(&error))?;
+        let pipe = super::stream::open(self.stream, block_for(&extent), self.explicit, |stream| {
+            let stream = stream.name(&task.place);
+            match self.length {
+                Some(length) => stream.length(length),
+                None => stream.at_least(at_least),
+            }
+        });
+        let (writer, reader) = pipe.map_err(|error| task.error(&error.into()))?.split();
         let (engine, piece) = (self.engine, self.piece);
         let helper = std::thread::Builder::new().name("eagre-read".into());
-        helper.spawn(move || {
+        let started = helper.spawn(move || {
             let block = writer.control().block_size();
             let device = opened.device(engine, piece, block);
             match device {
                 Ok((device, piece)) => pump(writer, Transfer::new(device, piece), &extent, &task),
                 Err(error) => { writer }.fail_io(&error, &task.error(&error).to_string()),
             }
-        })?;
+        });
+        started.map_err(|error| OpenError::no_thread(&error))?;
         Ok(reader)
     }
 
-    /// What there is to read, and how.
-    fn look(&self, mut file: File) -> io::Result<(Opened, Extent)> {
+    /// What there is to read, and how; and how many bytes will come at least, by what its size says.
+    fn look(&self, mut file: File) -> io::Result<(Opened, Extent, u64)> {
         let metadata = file.metadata()?;
         let kind = metadata.file_type();
         if kind.is_dir() {
@@ -146,7 +158,10 @@ impl ReadOptions {
         if opened.access == Access::Sequential && self.from.is_some() {
             (&opened.file).seek(SeekFrom::Start(from))?;
         }
-        Ok((opened, Extent { from, exactly: self.length, expected: size.saturating_sub(from) }))
+        let extent = Extent { from, exactly: self.length, expected: size.saturating_sub(from) };
+        // It may be all of it a hole.
+        let claimed = if kind.is_file() { metadata.len() } else { size };
+        Ok((opened, extent, claimed.saturating_sub(from)))
     }
 }
 

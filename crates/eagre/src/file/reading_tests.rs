@@ -1,5 +1,6 @@
 use super::super::faulty::{Faults, Faulty, pattern};
 use super::*;
+use crate::Pipe;
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;

@@ -17,7 +17,7 @@ use rustix::fs::FallocateFlags;
 use super::failure::Task;
 use super::output::Output;
 use super::plan::{Access, Opened, Plan};
-use crate::{Builder, ErrorKind, Pipe, ReadBlock, Reader, StreamError, Writer};
+use crate::{BlockSize, Builder, ErrorKind, OpenError, ReadBlock, Reader, StreamError, Writer};
 
 /// How a file is to be written.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +28,7 @@ pub struct WriteOptions {
     piece: Option<usize>,
     length: Option<u64>,
     stream: Option<Builder>,
+    explicit: bool,
 }
 
 impl WriteOptions {
@@ -72,6 +73,14 @@ impl WriteOptions {
         self
     }
 
+    /// The writer is used through explicit calls only (`reserve`/`commit`, `Write`), not by pointer: then the stream takes no
+    /// addresses, and the file may be of any size however short they are (`ulimit -v`). Where addresses are too short for a
+    /// pointer, the stream is one for explicit calls in any case.
+    pub fn explicit(mut self) -> WriteOptions {
+        self.explicit = true;
+        self
+    }
+
     /// Begins to write the file at `path`, which appears when it is finished (see [`Output`]).
     ///
     /// # Errors
@@ -93,10 +102,8 @@ impl WriteOptions {
     }
 
     fn begin(self, output: Output, task: Task) -> io::Result<FileWriter> {
-        let mut stream = self.stream.unwrap_or_else(Pipe::builder).name(&task.place);
         if let Some(length) = self.length {
             output.check_room(length).map_err(|error| task.error(&error))?;
-            stream = stream.length(length);
         }
         let engine = match self.engine {
             Some(engine) => engine,
@@ -109,17 +116,25 @@ impl WriteOptions {
         };
         let several = engine == Engine::Uring && matches!(opened.access, Access::Unbuffered(_));
         let ahead = several.then(|| opened.file.try_clone()).transpose()?.map(Ahead::new);
-        let (writer, reader) = stream.open()?.split();
+        let pipe = super::stream::open(self.stream, BlockSize::DEFAULT, self.explicit, |stream| {
+            let stream = stream.name(&task.place);
+            match self.length {
+                Some(length) => stream.length(length),
+                None => stream,
+            }
+        });
+        let (writer, reader) = pipe.map_err(|error| task.error(&error.into()))?.split();
         let piece = self.piece;
         let helper = std::thread::Builder::new().name("eagre-write".into());
         let told = task.clone();
-        let helper = helper.spawn(move || {
+        let started = helper.spawn(move || {
             let block = reader.control().block_size();
             match opened.device(Some(engine), piece, block) {
                 Ok((device, piece)) => pump(reader, Transfer::new(device, piece), ahead, &told),
                 Err(error) => Err(told.error(&error)),
             }
-        })?;
+        });
+        let helper = started.map_err(|error| OpenError::no_thread(&error))?;
         Ok(FileWriter { writer, file: Some((helper, output)), task })
     }
 }

@@ -1,6 +1,6 @@
 use super::super::faulty::{Faults, Faulty, pattern};
 use super::*;
-use crate::BlockSize;
+use crate::Pipe;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 

@@ -59,12 +59,13 @@ pub use search::{Part, Search};
 use std::io;
 use std::path::Path;
 
+use crate::file::failure::Task;
 use crate::scan::{Input, Scanner};
 
 /// How often `pattern` occurs in a file, with all threads this process may use.
 ///
 /// # Errors
-/// Those of opening and reading the file; [`InvalidInput`](io::ErrorKind::InvalidInput) for an empty pattern.
+/// Those of opening and reading the file, with its name; [`InvalidInput`](io::ErrorKind::InvalidInput) for an empty pattern.
 ///
 /// # Example
 /// ```
@@ -76,5 +77,7 @@ use crate::scan::{Input, Scanner};
 /// ```
 pub fn count(path: impl AsRef<Path>, pattern: impl AsRef<[u8]>) -> io::Result<u64> {
     let finder = Finder::new(pattern).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-    Ok(finder.count(&mut Scanner::default(), Input::open(path)?)?)
+    let task = Task::of("find", path.as_ref());
+    let counted = Input::open(&path).and_then(|input| Ok(finder.count(&mut Scanner::default(), input)?));
+    counted.map_err(|error| task.error(&error))
 }

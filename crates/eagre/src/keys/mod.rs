@@ -134,10 +134,10 @@ pub fn vector<K: FileKey>(most: Option<usize>, spare: u64) -> Result<RewiredVec<
 }
 
 /// As much memory as could be had. Where addresses are short, the pool and the vector each take theirs, and streams need
-/// more.
+/// some as well.
 fn all_memory() -> u64 {
     match available_memory() {
-        Some(Available { bytes, bound: Bound::AddressSpace, .. }) => bytes / 8,
+        Some(Available { bytes, bound: Bound::AddressSpace, .. }) => bytes / 3,
         Some(Available { bytes, .. }) => bytes,
         None => 1 << 40,
     }

@@ -116,7 +116,7 @@ impl Scanner {
     ) -> Result<Scanned<S::Worker>, ScanError> {
         let invalid = |text| ScanError { bytes: 0, source: io::Error::new(io::ErrorKind::InvalidInput, text) };
         let forced = self.plan.map_or_else(plan::from_environment, |plan| Ok(Some(plan))).map_err(invalid)?;
-        Kernels::chosen().map_err(invalid)?;
+        Kernels::check().map_err(invalid)?;
         let alone = |plan, why| Choice { plan, threads: NonZeroUsize::MIN, why };
         let (done, choice) = match input {
             Input::Stream(reader) => (stream(reader, scan, &mut deliver), alone(Plan::Stream, Why::Stream)),
@@ -125,8 +125,10 @@ impl Scanner {
                     let choice = plan::choose(&file, &extent, self.threads(), forced);
                     self.pieces(&file, extent, choice, scan, &mut deliver)
                 }
-                Err(why @ Why::Small { .. }) => (read(&file, &mut self.buffer, scan, deliver), alone(Plan::Read, why)),
-                Err(why) => (read(&file, &mut self.buffer, scan, deliver), alone(Plan::Stream, why)),
+                Err(why @ Why::Small { size }) => {
+                    (read(&file, &mut self.buffer, first_read(size), scan, deliver), alone(Plan::Read, why))
+                }
+                Err(why) => (read(&file, &mut self.buffer, READ, scan, deliver), alone(Plan::Stream, why)),
             },
         };
         match done {
@@ -145,7 +147,7 @@ impl Scanner {
         deliver: &mut impl FnMut(u64, S::Part) -> ControlFlow<()>,
     ) -> (Done<S::Worker>, Choice) {
         if choice.plan == Plan::Stream {
-            return (read(file, &mut self.buffer, scan, deliver), choice);
+            return (read(file, &mut self.buffer, READ, scan, deliver), choice);
         }
         let threads = choice.threads;
         let done = match choice.plan {
@@ -181,14 +183,21 @@ fn one<S: Scan>(scan: &S) -> io::Result<Done<S::Worker>> {
 fn read<S: Scan>(
     mut file: &File,
     buffer: &mut Vec<u8>,
+    first: usize,
     scan: &S,
     mut deliver: impl FnMut(u64, S::Part) -> ControlFlow<()>,
 ) -> Done<S::Worker> {
-    let mut done = match one(scan).and_then(|done| grow(buffer, READ).map(|()| done)) {
+    let mut done = match one(scan) {
         Ok(done) => done,
         Err(error) => return Done { workers: Vec::new(), bytes: 0, error: Some(error) },
     };
+    let mut wanted = first;
     loop {
+        if buffer.len() < wanted
+            && let Err(error) = grow(buffer, wanted)
+        {
+            return Done { error: Some(error), ..done };
+        }
         match file.read(buffer) {
             Ok(0) => return done,
             Ok(n) => {
@@ -197,10 +206,24 @@ fn read<S: Scan>(
                 if deliver(done.bytes, part).is_break() {
                     return done;
                 }
+                // More than its size says.
+                if n == buffer.len() {
+                    wanted = READ;
+                }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Done { error: Some(error), ..done },
         }
+    }
+}
+
+/// How much to ask for first of a file of so many bytes: memory that is not needed would have to be cleared.
+fn first_read(size: u64) -> usize {
+    const LEAST: usize = 4 << 10;
+    match size {
+        // The size of the files of /proc.
+        0 => READ,
+        size => usize::try_from(size + 1).map_or(READ, |size| size.next_multiple_of(LEAST).min(READ)),
     }
 }
 

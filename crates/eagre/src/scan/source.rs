@@ -119,7 +119,12 @@ impl<'a> Mapped<'a> {
         let base = number * WINDOW;
         let there = (range.start - base) as usize..(range.end - base) as usize;
         window.populate(there.clone());
-        match window.look(there, look) {
+        let looked = window.look(there.clone(), look);
+        // Else up to a whole window counts as memory of this process. Unmapping each piece costs no more than unmapping the window
+        // at its end: 0.93 to 0.96 of the processor time for 4 GB in the page cache, with one thread and with two. Windows of
+        // 16 MiB instead took as long as before (0.95 to 1.01), and 22 to 36 MiB of memory.
+        window.release(there);
+        match looked {
             // Cut inside its last page, a file reads as zeros there, and nothing faults.
             Ok(_) if self.file.metadata()?.len() < range.end => Err(cut(self.file)),
             Ok(seen) => Ok(Some(seen)),

@@ -31,12 +31,16 @@ struct State {
 }
 
 impl<'a> Unbuffered<'a> {
-    /// Begins to read.
+    /// Begins to read. Blocks are taken and given back, so the stream needs no addresses, however large the file.
+    ///
+    /// # Errors
+    /// No stream, or no first block: the pool may be promised to others. The file can be read in other ways then.
     pub(super) fn new(file: &'a File, extent: &Extent, threads: usize) -> io::Result<Unbuffered<'a>> {
         // Each thread may hold a block, and one of them may be slow.
         let stream = Pipe::builder().lookback(threads as u32);
-        let options = ReadOptions::new().plan(file::Plan::Unbuffered).from(extent.start).stream(stream);
-        let reader = options.read(file.try_clone()?, "input")?;
+        let options = ReadOptions::new().plan(file::Plan::Unbuffered).from(extent.start).stream(stream).explicit();
+        let mut reader = options.read(file.try_clone()?, "input")?;
+        reader.fill(0)?;
         Ok(Unbuffered { file, state: Mutex::new(State { reader, next: 0 }), changed: Condvar::new() })
     }
 

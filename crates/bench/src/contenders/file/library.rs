@@ -54,7 +54,7 @@ pub(super) fn write_pointer(to: &Path, size: u64) -> Result<Answer, Trouble> {
 pub(super) fn count(from: &Path, number: usize) -> Result<Answer, Trouble> {
     let file = File::open(from).map_err(failed("open"))?;
     let counted = Counter::new().threads(threads(number)).count_input(file, |_| ()).map_err(failed("count"))?;
-    Ok(Answer::Lines(counted.counts.lines))
+    Ok(Answer::Lines(counted.counts.lines.unwrap_or(0)))
 }
 
 pub(super) fn find(from: &Path, number: usize) -> Result<Answer, Trouble> {

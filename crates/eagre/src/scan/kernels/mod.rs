@@ -119,6 +119,26 @@ impl Kernels {
         }
     }
 
+    /// Whether `EAGRE_SIMD` says something that can be had. Does not look at the processor if it says nothing.
+    ///
+    /// # Errors
+    /// As [`Kernels::chosen`].
+    pub fn check() -> Result<(), String> {
+        match eagre_mem::options::simd(|text| text.parse::<Simd>().ok())? {
+            None => Ok(()),
+            Some(_) => Kernels::chosen().map(|_| ()),
+        }
+    }
+
+    /// Those for so few bytes that it would take longer to ask the processor what it has (in a virtual machine, each question is
+    /// the hypervisor's to answer); what `EAGRE_SIMD` says all the same.
+    pub(crate) fn for_few() -> Result<Kernels, String> {
+        match eagre_mem::options::simd(|text| text.parse::<Simd>().ok())? {
+            None => Ok(Kernels { simd: Simd::Portable }),
+            Some(_) => Kernels::chosen(),
+        }
+    }
+
     /// The best this processor can do.
     #[must_use]
     pub fn best() -> Kernels {
