@@ -1,5 +1,6 @@
 //! Which traps and movers work here: tried with real faults, once.
 
+use crate::heap;
 use crate::mover::{Engine, Mover};
 use crate::options;
 use crate::stream::{OpenError, Pipe};
@@ -95,19 +96,27 @@ fn choose_among(pairs: &[Pair], trap: Option<Trap>, mover: Option<Mover>) -> Res
     let trap = trap.or(options::trap().map_err(OpenError::Setting)?);
     let mover = mover.or(options::mover().map_err(OpenError::Setting)?);
     let asked = |pair: &&Pair| trap.is_none_or(|t| t == pair.trap) && mover.is_none_or(|m| m == pair.mover);
-    let mut refusals = Vec::new();
+    // Where a better pair is refused, this is made each time, and dropped.
+    let mut refusals = String::new();
     for &pair in pairs.iter().filter(asked) {
         match works(pair) {
             Ok(()) => return Ok(pair),
-            Err(why) => refusals.push(format!("{pair}: {why}")),
+            Err(why) => {
+                let between = if refusals.is_empty() { "" } else { "; " };
+                refusals = heap::text(format_args!("{refusals}{between}{pair}: {why}"));
+            }
         }
     }
-    if refusals.is_empty() {
-        let pairs: Vec<_> = pairs.iter().map(Pair::to_string).collect();
-        let there_are = pairs.join(", ");
-        return Err(OpenError::Unavailable(format!("this trap and mover are no such pair; there are: {there_are}")));
+    if !pairs.iter().any(|pair| asked(&pair)) {
+        let mut there_are = String::new();
+        for pair in pairs {
+            let between = if there_are.is_empty() { "" } else { ", " };
+            there_are = heap::text(format_args!("{there_are}{between}{pair}"));
+        }
+        let why = format_args!("this trap and mover are no such pair; there are: {there_are}");
+        return Err(OpenError::Unavailable(heap::text(why)));
     }
-    Err(OpenError::Unavailable(format!("{}; `eagre doctor` tells the cure", refusals.join("; "))))
+    Err(OpenError::Unavailable(heap::text(format_args!("{refusals}; `eagre doctor` tells the cure"))))
 }
 
 /// Whether a pair works here. A first success is remembered; a refusal may pass (no descriptor left, no memory).
@@ -214,37 +223,37 @@ pub(crate) fn engage(trap: Trap, mover: Mover) -> Result<(Context, Engine), Stri
         }
         (Trap::Signal, Mover::Move) => {
             let context = signal_context()?;
-            let uffd =
-                context.uffd().ok_or("this kernel, or its seccomp filter, has no userfaultfd that moves pages")?;
+            let no_uffd = || heap::text("this kernel, or its seccomp filter, has no userfaultfd that moves pages");
+            let uffd = context.uffd().ok_or_else(no_uffd)?;
             Ok((context, Engine::Move(uffd)))
         }
         (Trap::Signal, Mover::Remap) => signal_context().map(|_| (Context::Signal(None), Engine::Remap)),
         (Trap::Off, Mover::Copy) => Ok((Context::Off, Engine::Copy)),
-        _ => Err(format!("{} is no pair", Pair { trap, mover })),
+        _ => Err(heap::text(format_args!("{} is no pair", Pair { trap, mover }))),
     }
 }
 
 #[cfg(all(target_os = "linux", not(miri)))]
 fn pager_context() -> Result<Context, String> {
     if let Some(tool) = tools::tool() {
-        return Err(format!("{tool:?} runs one thread at a time, and the pager would be another one"));
+        return Err(heap::text(format_args!("{tool:?} runs one thread at a time, and the pager would be another one")));
     }
     if !crate::sys::facts::kernel_at_least(6, 14) {
-        return Err("this kernel is older than 6.14, whose page tables it needs freed".into());
+        return Err(heap::text("this kernel is older than 6.14, whose page tables it needs freed"));
     }
     crate::trap::pager::context().map_err(|Errno(errno)| match errno {
-        libc::EPERM | libc::EACCES => "no permission for privileged userfaultfd".to_owned(),
-        libc::EINVAL => "this kernel's userfaultfd cannot move pages".to_owned(),
-        _ => format!("userfaultfd: {}", Errno(errno)),
+        libc::EPERM | libc::EACCES => heap::text("no permission for privileged userfaultfd"),
+        libc::EINVAL => heap::text("this kernel's userfaultfd cannot move pages"),
+        _ => heap::text(format_args!("userfaultfd: {}", Errno(errno))),
     })
 }
 
 #[cfg(all(target_os = "linux", not(miri)))]
 fn signal_context() -> Result<Context, String> {
     if tools::tool() == Some(tools::Tool::Valgrind) {
-        return Err("Valgrind takes each touch of an absent page for an error of the program".into());
+        return Err(heap::text("Valgrind takes each touch of an absent page for an error of the program"));
     }
-    crate::trap::signal::context().map_err(|errno: Errno| format!("sigaction: {errno}"))
+    crate::trap::signal::context().map_err(|errno: Errno| heap::text(format_args!("sigaction: {errno}")))
 }
 
 #[cfg(any(not(target_os = "linux"), miri))]

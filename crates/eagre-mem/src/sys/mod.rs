@@ -79,6 +79,23 @@ impl From<Refusal> for Errno {
 
 impl std::fmt::Display for Errno {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.to_io().fmt(f)
+        // As the standard library has it, which takes memory for it.
+        let mut text = [0u8; 128];
+        // SAFETY: a buffer of that length.
+        unsafe { libc::strerror_r(self.0, text.as_mut_ptr().cast(), text.len()) };
+        let words = std::ffi::CStr::from_bytes_until_nul(&text).ok().and_then(|text| text.to_str().ok());
+        write!(f, "{} (os error {})", words.unwrap_or("unknown error"), self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_called_as_elsewhere() {
+        for number in [1, 11, 12, 22, 4000] {
+            assert_eq!(Errno(number).to_string(), Errno(number).to_io().to_string());
+        }
     }
 }
