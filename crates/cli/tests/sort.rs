@@ -394,7 +394,7 @@ fn no_memory() {
     let file = File::create(folder.path().join("a")).unwrap();
     (&file).write_all(&[1]).unwrap();
     file.set_len(1 << 30).unwrap();
-    for (input, said) in [("a", "needs 2 GiB of addresses, and "), ("- < a", "needs 2"), ("<(cat a)", "more than ")] {
+    for (input, said) in [("a", "needs 2.1 GiB of addresses, and "), ("- < a", "needs 2"), ("<(cat a)", "more than ")] {
         let eagre = env!("CARGO_BIN_EXE_eagre");
         let script = format!("ulimit -v 500000 && '{eagre}' sort --keys u64 -o b {input}");
         let output = Command::new("bash").args(["-c", &script]).current_dir(folder.path()).output().unwrap();

@@ -133,11 +133,11 @@ pub fn vector<K: FileKey>(most: Option<usize>, spare: u64) -> Result<RewiredVec<
     RewiredVec::with_limit(&pool, own.min(pool.stats().budget) as usize * (block.bytes() / K::WIDTH))
 }
 
-/// As much memory as could be had. Where addresses are short, the pool and the vector each take theirs, and streams need
-/// some as well.
+/// As much memory as could be had. Where addresses are short, the pool and the vector each take theirs, streams need some as
+/// well, and the heap of each thread takes 64 MB.
 fn all_memory() -> u64 {
     match available_memory() {
-        Some(Available { bytes, bound: Bound::AddressSpace, .. }) => bytes / 3,
+        Some(Available { bytes, bound: Bound::AddressSpace, .. }) => bytes / 8,
         Some(Available { bytes, .. }) => bytes,
         None => 1 << 40,
     }
