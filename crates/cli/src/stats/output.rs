@@ -31,10 +31,9 @@ impl Output<'_> {
     ) -> Result<(), Failure> {
         let part = |start: usize| {
             let mut out = Vec::new();
-            for at in start..self.table.len().min(start + PART) {
-                if let Some(group) = self.table.get(at) {
-                    write(at, &group, &mut out);
-                }
+            let end = self.table.len().min(start + PART);
+            for (at, group) in (start..end).zip(self.table.range(start..end)) {
+                write(at, &group, &mut out);
             }
             out
         };

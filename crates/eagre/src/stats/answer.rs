@@ -1,5 +1,8 @@
 //! The answer: what is known of each key.
 
+use std::hint::black_box;
+use std::ops::Range;
+
 use super::StatsError;
 use super::decimal::{DIGITS, Decimal};
 use super::order::{self, Ranked};
@@ -8,6 +11,9 @@ use super::shard::Shard;
 use super::squares::write_big;
 use super::summary::{Sum, Summary};
 use crate::sort::Sorter;
+
+/// Keys that are read from memory at once.
+const AHEAD: usize = 32;
 
 /// Summaries of all keys, in the order of the bytes of the keys unless it was changed.
 #[derive(Debug)]
@@ -74,10 +80,30 @@ impl Table {
 
     /// All summaries in their order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Group<'_>> {
-        (0..self.len()).map(|at| match self.get(at) {
-            Some(group) => group,
-            None => unreachable!("less than the length"),
+        self.range(0..self.len())
+    }
+
+    /// The summaries at these places in the order, for threads that share the work. Faster than [`Table::get`] for each.
+    ///
+    /// # Panics
+    /// The iterator, beyond the end.
+    pub fn range(&self, range: Range<usize>) -> impl ExactSizeIterator<Item = Group<'_>> {
+        let start = range.start;
+        range.map(move |at| {
+            if (at - start).is_multiple_of(AHEAD) {
+                self.fetch(at);
+            }
+            self.get(at).unwrap_or_else(|| panic!("no key at {at}, there are {}", self.len()))
         })
+    }
+
+    /// Reads what is known of the next keys, which are all over memory: these reads do not wait for one another.
+    fn fetch(&self, at: usize) {
+        let next = self.order[at.min(self.len())..].iter().take(AHEAD);
+        black_box(next.fold(0, |sum: u64, rank| {
+            let shard = self.shards.get((rank.1 >> 32) as usize);
+            sum.wrapping_add(shard.map_or(0, |shard| shard.touch((rank.1 & u64::from(u32::MAX)) as usize)))
+        }));
     }
 
     /// Puts the keys with the most values first; those with equally many in the order of their bytes.

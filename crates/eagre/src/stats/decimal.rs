@@ -111,8 +111,13 @@ pub(super) fn write_scaled(scaled: i128, decimals: u32, out: &mut Vec<u8>) {
     let mut written = 0;
     while left > 0 || written <= decimals {
         // Nineteen digits at a time: numbers of 128 bits are slow to divide.
-        let mut word = (left % u128::from(NINETEEN)) as u64;
-        left /= u128::from(NINETEEN);
+        let mut word = left as u64;
+        if left < u128::from(NINETEEN) {
+            left = 0;
+        } else {
+            word = (left % u128::from(NINETEEN)) as u64;
+            left /= u128::from(NINETEEN);
+        }
         for _ in 0..19 {
             if left == 0 && word == 0 && written > decimals {
                 break;

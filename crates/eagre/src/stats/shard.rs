@@ -310,6 +310,11 @@ impl Shard {
         if entry.length as usize <= INSIDE { &entry.key[..entry.length as usize] } else { self.long_key(entry) }
     }
 
+    /// Reads an entry, for it to be in the cache.
+    pub(super) fn touch(&self, number: usize) -> u64 {
+        self.entries.get(number).map_or(0, |entry| entry.count)
+    }
+
     /// What is known of an entry.
     pub(super) fn summary(&self, number: usize) -> Summary {
         let known = self.entries.get(number).and_then(Entry::summary);
