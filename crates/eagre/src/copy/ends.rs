@@ -31,10 +31,17 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    pub(super) fn new(len: usize) -> Buffer {
-        let memory = vec![0; len + ALIGN];
+    /// Memory for `len` bytes, rounded up to whole units of [`ALIGN`].
+    ///
+    /// # Errors
+    /// There is none.
+    pub(super) fn new(len: usize) -> io::Result<Buffer> {
+        let len = len.next_multiple_of(ALIGN);
+        let mut memory = Vec::new();
+        memory.try_reserve_exact(len + ALIGN).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        memory.resize(len + ALIGN, 0);
         let start = memory.as_ptr().addr().next_multiple_of(ALIGN) - memory.as_ptr().addr();
-        Buffer { memory, start, len }
+        Ok(Buffer { memory, start, len })
     }
 
     pub(super) fn bytes(&mut self, len: usize) -> &mut [u8] {
@@ -104,20 +111,34 @@ pub(super) struct Sink<'f> {
     pub(super) direct: Option<File>,
 }
 
+/// Where written bytes are when a call returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    /// With the device, all of them.
+    Device,
+    /// In the page cache, some of them at least.
+    Cache,
+}
+
 impl Sink<'_> {
     /// Writes `bytes` at `offset`.
     ///
     /// # Errors
     /// The system's.
-    pub(super) fn write(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+    pub(super) fn write(&self, bytes: &[u8], offset: u64) -> io::Result<Written> {
         let whole = bytes.len() - bytes.len() % ALIGN;
         let aligned = offset.is_multiple_of(ALIGN as u64) && bytes.as_ptr().addr().is_multiple_of(ALIGN);
+        let cached = |from: usize| {
+            self.file.write_all_at(&bytes[from..], offset + from as u64)?;
+            Ok(Written::Cache)
+        };
         let Some(direct) = self.direct.as_ref().filter(|_| aligned && whole > 0) else {
-            return self.file.write_all_at(bytes, offset);
+            return cached(0);
         };
         match direct.write_all_at(&bytes[..whole], offset) {
-            Ok(()) => self.file.write_all_at(&bytes[whole..], offset + whole as u64),
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => self.file.write_all_at(bytes, offset),
+            Ok(()) if whole == bytes.len() => Ok(Written::Device),
+            Ok(()) => cached(whole),
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => cached(0),
             Err(error) => Err(error),
         }
     }

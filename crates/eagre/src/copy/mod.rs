@@ -72,7 +72,7 @@ pub enum CopyError {
     Target(io::Error),
     /// Source and target are one file.
     SameFile,
-    /// What was read back from the target is not what was written, first somewhere in the piece that begins at this byte.
+    /// What was read back from the target is not what was written, somewhere in the piece that begins at this byte.
     Mismatch(u64),
 }
 
@@ -155,8 +155,7 @@ impl Copier {
         let mut sums = self.verify.then(verify::Sums::default);
         let mut copied = self.carry(&source, &metadata, &output, sums.as_mut(), &mut progress)?;
         if let Some(sums) = sums {
-            output.file().sync_all().map_err(CopyError::Target)?;
-            verify::check(sums, output.file(), copied.bytes)?;
+            verify::check(&sums, output.file(), copied.bytes)?;
             copied.verified = true;
         }
         if metadata.is_file() {

@@ -3,22 +3,23 @@
 //! ```text
 //! file      |==data==|....hole....|=======data=======|
 //! pieces    |--|--|--|            |--|--|--|--|--|--|-|      cut at multiples of the piece's size
-//! threads     take the next one, read it, write it at the same offset
+//! threads     take the next one, read it, write it at the same offset; or read one back that has been written
 //! ```
 
+use std::collections::VecDeque;
 use std::fs::{File, Metadata};
 use std::io;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::MetadataExt;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use rustix::fs::{OFlags, SeekFrom, seek};
 use rustix::io::Errno;
 
-use super::ends::{Buffer, Sink, Source, past_the_cache};
-use super::verify::{Sum, Sums};
+use super::ends::{Buffer, Sink, Source, Written, past_the_cache};
+use super::verify::{Back, Sum, Sums};
 use super::{CopyError, Plan};
 use crate::file::output::Output;
 
@@ -26,13 +27,18 @@ use crate::file::output::Output;
 /// the other writes. With four, and with larger pieces, reads and writes were in each other's way.
 const DIRECT_PIECE: usize = 2 << 20;
 const DIRECT_THREADS: usize = 2;
+/// Two more read back.
+const VERIFIED_THREADS: usize = 4;
+/// How many pieces may wait to be read back before a thread turns to them.
+const LAG: usize = 8;
 /// In memory, a piece stays in a second-level cache between being read and being written.
 const CACHED_PIECE: usize = 512 << 10;
 const CACHED_THREADS: usize = 2;
 /// A file smaller than that is not worth going past the page cache.
 const LEAST_DIRECT: u64 = 1 << 20;
 
-/// Carries all data of the source, and returns how many bytes that were.
+/// Carries all data of the source, and returns how many bytes that were. What could not be read back on the way is added to
+/// `sums`.
 pub(super) fn carry(
     source: &File,
     metadata: &Metadata,
@@ -51,31 +57,57 @@ pub(super) fn carry(
     let source =
         Source { file: source, direct: large(OFlags::RDONLY).and_then(|access| past_the_cache(source, access)) };
     sink.make_room(bytes, &stretches).map_err(CopyError::Target)?;
+    let back = sums.as_ref().filter(|_| sink.direct.is_some()).map(|_| Back::of(output.file()));
+    let back = back.filter(Back::is_direct);
 
-    let (piece, most) = match sink.direct {
-        Some(_) => (DIRECT_PIECE, DIRECT_THREADS),
-        None => (CACHED_PIECE, thread::available_parallelism().map_or(1, NonZeroUsize::get).min(CACHED_THREADS)),
+    let (piece, most) = match (&sink.direct, &back) {
+        (Some(_), None) => (DIRECT_PIECE, DIRECT_THREADS),
+        (Some(_), Some(_)) => (DIRECT_PIECE, VERIFIED_THREADS),
+        (None, _) => (CACHED_PIECE, thread::available_parallelism().map_or(1, NonZeroUsize::get).min(CACHED_THREADS)),
     };
     let threads = (total.div_ceil(piece as u64) as usize).clamp(1, most);
-    let plan =
-        Plan::Pieces { threads, piece, direct_read: source.direct.is_some(), direct_write: sink.direct.is_some() };
+    let plan = Plan::Pieces {
+        threads,
+        piece,
+        direct_read: source.direct.is_some(),
+        direct_write: sink.direct.is_some(),
+        read_back: back.is_some(),
+    };
+    // What is small should not pay for memory it does not use.
+    let room = piece.min(stretches.iter().map(|(_, len)| *len).max().unwrap_or(0) as usize);
     let queue = Queue { stretches, piece: piece as u64, next: Mutex::new((0, 0)) };
-    let work =
-        Work { source, sink, queue, done: AtomicU64::new(0), stop: AtomicBool::new(false), keep: sums.is_some() };
-    let carried: Vec<_> = thread::scope(|scope| {
-        let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(|| work.carry(&mut |_| ()))).collect();
-        let own = work.carry(progress);
-        let joined = helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|_| Err(panicked())));
-        std::iter::once(own).chain(joined).collect()
-    });
-    let mut all = Vec::new();
-    for sums in carried {
-        all.extend(sums?);
-    }
+    let work = Work {
+        source,
+        sink,
+        queue,
+        back,
+        unchecked: Mutex::default(),
+        done: AtomicU64::new(0),
+        stop: AtomicBool::new(false),
+        keep: sums.is_some(),
+        room,
+    };
+    let all = on_threads(threads, &|| work.carry(&mut |_| ()), || work.carry(progress));
+    let late = all.into_iter().collect::<Result<Vec<_>, _>>()?;
     if let Some(sums) = sums {
-        sums.extend(all);
+        sums.extend(late.into_iter().flatten());
     }
     Ok((total, plan))
+}
+
+/// Runs `other` on all threads but this one, which runs `own`; on fewer, if the system has no more.
+pub(super) fn on_threads<T: Send>(
+    threads: usize,
+    other: &(dyn Fn() -> Result<T, CopyError> + Sync),
+    own: impl FnOnce() -> Result<T, CopyError>,
+) -> Vec<Result<T, CopyError>> {
+    thread::scope(|scope| {
+        let spawn = |_| thread::Builder::new().spawn_scoped(scope, other).ok();
+        let helpers: Vec<_> = (1..threads).map_while(spawn).collect();
+        let own = own();
+        let joined = helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|_| Err(panicked())));
+        std::iter::once(own).chain(joined).collect()
+    })
 }
 
 fn panicked() -> CopyError {
@@ -87,34 +119,75 @@ struct Work<'f> {
     source: Source<'f>,
     sink: Sink<'f>,
     queue: Queue,
+    /// How to read back what is with the device, if that is wanted.
+    back: Option<Back<'f>>,
+    /// What is with the device and was not read back yet.
+    unchecked: Mutex<VecDeque<Sum>>,
     done: AtomicU64,
     /// One of them has failed.
     stop: AtomicBool,
     /// Whether checksums are wanted.
     keep: bool,
+    /// The bytes of the largest piece.
+    room: usize,
 }
 
 impl Work<'_> {
-    fn carry(&self, progress: &mut dyn FnMut(u64)) -> Result<Vec<Sum>, CopyError> {
-        let mut buffer = Buffer::new(self.queue.piece as usize);
-        let mut sums = Vec::new();
-        while !self.stop.load(Relaxed)
-            && let Some((offset, len)) = self.queue.take()
-        {
-            let bytes = buffer.bytes(len);
-            let carried = self.source.read(bytes, offset).map_err(CopyError::Source);
-            let carried = carried.and_then(|()| self.sink.write(bytes, offset).map_err(CopyError::Target));
-            if carried.is_err() {
-                self.stop.store(true, Relaxed);
-            }
-            carried?;
-            if self.keep {
-                sums.push(Sum::of(offset, bytes));
-            }
+    /// Carries pieces, and reads back others, until nothing is left. Returns what is still to be read back.
+    fn carry(&self, progress: &mut dyn FnMut(u64)) -> Result<Sums, CopyError> {
+        let done = self.go_on(progress);
+        if done.is_err() {
+            self.stop.store(true, Relaxed);
+        }
+        done
+    }
+
+    fn go_on(&self, progress: &mut dyn FnMut(u64)) -> Result<Sums, CopyError> {
+        let mut buffer = Buffer::new(self.room).map_err(CopyError::Target)?;
+        let mut late = Sums::new();
+        while !self.stop.load(Relaxed) {
+            let len = if let Some(sum) = self.unchecked(LAG) {
+                self.check(&sum, &mut buffer)?
+            } else if let Some((offset, len)) = self.queue.take() {
+                let bytes = buffer.bytes(len);
+                self.source.read(bytes, offset).map_err(CopyError::Source)?;
+                // Before it is written, so that it is what is to be written.
+                let sum = self.keep.then(|| Sum::of(offset, bytes));
+                let written = self.sink.write(bytes, offset).map_err(CopyError::Target)?;
+                match sum {
+                    Some(sum) if written == Written::Device && self.back.is_some() => {
+                        lock(&self.unchecked).push_back(sum);
+                        continue;
+                    }
+                    sum => late.extend(sum),
+                }
+                len
+            } else if let Some(sum) = self.unchecked(0) {
+                self.check(&sum, &mut buffer)?
+            } else {
+                break;
+            };
             progress(self.done.fetch_add(len as u64, Relaxed) + len as u64);
         }
-        Ok(sums)
+        Ok(late)
     }
+
+    /// The piece that waits longest to be read back, if more than `lag` of them do.
+    fn unchecked(&self, lag: usize) -> Option<Sum> {
+        let mut waiting = lock(&self.unchecked);
+        if waiting.len() > lag { waiting.pop_front() } else { None }
+    }
+
+    fn check(&self, sum: &Sum, buffer: &mut Buffer) -> Result<usize, CopyError> {
+        if let Some(back) = &self.back {
+            back.check(sum, buffer)?;
+        }
+        Ok(sum.len)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Gives out pieces.
@@ -127,7 +200,7 @@ struct Queue {
 
 impl Queue {
     fn take(&self) -> Option<(u64, usize)> {
-        let mut next = self.next.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut next = lock(&self.next);
         let (start, len) = *self.stretches.get(next.0)?;
         let offset = start + next.1;
         let now = (self.piece - offset % self.piece).min(len - next.1);
