@@ -11,6 +11,7 @@
 //! # std::io::Result::Ok(())
 //! ```
 
+pub(crate) mod attributes;
 mod failure;
 #[cfg(test)]
 mod faulty;
@@ -18,13 +19,14 @@ pub mod output;
 mod plan;
 mod reading;
 pub mod residency;
-mod rights;
+pub(crate) mod rights;
 mod writing;
 
 use std::io;
 use std::path::Path;
 
 use crate::Reader;
+pub use attributes::Unkept;
 pub use eagre_mem::transfer::Engine;
 pub use output::Output;
 pub use plan::Plan;
