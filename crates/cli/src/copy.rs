@@ -95,8 +95,8 @@ pub(crate) struct Args {
     #[arg(long)]
     no_progress: bool,
 
-    /// What to copy, and where to; - is standard input, and standard output
-    #[arg(value_name = "SRC... DST", required = true, value_hint = clap::ValueHint::AnyPath)]
+    /// What to copy, and last where to (without -t); - is standard input, and standard output
+    #[arg(value_name = "PATH", required = true, value_hint = clap::ValueHint::AnyPath)]
     paths: Vec<OsString>,
 }
 

@@ -247,6 +247,59 @@ fn data(file: &File, metadata: &Metadata) -> io::Result<Vec<(u64, u64)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::FileExt;
+
+    /// The copy of `content`, read back from a file with `on_disk`.
+    fn carried(content: &[u8], on_disk: &[u8]) -> Option<Result<Sums, CopyError>> {
+        let [source, target, disk] = [(); 3].map(|()| tempfile::tempfile().unwrap());
+        source.write_all_at(content, 0).unwrap();
+        disk.write_all_at(on_disk, 0).unwrap();
+        let Some(direct) = past_the_cache(&target, OFlags::WRONLY) else {
+            eprintln!("skipped: there is no way past the page cache here");
+            return None;
+        };
+        let stretches = vec![(0, content.len() as u64)];
+        let work = Work {
+            source: Source { file: &source, direct: None },
+            sink: Sink { file: &target, direct: Some(direct) },
+            queue: Queue { stretches, piece: 64 << 10, next: Mutex::new((0, 0)) },
+            back: Some(Back::of(&disk)),
+            unchecked: Mutex::default(),
+            done: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+            keep: true,
+            room: 64 << 10,
+        };
+        let mut done = 0;
+        let late = work.carry(&mut |bytes| done = bytes);
+        assert!(late.is_err() || done == content.len() as u64);
+        let mut copy = vec![0; done as usize];
+        target.read_exact_at(&mut copy, 0).unwrap();
+        assert!(late.is_err() || copy == content);
+        Some(late)
+    }
+
+    /// What is with the device is read back on the way, all but the end, which is in the page cache.
+    #[test]
+    fn pieces_are_read_back_on_the_way() {
+        let content: Vec<u8> = (0..(3 << 20) + 77_u32).map(|at| (at % 253) as u8).collect();
+        let Some(late) = carried(&content, &content) else { return };
+        assert_eq!(late.unwrap().iter().map(|sum| (sum.offset, sum.len)).collect::<Vec<_>>(), [(3 << 20, 77)]);
+        for at in [0, 1_000_000, 3 << 20] {
+            let mut damaged = content.clone();
+            damaged[at] ^= 1;
+            let late = carried(&content, &damaged).unwrap();
+            let piece = at as u64 & !0xffff;
+            match late {
+                Err(CopyError::Mismatch(offset)) => assert_eq!(offset, piece),
+                // That piece is looked at when the file is complete.
+                Ok(late) => assert!(late.iter().any(|sum| sum.offset == piece), "{at}"),
+                other => panic!("{other:?}"),
+            }
+        }
+        // A file that ends too soon.
+        assert!(matches!(carried(&content, &content[..70_000]).unwrap(), Err(CopyError::Mismatch(0x1_0000))));
+    }
 
     #[test]
     fn pieces_cover_the_stretches_and_are_cut_at_multiples() {
