@@ -106,6 +106,16 @@ fn set_time(path: &Path, seconds: u64) {
     rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW).unwrap();
 }
 
+/// A POSIX ACL: its owner may do everything, the user 4321 may read and enter, the group nothing.
+fn access_list() -> Vec<u8> {
+    const ANYBODY: u32 = u32::MAX;
+    let entries = [(1u16, 7u16, ANYBODY), (2, 5, 4321), (4, 0, ANYBODY), (16, 7, ANYBODY), (32, 0, ANYBODY)];
+    let entries = entries
+        .iter()
+        .flat_map(|(tag, may, who)| [&tag.to_le_bytes()[..], &may.to_le_bytes()[..], &who.to_le_bytes()[..]].concat());
+    2u32.to_le_bytes().into_iter().chain(entries).collect()
+}
+
 /// Makes a tree of random things. `calm`: what anybody may copy, be it without privileges, and twice into one place.
 fn grow(random: &mut Random, at: &Path, depth: u32, calm: bool) {
     fs::create_dir(at).unwrap();
@@ -156,7 +166,15 @@ fn grow(random: &mut Random, at: &Path, depth: u32, calm: bool) {
                         .unwrap();
                 }
             }
+            if !calm && path.is_file() && !path.is_symlink() && random.below(6) == 0 {
+                let _ = rustix::fs::setxattr(&path, "system.posix_acl_access", &access_list(), XattrFlags::empty());
+            }
             set_time(&path, 1_000_000_000 + random.below(1 << 29));
+        }
+    }
+    if !calm && random.below(4) == 0 {
+        for name in ["system.posix_acl_access", "system.posix_acl_default"] {
+            let _ = rustix::fs::setxattr(at, name, &access_list(), XattrFlags::empty());
         }
     }
     if random.below(2) == 0 {
@@ -221,7 +239,7 @@ const PRESERVE: &str = "--preserve=mode,ownership,timestamps,xattr";
 fn trees_are_copied_as_cp_copies_them() {
     for seed in 1..=6 {
         let room = Room::number(seed);
-        grow(&mut Random(seed), &room.path().join("tree"), 3, false);
+        grow(&mut Random(seed), &room.path().join("tree"), 2, false);
         let umask = ["022", "077", "002", "027"][seed as usize % 4];
         for (us, them) in [(&["-rp"][..], &["-r", PRESERVE][..]), (&["-r"], &["-r"]), (&["-R", "--verify"], &["-R"])] {
             let (code, _, err) = ours(room.path(), umask, &[us, &["tree", "ours"]].concat());
