@@ -441,6 +441,7 @@ fn what_is_wrong_with_arguments_is_said() {
             &["-", "a", "dir"],
             "eagre: copy: -: standard input has no name to have in a directory; name a file in it\n".into(),
         ),
+        (&["-r", "d", "-"], "eagre: copy: d: a directory cannot go to standard output; name a directory\n".into()),
         (&["-r", "missing", "dir"], "eagre: copy: missing: No such file or directory; check the name\n".into()),
     ] {
         assert_eq!(ours(room.path(), "022", form), (2, String::new(), why), "{form:?}");

@@ -33,7 +33,8 @@ impl Args {
         trees.finish(&mut |event| tally.take(event, self.explain, console));
         let Tally { mut report, unkepts } = tally;
         if let Some((_, to)) = pairs.first() {
-            let place = if pairs.len() == 1 { to } else { to.parent().unwrap_or(to) };
+            let above = to.parent().filter(|above| pairs.len() > 1 && !above.as_os_str().is_empty());
+            let place = above.unwrap_or(to);
             unkepts.tell(&place_of(place), console);
         }
         if self.json {

@@ -35,6 +35,9 @@ impl Args {
             if into {
                 return Err(trouble(target, "Is a directory", "name a file in it"));
             }
+            if self.recursive && Path::new(&sources[0]).is_dir() {
+                return Err(trouble(&sources[0], "a directory cannot go to standard output", "name a directory"));
+            }
             if self.no_clobber && !stream(target) && Path::new(target).symlink_metadata().is_ok() {
                 return Ok(Wanted::Several(Vec::new()));
             }

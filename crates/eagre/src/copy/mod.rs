@@ -15,6 +15,8 @@
 //! Threads with plain calls keep as many requests in flight as there are threads, which is all that a disk needs for
 //! pieces of this size, and a copy inside memory is bound by the kernel's locks on the target, whatever the interface.
 //!
+//! Directories are copied file by file: [`tree`].
+//!
 //! Holes of a sparse source stay holes. Room for the rest is set aside before the first byte, so that a full disk is known
 //! at once. A source that shrinks meanwhile is an error; what it has grown since the start is not copied.
 
@@ -50,6 +52,8 @@ use crate::file::output::{self, Output};
 pub struct Copier {
     verify: bool,
     preserve: bool,
+    /// That of the process, if it was asked already.
+    umask: Option<u32>,
 }
 
 /// What was copied.
@@ -238,7 +242,7 @@ impl Copier {
             let times = FileTimes::new().set_accessed(source.accessed()?).set_modified(source.modified()?);
             output.file().set_times(times)?;
         } else if output.is_new() {
-            output.set_mode(source.mode() & 0o777 & !output::umask());
+            output.set_mode(source.mode() & 0o777 & !self.umask.unwrap_or_else(output::umask));
         }
         Ok(unkept)
     }

@@ -97,13 +97,14 @@ type Watch<'w> = &'w mut dyn FnMut(Event<'_>);
 impl TreeCopier {
     /// Copies everything as `copier` says. With [`Copier::preserve`] that goes for directories, links and devices too.
     pub fn new(copier: Copier) -> TreeCopier {
+        let umask = output::umask();
         TreeCopier {
-            copier,
+            copier: Copier { umask: Some(umask), ..copier },
             recursive: true,
             keep_existing: false,
             made: HashSet::new(),
             targets: HashSet::new(),
-            umask: output::umask(),
+            umask,
             done: 0,
             batch: Batch::default(),
         }
