@@ -721,13 +721,26 @@ fn json_of_a_tree() {
     assert_eq!(json["verified"], true);
 }
 
+/// Neither reading the source nor reading back the copy counts as an access.
 #[test]
-fn times_of_what_is_read_are_kept() {
-    let room = Room::new();
-    furnish(room.path());
-    let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-    set_time(&room.path().join("d/x"), 1_000_000_000);
-    assert_eq!(ours(room.path(), "022", &["-rp", "d", "new"]).0, 0);
-    let copied = fs::metadata(room.path().join("new/x")).unwrap();
-    assert_eq!(copied.accessed().unwrap(), then + Duration::from_nanos(123_456_789));
+fn times_of_access_are_kept() {
+    for number in 1..=2 {
+        let room = Room::number(number);
+        let path = |name: &str| room.path().join(name);
+        fs::create_dir(path("d")).unwrap();
+        let then = SystemTime::UNIX_EPOCH + Duration::new(1_000_000_000, 123_456_789);
+        for (name, length) in [("d/small", 1000), ("d/large", (3 << 20) + 1)] {
+            fs::write(path(name), vec![7; length]).unwrap();
+        }
+        for arguments in [&["-rp", "d", "a"][..], &["-rp", "--verify", "d", "b"], &["-p", "--verify", "d/large", "c"]] {
+            for name in ["d/small", "d/large"] {
+                set_time(&path(name), 1_000_000_000);
+            }
+            assert_eq!(ours(room.path(), "022", arguments), (0, String::new(), String::new()));
+        }
+        for name in ["a/small", "a/large", "b/small", "b/large", "c"] {
+            let copied = fs::metadata(path(name)).unwrap();
+            assert_eq!((copied.accessed().unwrap(), copied.modified().unwrap()), (then, then), "{name}, {number}");
+        }
+    }
 }

@@ -180,13 +180,14 @@ impl Copier {
     /// # Errors
     /// See [`CopyError`]. To verify an output that cannot be read back is one of the target.
     pub fn run(&self, source: File, mut output: Output, mut progress: impl FnMut(u64)) -> Result<Copied, CopyError> {
-        let copied = self.fill(&source, &mut output, &mut progress)?;
-        output.commit().map_err(CopyError::Target)?;
+        let Filled { copied, late } = self.fill(&source, &mut output, &mut progress)?;
+        settle(&output, &copied, &late)?;
+        output.appear_durably().map_err(CopyError::Target)?;
         Ok(copied)
     }
 
-    /// All but the end of it: the output has not appeared.
-    fn fill(&self, source: &File, output: &mut Output, progress: &mut dyn FnMut(u64)) -> Result<Copied, CopyError> {
+    /// The first part of it: the output has everything, but is not durable.
+    fn fill(&self, source: &File, output: &mut Output, progress: &mut dyn FnMut(u64)) -> Result<Filled, CopyError> {
         let metadata = source.metadata().map_err(CopyError::Source)?;
         if metadata.is_dir() {
             return Err(CopyError::Source(io::ErrorKind::IsADirectory.into()));
@@ -195,16 +196,14 @@ impl Copier {
             let why = "cannot be read back, so it cannot be verified";
             return Err(CopyError::Target(io::Error::new(io::ErrorKind::Unsupported, why)));
         }
-        let mut sums = self.verify.then(verify::Sums::default);
-        let mut copied = self.carry(source, &metadata, output, sums.as_mut(), progress)?;
-        if let Some(sums) = sums {
-            verify::check(&sums, output.file(), copied.bytes)?;
-            copied.verified = true;
-        }
+        let mut late = verify::Sums::new();
+        let sums = self.verify.then_some(&mut late);
+        let mut copied = self.carry(source, &metadata, output, sums, progress)?;
+        copied.verified = self.verify;
         if metadata.is_file() {
             copied.unkept = self.dress(source, &metadata, output).map_err(CopyError::Target)?;
         }
-        Ok(copied)
+        Ok(Filled { copied, late })
     }
 
     fn carry(
@@ -246,6 +245,20 @@ impl Copier {
         }
         Ok(unkept)
     }
+}
+
+/// An output that has everything, but is not durable, and not verified if that is wanted.
+#[derive(Debug)]
+struct Filled {
+    copied: Copied,
+    /// What is still to be read back.
+    late: verify::Sums,
+}
+
+/// The second part of copying: makes an output durable, and reads back what is still to be read back.
+fn settle(output: &Output, copied: &Copied, late: &[verify::Sum]) -> Result<(), CopyError> {
+    output.settle().map_err(CopyError::Target)?;
+    if copied.verified { verify::check(late, output.file(), copied.bytes) } else { Ok(()) }
 }
 
 /// Fails if `to` is the open file already.

@@ -110,7 +110,7 @@ pub(super) fn on_threads<T: Send>(
     })
 }
 
-fn panicked() -> CopyError {
+pub(super) fn panicked() -> CopyError {
     CopyError::Target(io::Error::other("a thread panicked"))
 }
 

@@ -170,11 +170,9 @@ impl Output {
     ///
     /// # Errors
     /// The system's. The target is as it was before, unless the last step alone failed (the directory's own write).
-    pub fn commit(mut self) -> io::Result<()> {
+    pub fn commit(self) -> io::Result<()> {
         self.settle()?;
-        let Some(target) = &mut self.target else { return Ok(()) };
-        target.appear(&self.file)?;
-        target.sync()
+        self.appear_durably()
     }
 
     /// The first step of [`Output::commit`]: makes it durable.
@@ -189,7 +187,14 @@ impl Output {
         }
     }
 
-    /// The second step: makes it visible. Its name is durable when somebody syncs the directory.
+    /// The second step: makes it visible, then its name durable.
+    pub(crate) fn appear_durably(mut self) -> io::Result<()> {
+        let Some(target) = &mut self.target else { return Ok(()) };
+        target.appear(&self.file)?;
+        target.sync()
+    }
+
+    /// The second step of several files: makes it visible. Its name is durable when somebody syncs the directory.
     pub(crate) fn appear(mut self) -> io::Result<()> {
         match &mut self.target {
             Some(target) => target.appear(&self.file),

@@ -2,7 +2,8 @@
 //!
 //! To make a file durable takes a disk about as long as to write hundreds of small ones, and several are made durable in
 //! little more time than one. So they wait for one another: all are made durable by several threads, then get their names,
-//! one after the other in the order in which they came, then the directories they are in are made durable. A directory that
+//! one after the other in the order in which they came, then the directories they are in are made durable. What is to be
+//! verified and went through the page cache is read back as soon as it is durable. A directory that
 //! is complete waits in the same line, behind what is in it, for its final mode and times.
 
 use std::fs::File;
@@ -16,7 +17,8 @@ use rustix::fs::{self, Mode, Timestamps};
 use rustix::io::Errno;
 
 use super::{Event, Watch};
-use crate::copy::{Copied, CopyError};
+use crate::copy::pieces::panicked;
+use crate::copy::{CopyError, Filled, settle};
 use crate::file::Output;
 use crate::file::rights::Rights;
 
@@ -42,7 +44,7 @@ pub(super) struct Complete {
     pub(super) from: PathBuf,
     pub(super) to: PathBuf,
     pub(super) output: Output,
-    pub(super) copied: Copied,
+    pub(super) filled: Filled,
     pub(super) keep_existing: bool,
 }
 
@@ -70,18 +72,19 @@ impl Batch {
     pub(super) fn settle(&mut self, watch: Watch<'_>) {
         let waiting = mem::take(&mut self.waiting);
         let settled = on_threads(&waiting, |waiting| match waiting {
-            Waiting::File(file) => file.output.settle(),
+            Waiting::File(file) => settle(&file.output, &file.filled.copied, &file.filled.late),
             Waiting::Directory { .. } => Ok(()),
         });
         let mut directories = Vec::new();
         for (waiting, settled) in waiting.into_iter().zip(settled) {
             match waiting {
                 Waiting::File(file) => {
-                    let Complete { from, to, output, copied, keep_existing } = *file;
-                    match settled.and_then(|()| output.appear()) {
-                        Ok(()) => watch(Event::File { from: &from, to: &to, copied: &copied }),
-                        Err(error) if keep_existing && error.kind() == io::ErrorKind::AlreadyExists => {}
-                        Err(error) => watch(Event::Failed { at: &to, error: &CopyError::Target(error) }),
+                    let Complete { from, to, output, filled, keep_existing } = *file;
+                    match settled.and_then(|()| output.appear().map_err(CopyError::Target)) {
+                        Ok(()) => watch(Event::File { from: &from, to: &to, copied: &filled.copied }),
+                        Err(CopyError::Target(error))
+                            if keep_existing && error.kind() == io::ErrorKind::AlreadyExists => {}
+                        Err(error) => watch(Event::Failed { at: &to, error: &error }),
                     }
                 }
                 Waiting::Directory { to, directory, finish } => match finish.give_to(&directory, &to, watch) {
@@ -90,11 +93,12 @@ impl Batch {
                 },
             }
         }
-        let synced = on_threads(&directories, |(_, directory)| sync_directory(directory));
+        let sync = |(_, directory): &(PathBuf, File)| sync_directory(directory).map_err(CopyError::Target);
+        let synced = on_threads(&directories, sync);
         for ((to, _), synced) in directories.iter().zip(synced) {
             match synced {
                 Ok(()) => watch(Event::Directory(to)),
-                Err(error) => watch(Event::Failed { at: to, error: &CopyError::Target(error) }),
+                Err(error) => watch(Event::Failed { at: to, error: &error }),
             }
         }
     }
@@ -128,7 +132,7 @@ impl Finish {
 }
 
 /// Does `work` to all of them, on a few threads if there are several.
-fn on_threads<T: Sync>(all: &[T], work: impl Fn(&T) -> io::Result<()> + Sync) -> Vec<io::Result<()>> {
+fn on_threads<T: Sync>(all: &[T], work: impl Fn(&T) -> Result<(), CopyError> + Sync) -> Vec<Result<(), CopyError>> {
     let next = AtomicUsize::new(0);
     let take = || {
         let mut done = Vec::new();
@@ -137,7 +141,7 @@ fn on_threads<T: Sync>(all: &[T], work: impl Fn(&T) -> io::Result<()> + Sync) ->
         }
         done
     };
-    let mut results: Vec<_> = all.iter().map(|_| Err(io::Error::other("a thread panicked"))).collect();
+    let mut results: Vec<_> = all.iter().map(|_| Err(panicked())).collect();
     thread::scope(|scope| {
         let spawn = |_| thread::Builder::new().spawn_scoped(scope, take).ok();
         let helpers: Vec<_> = (1..all.len().min(THREADS)).map_while(spawn).collect();

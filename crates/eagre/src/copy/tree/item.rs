@@ -150,14 +150,14 @@ impl TreeCopier {
         }
         let before = self.done;
         let mut progress = |done| watch(Event::Progress(before + done));
-        let copied = self.copier.fill(&source, &mut output, &mut progress)?;
-        self.done = before + copied.data;
+        let filled = self.copier.fill(&source, &mut output, &mut progress)?;
+        self.done = before + filled.copied.data;
         if item.named && !output.is_direct() {
             let made = output.file().metadata().map_err(CopyError::Target)?;
             self.made.insert((made.dev(), made.ino()));
         }
         let (from, to) = (item.from.to_owned(), item.to.to_owned());
-        let complete = Complete { from, to, output, copied, keep_existing: self.keep_existing };
+        let complete = Complete { from, to, output, filled, keep_existing: self.keep_existing };
         self.batch.push(Waiting::File(Box::new(complete)), watch);
         if item.existing.as_ref().map(kind) == Some(FileType::Symlink) {
             self.batch.settle(watch);
