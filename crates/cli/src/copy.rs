@@ -1,4 +1,8 @@
-//! `eagre copy`: one file, complete or not at all.
+//! `eagre copy`: files and directories, each file complete or not at all.
+
+mod several;
+mod unkept;
+mod wanted;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -15,40 +19,69 @@ use crate::message::Message;
 use crate::name;
 use crate::progress::Progress;
 use crate::target::Target;
+use unkept::Unkepts;
+use wanted::Wanted;
 
 const LONG: &str = "\
-Copy a file, complete or not at all.
+Copy files, each complete or not at all, and directories with all that is in them.
 
-The copy appears under its name when all of it is on the disk, and never if anything fails or the \
+A copy appears under its name when all of it is on the disk, and never if anything fails or the \
 command is stopped, be it by kill -9; a file that was there stays as it was until then. Holes of \
 sparse files stay holes. A file that is there is replaced and keeps its mode; a new one gets the \
-mode of SRC, less the umask. If DST is a directory, the copy is made in it under the name of SRC. \
-Compressed files are copied as they are.
+mode of SRC, less the umask. If DST is a directory, the copy is made in it under the name of SRC; \
+several sources need one. Compressed files are copied as they are.
 
-SRC and DST may be -, standard input and standard output; what cannot be replaced (a pipe, a \
+With -r, directories are copied as cp -r copies them: symbolic links as links, pipes, sockets and \
+devices made anew, hard links as files of their own. What fails is told, and the rest is copied.
+
+One SRC and DST may be -, standard input and standard output; what cannot be replaced (a pipe, a \
 device) is written as it comes.";
 
 const AFTER: &str = "\
 Examples:
   eagre copy big.iso /mnt/backup/           whole, and on the disk, or not there
   eagre copy --verify big.iso /mnt/backup/  read back past the page cache, and compared
-  eagre copy -p a b                         with times, mode and owner
+  eagre copy -p a b                         with times, mode, owner and extended attributes
+  eagre copy -rp photos /mnt/backup/        a directory, as /mnt/backup/photos
+  eagre copy -r photos/. /mnt/backup/       what is in it
+  eagre copy -n *.log -t /mnt/logs          those that are not there yet
   pg_dump db | eagre copy - dump.sql        no half-written dump
   eagre copy --explain a b                  how the bytes travelled
 
-Exit status: 0, or 2 if there is no copy, also because what was read back differs.";
+Exit status: 0, or 2 if anything is not copied, also because what was read back differs.";
 
-/// Copy a file, complete or not at all
+/// Copy files, each complete or not at all, and directories
 #[derive(clap::Args)]
-#[command(long_about = LONG, after_help = AFTER)]
+#[command(
+    long_about = LONG,
+    after_help = AFTER,
+    override_usage = "eagre copy [OPTIONS] SRC DST\n       eagre copy [OPTIONS] SRC... DIRECTORY\n       \
+        eagre copy [OPTIONS] -t DIRECTORY SRC..."
+)]
 pub(crate) struct Args {
     /// Read the copy back past the page cache and compare, before it appears
     #[arg(long)]
     verify: bool,
 
-    /// Keep times, mode and, if permitted, owner
+    /// Keep times, mode and, if permitted, owner, access control list and extended attributes
     #[arg(short, long)]
     preserve: bool,
+
+    /// Copy directories with all that is in them
+    #[arg(short, long, short_alias = 'R')]
+    recursive: bool,
+
+    /// Leave files alone that are there already
+    #[arg(short, long)]
+    no_clobber: bool,
+
+    /// Copy everything into this directory
+    #[arg(short, long, value_name = "DIRECTORY", value_hint = clap::ValueHint::DirPath)]
+    target_directory: Option<OsString>,
+
+    /// Take DST for the name of the copy, even if it is a directory
+    #[arg(short = 'T', long, conflicts_with = "target_directory")]
+    no_target_directory: bool,
 
     /// Say on standard error how the bytes travelled
     #[arg(long)]
@@ -62,25 +95,33 @@ pub(crate) struct Args {
     #[arg(long)]
     no_progress: bool,
 
-    /// What to copy; - is standard input
-    #[arg(value_name = "SRC", value_hint = clap::ValueHint::FilePath)]
-    source: OsString,
-
-    /// Where to; - is standard output
-    #[arg(value_name = "DST", value_hint = clap::ValueHint::AnyPath)]
-    target: OsString,
+    /// What to copy, and last where to (without -t); - is standard input, and standard output
+    #[arg(value_name = "PATH", required = true, value_hint = clap::ValueHint::AnyPath)]
+    paths: Vec<OsString>,
 }
 
 impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
-        let source = Input::of(&self.source);
-        let target = self.target();
+        match self.wanted()? {
+            Wanted::Single { source, target } => self.single(&source, &target, console),
+            Wanted::Several(pairs) => self.several(&pairs, console),
+        }
+    }
+
+    /// One file or stream to one other.
+    fn single(&self, source: &OsStr, target: &OsStr, console: &mut Console) -> Run {
+        let source = Input::of(source);
+        let target = Target::named(target);
         target.check_json("copy", "copy", self.json, "name a file")?;
         let started = Instant::now();
-        let copied = self.copy(&source, &target, console).map_err(|error| failure(&error, &source, &target))?;
+        let copied = self.copy(&source, &target, console);
+        let copied = copied.map_err(|error| failure(&error, source.place(), &target))?;
         if self.explain {
             console.remark(&format!("eagre: copy: {}", copied.plan));
         }
+        let mut unkepts = Unkepts::default();
+        unkepts.add(&copied.unkept);
+        unkepts.tell(&target.place(), console);
         if self.json {
             console.print_json(&Report {
                 source: name::Json::new(source.name()),
@@ -89,19 +130,15 @@ impl Args {
                 data: copied.data,
                 plan: copied.plan.to_string(),
                 verified: copied.verified,
+                unkept: unkepts.names(),
                 seconds: started.elapsed().as_secs_f64(),
             })?;
         }
         Ok(Exit::Yes)
     }
 
-    fn target(&self) -> Target {
-        if self.target == OsStr::new("-") {
-            return Target::Stdout;
-        }
-        // Standard input has no name that the copy could have in a directory.
-        let from = if self.source == OsStr::new("-") { OsStr::new("") } else { &self.source };
-        Target::File(copy::target(from.as_ref(), self.target.as_ref()))
+    fn copier(&self) -> Copier {
+        Copier::new().verify(self.verify).preserve(self.preserve)
     }
 
     fn copy(&self, source: &Input, target: &Target, console: &mut Console) -> Result<Copied, CopyError> {
@@ -122,23 +159,33 @@ impl Args {
             let data = metadata.is_file().then(|| metadata.len().min(metadata.blocks().saturating_mul(512)));
             console.watch(Progress::new("copy", data));
         }
-        Copier::new().verify(self.verify).preserve(self.preserve).run(file, output, |done| console.advance(done))
+        self.copier().run(file, output, |done| console.advance(done))
     }
 }
 
-fn failure(error: &CopyError, source: &Input, target: &Target) -> Failure {
+/// Why something is not copied.
+fn failure(error: &CopyError, source: String, target: &Target) -> Failure {
     let line = match error {
         CopyError::Target(error) => return target.failure("copy", error),
-        CopyError::Source(error) => Message::from_io("copy", source.place(), error),
-        CopyError::SameFile => {
-            Message::new("copy", target.place(), "this is the file to be copied").cure(Some("name another"))
+        CopyError::Source(error) if error.kind() == io::ErrorKind::IsADirectory => {
+            Message::from_io("copy", source, error).cure(Some("copy it with -r"))
         }
-        CopyError::Mismatch(_) => {
-            Message::new("copy", target.place(), error.to_string()).cure(Some("do not trust this disk, and try again"))
-        }
-        error => Message::new("copy", target.place(), error.to_string()),
+        CopyError::Source(error) => Message::from_io("copy", source, error),
+        CopyError::SameFile => Message::new("copy", target.place(), "this is the file to be copied").cure(cure(error)),
+        error => Message::new("copy", target.place(), error.to_string()).cure(cure(error)),
     };
     Failure::Trouble(line.to_string())
+}
+
+fn cure(error: &CopyError) -> Option<&'static str> {
+    Some(match error {
+        CopyError::SameFile | CopyError::OverFile | CopyError::OverDirectory => "name another",
+        CopyError::IntoItself => "name one outside of it",
+        CopyError::OverCopy => "copy them into different directories",
+        CopyError::DanglingLink => "remove it first",
+        CopyError::Mismatch(_) => "do not trust this disk, and try again",
+        _ => return None,
+    })
 }
 
 /// The answer of `--json`.
@@ -150,5 +197,6 @@ struct Report {
     data: u64,
     plan: String,
     verified: bool,
+    unkept: Vec<String>,
     seconds: f64,
 }

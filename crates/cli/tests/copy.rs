@@ -177,7 +177,7 @@ fn what_cannot_be_copied() {
     fs::create_dir(folder.path().join("folder")).unwrap();
     for (arguments, why) in [
         (&["missing", "b"][..], "eagre: copy: missing: No such file or directory; check the name\n"),
-        (&["folder", "b"], "eagre: copy: folder: is a directory; name the files in it\n"),
+        (&["folder", "b"], "eagre: copy: folder: is a directory; copy it with -r\n"),
         (&["a", "missing/b"], "eagre: copy: missing/b: No such file or directory; check the name\n"),
         (&["-", "folder"], "eagre: copy: folder: Is a directory; name a file in it\n"),
         (&["a", "b/"], "eagre: copy: b/: Is a directory; name a file in it\n"),

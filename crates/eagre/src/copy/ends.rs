@@ -31,9 +31,12 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
+    /// Memory for `len` bytes, rounded up to whole units of [`ALIGN`].
+    ///
     /// # Errors
-    /// No memory.
+    /// There is none.
     pub(super) fn new(len: usize) -> io::Result<Buffer> {
+        let len = len.next_multiple_of(ALIGN);
         let mut memory = Vec::new();
         memory.try_reserve_exact(len + ALIGN).map_err(|_| io::ErrorKind::OutOfMemory)?;
         memory.resize(len + ALIGN, 0);
@@ -77,9 +80,15 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// What is in the page cache, if the first byte is; in whole units, so that O_DIRECT can go on.
+    /// What is in the page cache, if all of it is, or nobody can say; in whole units, so that O_DIRECT can go on.
+    ///
+    /// A read that is not to wait makes the kernel read ahead all the same: tried in vain on each piece, it would bring the
+    /// whole file into the cache, beside what is read past it.
     fn read_cached(&self, bytes: &mut [u8], offset: u64) -> Result<usize, Errno> {
         let whole = bytes.len();
+        if eagre_mem::cache::resident(self.file, offset, whole as u64).is_ok_and(|cached| cached < whole as u64) {
+            return Err(Errno::AGAIN);
+        }
         let read = preadv2(self.file, &mut [IoSliceMut::new(bytes)], offset, ReadWriteFlags::NOWAIT)?;
         match if read == whole { read } else { read - read % ALIGN } {
             0 => Err(Errno::AGAIN),
@@ -108,20 +117,34 @@ pub(super) struct Sink<'f> {
     pub(super) direct: Option<File>,
 }
 
+/// Where written bytes are when a call returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    /// With the device, all of them.
+    Device,
+    /// In the page cache, some of them at least.
+    Cache,
+}
+
 impl Sink<'_> {
     /// Writes `bytes` at `offset`.
     ///
     /// # Errors
     /// The system's.
-    pub(super) fn write(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+    pub(super) fn write(&self, bytes: &[u8], offset: u64) -> io::Result<Written> {
         let whole = bytes.len() - bytes.len() % ALIGN;
         let aligned = offset.is_multiple_of(ALIGN as u64) && bytes.as_ptr().addr().is_multiple_of(ALIGN);
+        let cached = |from: usize| {
+            self.file.write_all_at(&bytes[from..], offset + from as u64)?;
+            Ok(Written::Cache)
+        };
         let Some(direct) = self.direct.as_ref().filter(|_| aligned && whole > 0) else {
-            return self.file.write_all_at(bytes, offset);
+            return cached(0);
         };
         match direct.write_all_at(&bytes[..whole], offset) {
-            Ok(()) => self.file.write_all_at(&bytes[whole..], offset + whole as u64),
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => self.file.write_all_at(bytes, offset),
+            Ok(()) if whole == bytes.len() => Ok(Written::Device),
+            Ok(()) => cached(whole),
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => cached(0),
             Err(error) => Err(error),
         }
     }
@@ -159,6 +182,37 @@ impl Sink<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A file that is not in the page cache is not there after it was copied either.
+    #[test]
+    fn what_is_not_in_the_cache_is_not_put_there() {
+        const SIZE: usize = 8 << 20;
+        const PIECE: usize = 1 << 20;
+        let file = tempfile::tempfile().unwrap();
+        let content: Vec<u8> = (0..SIZE).map(|at| (at % 251) as u8).collect();
+        file.write_all_at(&content, 0).unwrap();
+        file.sync_all().unwrap();
+        let Some(direct) = past_the_cache(&file, OFlags::RDONLY) else {
+            eprintln!("skipped: there is no way past the page cache here");
+            return;
+        };
+        let _ = fs::fadvise(&file, 0, None, fs::Advice::DontNeed);
+        let resident = || eagre_mem::cache::resident(&file, 0, SIZE as u64);
+        if !matches!(resident(), Ok(0)) {
+            eprintln!(
+                "skipped: this kernel does not count what is cached, or this file system keeps its files in memory"
+            );
+            return;
+        }
+        let source = Source { file: &file, direct: Some(direct) };
+        let mut buffer = Buffer::new(PIECE).unwrap();
+        for at in (0..SIZE).step_by(PIECE) {
+            let bytes = buffer.bytes(PIECE);
+            source.read(bytes, at as u64).unwrap();
+            assert!(*bytes == content[at..at + PIECE]);
+        }
+        assert_eq!(resident().unwrap(), 0);
+    }
 
     #[test]
     fn what_has_no_room_is_known_beforehand() {

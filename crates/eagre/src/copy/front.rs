@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 
 use super::CopyError;
-use super::verify::{Sum, Sums};
+use super::ends::Buffer;
+use super::verify::{Run, Sums};
 
 /// How much goes by between two words of progress.
 const STEP: usize = 1 << 20;
@@ -13,24 +14,30 @@ const STEP: usize = 1 << 20;
 pub(super) fn carry(
     mut source: &File,
     mut target: &File,
-    mut sums: Option<&mut Sums>,
+    sums: Option<&mut Sums>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<u64, CopyError> {
-    let mut buffer = vec![0; STEP];
+    let mut buffer = Buffer::new(STEP).map_err(CopyError::Target)?;
+    let buffer = buffer.bytes(STEP);
     let mut done = 0;
+    let mut run = sums.is_some().then(|| Run::new(STEP));
     loop {
-        let read = match source.read(&mut buffer) {
-            Ok(0) => return Ok(done),
+        let read = match source.read(buffer) {
+            Ok(0) => break,
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(CopyError::Source(error)),
         };
         let bytes = &buffer[..read];
-        target.write_all(bytes).map_err(CopyError::Target)?;
-        if let Some(sums) = &mut sums {
-            sums.push(Sum::of(done, bytes));
+        if let Some(run) = &mut run {
+            run.push(bytes);
         }
+        target.write_all(bytes).map_err(CopyError::Target)?;
         done += read as u64;
         progress(done);
     }
+    if let (Some(sums), Some(run)) = (sums, run) {
+        sums.extend(run.finish());
+    }
+    Ok(done)
 }

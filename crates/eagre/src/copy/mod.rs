@@ -15,6 +15,8 @@
 //! Threads with plain calls keep as many requests in flight as there are threads, which is all that a disk needs for
 //! pieces of this size, and a copy inside memory is bound by the kernel's locks on the target, whatever the interface.
 //!
+//! Directories are copied file by file: [`tree`].
+//!
 //! Holes of a sparse source stay holes. Room for the rest is set aside before the first byte, so that a full disk is known
 //! at once. A source that shrinks meanwhile is an error; what it has grown since the start is not copied.
 
@@ -22,16 +24,20 @@ mod ends;
 mod front;
 mod pieces;
 mod plan;
+pub mod tree;
 mod verify;
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{File, FileTimes, Metadata};
 use std::io::{self, Seek};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use plan::Plan;
 
+use crate::file::Unkept;
 use crate::file::output::{self, Output};
 
 /// How to copy.
@@ -46,6 +52,8 @@ use crate::file::output::{self, Output};
 pub struct Copier {
     verify: bool,
     preserve: bool,
+    /// That of the process, if it was asked already.
+    umask: Option<u32>,
 }
 
 /// What was copied.
@@ -60,6 +68,8 @@ pub struct Copied {
     pub plan: Plan,
     /// Whether the copy was read back and found equal.
     pub verified: bool,
+    /// The extended attributes that the copy should have got, and has not.
+    pub unkept: Vec<Unkept>,
 }
 
 /// Why there is no copy. The target is as it was before.
@@ -72,7 +82,17 @@ pub enum CopyError {
     Target(io::Error),
     /// Source and target are one file.
     SameFile,
-    /// What was read back from the target is not what was written, first somewhere in the piece that begins at this byte.
+    /// A directory is to be copied into itself.
+    IntoItself,
+    /// The source is no directory, the target is one.
+    OverDirectory,
+    /// The source is a directory, the target is none.
+    OverFile,
+    /// The target was made a moment ago, by the same copying, from another source.
+    OverCopy,
+    /// The target is a symbolic link that leads nowhere.
+    DanglingLink,
+    /// What was read back from the target is not what was written, somewhere in the piece that begins at this byte.
     Mismatch(u64),
 }
 
@@ -82,6 +102,11 @@ impl fmt::Display for CopyError {
             CopyError::Source(error) => write!(f, "reading: {error}"),
             CopyError::Target(error) => write!(f, "writing: {error}"),
             CopyError::SameFile => f.write_str("source and target are the same file"),
+            CopyError::IntoItself => f.write_str("a directory cannot be copied into itself"),
+            CopyError::OverDirectory => f.write_str("there is a directory, and what is copied is none"),
+            CopyError::OverFile => f.write_str("there is something that is no directory, and what is copied is one"),
+            CopyError::OverCopy => f.write_str("this is the copy of another source"),
+            CopyError::DanglingLink => f.write_str("a symbolic link that leads nowhere"),
             CopyError::Mismatch(offset) => {
                 write!(f, "what was read back differs from what was written, after byte {offset}")
             }
@@ -100,10 +125,20 @@ impl std::error::Error for CopyError {
 
 /// Where `from` is copied to if the target is said to be `to`: into it, if it is a directory.
 #[must_use]
-pub fn target(from: &Path, to: &Path) -> std::path::PathBuf {
-    match from.file_name() {
-        Some(name) if to.is_dir() => to.join(name),
-        _ => to.to_owned(),
+pub fn target(from: &Path, to: &Path) -> PathBuf {
+    if to.is_dir() { target_in(from, to) } else { to.to_owned() }
+}
+
+/// Where `from` is copied to in a directory: under its own name, if it has one. `.` and `..` have none, and stand for what is
+/// in them.
+#[must_use]
+pub fn target_in(from: &Path, directory: &Path) -> PathBuf {
+    let bytes = from.as_os_str().as_bytes();
+    let end = bytes.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
+    let start = bytes[..end].iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+    match &bytes[start..end] {
+        b"" | b"." | b".." => directory.join("."),
+        name => directory.join(OsStr::from_bytes(name)),
     }
 }
 
@@ -120,7 +155,8 @@ impl Copier {
         self
     }
 
-    /// Whether the copy gets the times, the mode and, if permitted, the owner of the source.
+    /// Whether the copy gets the times, the mode and, if permitted, the owner, the access control list and the extended
+    /// attributes of the source.
     pub fn preserve(mut self, yes: bool) -> Copier {
         self.preserve = yes;
         self
@@ -144,6 +180,14 @@ impl Copier {
     /// # Errors
     /// See [`CopyError`]. To verify an output that cannot be read back is one of the target.
     pub fn run(&self, source: File, mut output: Output, mut progress: impl FnMut(u64)) -> Result<Copied, CopyError> {
+        let Filled { copied, late } = self.fill(&source, &mut output, &mut progress)?;
+        settle(&output, &copied, &late)?;
+        output.appear_durably().map_err(CopyError::Target)?;
+        Ok(copied)
+    }
+
+    /// The first part of it: the output has everything, but is not durable.
+    fn fill(&self, source: &File, output: &mut Output, progress: &mut dyn FnMut(u64)) -> Result<Filled, CopyError> {
         let metadata = source.metadata().map_err(CopyError::Source)?;
         if metadata.is_dir() {
             return Err(CopyError::Source(io::ErrorKind::IsADirectory.into()));
@@ -152,18 +196,14 @@ impl Copier {
             let why = "cannot be read back, so it cannot be verified";
             return Err(CopyError::Target(io::Error::new(io::ErrorKind::Unsupported, why)));
         }
-        let mut sums = self.verify.then(verify::Sums::default);
-        let mut copied = self.carry(&source, &metadata, &output, sums.as_mut(), &mut progress)?;
-        if let Some(sums) = sums {
-            output.file().sync_all().map_err(CopyError::Target)?;
-            verify::check(sums, output.file(), copied.bytes)?;
-            copied.verified = true;
-        }
+        let mut late = verify::Sums::new();
+        let sums = self.verify.then_some(&mut late);
+        let mut copied = self.carry(source, &metadata, output, sums, progress)?;
+        copied.verified = self.verify;
         if metadata.is_file() {
-            self.dress(&source, &metadata, &mut output).map_err(CopyError::Target)?;
+            copied.unkept = self.dress(source, &metadata, output).map_err(CopyError::Target)?;
         }
-        output.commit().map_err(CopyError::Target)?;
-        Ok(copied)
+        Ok(Filled { copied, late })
     }
 
     fn carry(
@@ -178,33 +218,47 @@ impl Copier {
         let from_the_start = metadata.is_file() && metadata.len() > 0 && matches!((&*source).stream_position(), Ok(0));
         if !from_the_start || output.is_direct() {
             let bytes = front::carry(source, output.file(), sums.as_deref_mut(), progress)?;
-            return Ok(Copied { bytes, data: bytes, plan: Plan::Front, verified: false });
+            return Ok(Copied { bytes, data: bytes, plan: Plan::Front, verified: false, unkept: Vec::new() });
         }
         let bytes = metadata.len();
         // Shared blocks are the very same on the disk: there is nothing to be proved by reading them.
         if sums.is_none() && rustix::fs::ioctl_ficlone(output.file(), source).is_ok() {
-            return Ok(Copied { bytes, data: 0, plan: Plan::Reflink, verified: false });
+            return Ok(Copied { bytes, data: 0, plan: Plan::Reflink, verified: false, unkept: Vec::new() });
         }
         check_limit(bytes).map_err(CopyError::Target)?;
         let (data, plan) = pieces::carry(source, metadata, output, sums, progress)?;
-        Ok(Copied { bytes, data, plan, verified: false })
+        Ok(Copied { bytes, data, plan, verified: false, unkept: Vec::new() })
     }
 
     /// Gives a new file the mode of the source, as far as the umask lets it; any file everything, if that is wanted.
-    fn dress(&self, file: &File, source: &Metadata, output: &mut Output) -> io::Result<()> {
+    fn dress(&self, file: &File, source: &Metadata, output: &mut Output) -> io::Result<Vec<Unkept>> {
+        let mut unkept = Vec::new();
         if output.is_direct() {
-            return Ok(());
+            return Ok(unkept);
         }
         if self.preserve {
-            output.dress_as(file)?;
+            unkept = output.dress_as(file)?;
             let times = FileTimes::new().set_accessed(source.accessed()?).set_modified(source.modified()?);
-            return output.file().set_times(times);
+            output.file().set_times(times)?;
+        } else if output.is_new() {
+            output.set_mode(source.mode() & 0o777 & !self.umask.unwrap_or_else(output::umask));
         }
-        if output.is_new() {
-            output.set_mode(source.mode() & 0o777 & !output::umask());
-        }
-        Ok(())
+        Ok(unkept)
     }
+}
+
+/// An output that has everything, but is not durable, and not verified if that is wanted.
+#[derive(Debug)]
+struct Filled {
+    copied: Copied,
+    /// What is still to be read back.
+    late: verify::Sums,
+}
+
+/// The second part of copying: makes an output durable, and reads back what is still to be read back.
+fn settle(output: &Output, copied: &Copied, late: &[verify::Sum]) -> Result<(), CopyError> {
+    output.settle().map_err(CopyError::Target)?;
+    if copied.verified { verify::check(late, output.file(), copied.bytes) } else { Ok(()) }
 }
 
 /// Fails if `to` is the open file already.

@@ -3,22 +3,23 @@
 //! ```text
 //! file      |==data==|....hole....|=======data=======|
 //! pieces    |--|--|--|            |--|--|--|--|--|--|-|      cut at multiples of the piece's size
-//! threads     take the next one, read it, write it at the same offset
+//! threads     take the next one, read it, write it at the same offset; or read one back that has been written
 //! ```
 
+use std::collections::VecDeque;
 use std::fs::{File, Metadata};
 use std::io;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::MetadataExt;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use rustix::fs::{OFlags, SeekFrom, seek};
 use rustix::io::Errno;
 
-use super::ends::{Buffer, Sink, Source, past_the_cache};
-use super::verify::{Sum, Sums};
+use super::ends::{Buffer, Sink, Source, Written, past_the_cache};
+use super::verify::{Back, Sum, Sums};
 use super::{CopyError, Plan};
 use crate::file::output::Output;
 
@@ -26,13 +27,18 @@ use crate::file::output::Output;
 /// the other writes. With four, and with larger pieces, reads and writes were in each other's way.
 const DIRECT_PIECE: usize = 2 << 20;
 const DIRECT_THREADS: usize = 2;
+/// Two more read back.
+const VERIFIED_THREADS: usize = 4;
+/// How many pieces may wait to be read back before a thread turns to them.
+const LAG: usize = 8;
 /// In memory, a piece stays in a second-level cache between being read and being written.
 const CACHED_PIECE: usize = 512 << 10;
 const CACHED_THREADS: usize = 2;
 /// A file smaller than that is not worth going past the page cache.
 const LEAST_DIRECT: u64 = 1 << 20;
 
-/// Carries all data of the source, and returns how many bytes that were.
+/// Carries all data of the source, and returns how many bytes that were. What could not be read back on the way is added to
+/// `sums`.
 pub(super) fn carry(
     source: &File,
     metadata: &Metadata,
@@ -51,38 +57,60 @@ pub(super) fn carry(
     let source =
         Source { file: source, direct: large(OFlags::RDONLY).and_then(|access| past_the_cache(source, access)) };
     sink.make_room(bytes, &stretches).map_err(CopyError::Target)?;
+    let back = sums.as_ref().filter(|_| sink.direct.is_some()).map(|_| Back::of(output.file()));
+    let back = back.filter(Back::is_direct);
 
-    let (piece, most) = match sink.direct {
-        Some(_) => (DIRECT_PIECE, DIRECT_THREADS),
-        None => (CACHED_PIECE, thread::available_parallelism().map_or(1, NonZeroUsize::get).min(CACHED_THREADS)),
+    let (piece, most) = match (&sink.direct, &back) {
+        (Some(_), None) => (DIRECT_PIECE, DIRECT_THREADS),
+        (Some(_), Some(_)) => (DIRECT_PIECE, VERIFIED_THREADS),
+        (None, _) => (CACHED_PIECE, thread::available_parallelism().map_or(1, NonZeroUsize::get).min(CACHED_THREADS)),
     };
     let threads = (total.div_ceil(piece as u64) as usize).clamp(1, most);
-    let plan =
-        Plan::Pieces { threads, piece, direct_read: source.direct.is_some(), direct_write: sink.direct.is_some() };
+    let plan = Plan::Pieces {
+        threads,
+        piece,
+        direct_read: source.direct.is_some(),
+        direct_write: sink.direct.is_some(),
+        read_back: back.is_some(),
+    };
+    // What is small should not pay for memory it does not use.
+    let room = piece.min(stretches.iter().map(|(_, len)| *len).max().unwrap_or(0) as usize);
     let queue = Queue { stretches, piece: piece as u64, next: Mutex::new((0, 0)) };
-    let work =
-        Work { source, sink, queue, done: AtomicU64::new(0), stop: AtomicBool::new(false), keep: sums.is_some() };
-    let buffer = Buffer::new(piece).map_err(CopyError::Source)?;
-    let carried: Vec<_> = thread::scope(|scope| {
-        // Where there are no more threads, or buffers for them, fewer do it.
-        let help = || Buffer::new(piece).map_or_else(|_| Ok(Vec::new()), |buffer| work.carry(buffer, &mut |_| ()));
-        let spawn = |_| thread::Builder::new().spawn_scoped(scope, help).ok();
-        let helpers: Vec<_> = (1..threads).map_while(spawn).collect();
-        let own = work.carry(buffer, progress);
-        let joined = helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|_| Err(panicked())));
-        std::iter::once(own).chain(joined).collect()
-    });
-    let mut all = Vec::new();
-    for sums in carried {
-        all.extend(sums?);
-    }
+    let work = Work {
+        source,
+        sink,
+        queue,
+        back,
+        unchecked: Mutex::default(),
+        done: AtomicU64::new(0),
+        stop: AtomicBool::new(false),
+        keep: sums.is_some(),
+        room,
+    };
+    let all = on_threads(threads, &|| work.carry(&mut |_| ()), || work.carry(progress));
+    let late = all.into_iter().collect::<Result<Vec<_>, _>>()?;
     if let Some(sums) = sums {
-        sums.extend(all);
+        sums.extend(late.into_iter().flatten());
     }
     Ok((total, plan))
 }
 
-fn panicked() -> CopyError {
+/// Runs `other` on all threads but this one, which runs `own`; on fewer, if the system has no more.
+pub(super) fn on_threads<T: Send>(
+    threads: usize,
+    other: &(dyn Fn() -> Result<T, CopyError> + Sync),
+    own: impl FnOnce() -> Result<T, CopyError>,
+) -> Vec<Result<T, CopyError>> {
+    thread::scope(|scope| {
+        let spawn = |_| thread::Builder::new().spawn_scoped(scope, other).ok();
+        let helpers: Vec<_> = (1..threads).map_while(spawn).collect();
+        let own = own();
+        let joined = helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|_| Err(panicked())));
+        std::iter::once(own).chain(joined).collect()
+    })
+}
+
+pub(super) fn panicked() -> CopyError {
     CopyError::Target(io::Error::other("a thread panicked"))
 }
 
@@ -91,33 +119,75 @@ struct Work<'f> {
     source: Source<'f>,
     sink: Sink<'f>,
     queue: Queue,
+    /// How to read back what is with the device, if that is wanted.
+    back: Option<Back<'f>>,
+    /// What is with the device and was not read back yet.
+    unchecked: Mutex<VecDeque<Sum>>,
     done: AtomicU64,
     /// One of them has failed.
     stop: AtomicBool,
     /// Whether checksums are wanted.
     keep: bool,
+    /// The bytes of the largest piece.
+    room: usize,
 }
 
 impl Work<'_> {
-    fn carry(&self, mut buffer: Buffer, progress: &mut dyn FnMut(u64)) -> Result<Vec<Sum>, CopyError> {
-        let mut sums = Vec::new();
-        while !self.stop.load(Relaxed)
-            && let Some((offset, len)) = self.queue.take()
-        {
-            let bytes = buffer.bytes(len);
-            let carried = self.source.read(bytes, offset).map_err(CopyError::Source);
-            let carried = carried.and_then(|()| self.sink.write(bytes, offset).map_err(CopyError::Target));
-            if carried.is_err() {
-                self.stop.store(true, Relaxed);
-            }
-            carried?;
-            if self.keep {
-                sums.push(Sum::of(offset, bytes));
-            }
+    /// Carries pieces, and reads back others, until nothing is left. Returns what is still to be read back.
+    fn carry(&self, progress: &mut dyn FnMut(u64)) -> Result<Sums, CopyError> {
+        let done = self.go_on(progress);
+        if done.is_err() {
+            self.stop.store(true, Relaxed);
+        }
+        done
+    }
+
+    fn go_on(&self, progress: &mut dyn FnMut(u64)) -> Result<Sums, CopyError> {
+        let mut buffer = Buffer::new(self.room).map_err(CopyError::Target)?;
+        let mut late = Sums::new();
+        while !self.stop.load(Relaxed) {
+            let len = if let Some(sum) = self.unchecked(LAG) {
+                self.check(&sum, &mut buffer)?
+            } else if let Some((offset, len)) = self.queue.take() {
+                let bytes = buffer.bytes(len);
+                self.source.read(bytes, offset).map_err(CopyError::Source)?;
+                // Before it is written, so that it is what is to be written.
+                let sum = self.keep.then(|| Sum::of(offset, bytes));
+                let written = self.sink.write(bytes, offset).map_err(CopyError::Target)?;
+                match sum {
+                    Some(sum) if written == Written::Device && self.back.is_some() => {
+                        lock(&self.unchecked).push_back(sum);
+                        continue;
+                    }
+                    sum => late.extend(sum),
+                }
+                len
+            } else if let Some(sum) = self.unchecked(0) {
+                self.check(&sum, &mut buffer)?
+            } else {
+                break;
+            };
             progress(self.done.fetch_add(len as u64, Relaxed) + len as u64);
         }
-        Ok(sums)
+        Ok(late)
     }
+
+    /// The piece that waits longest to be read back, if more than `lag` of them do.
+    fn unchecked(&self, lag: usize) -> Option<Sum> {
+        let mut waiting = lock(&self.unchecked);
+        if waiting.len() > lag { waiting.pop_front() } else { None }
+    }
+
+    fn check(&self, sum: &Sum, buffer: &mut Buffer) -> Result<usize, CopyError> {
+        if let Some(back) = &self.back {
+            back.check(sum, buffer)?;
+        }
+        Ok(sum.len)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Gives out pieces.
@@ -130,7 +200,7 @@ struct Queue {
 
 impl Queue {
     fn take(&self) -> Option<(u64, usize)> {
-        let mut next = self.next.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut next = lock(&self.next);
         let (start, len) = *self.stretches.get(next.0)?;
         let offset = start + next.1;
         let now = (self.piece - offset % self.piece).min(len - next.1);
@@ -177,6 +247,59 @@ fn data(file: &File, metadata: &Metadata) -> io::Result<Vec<(u64, u64)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::FileExt;
+
+    /// The copy of `content`, read back from a file with `on_disk`.
+    fn carried(content: &[u8], on_disk: &[u8]) -> Option<Result<Sums, CopyError>> {
+        let [source, target, disk] = [(); 3].map(|()| tempfile::tempfile().unwrap());
+        source.write_all_at(content, 0).unwrap();
+        disk.write_all_at(on_disk, 0).unwrap();
+        let Some(direct) = past_the_cache(&target, OFlags::WRONLY) else {
+            eprintln!("skipped: there is no way past the page cache here");
+            return None;
+        };
+        let stretches = vec![(0, content.len() as u64)];
+        let work = Work {
+            source: Source { file: &source, direct: None },
+            sink: Sink { file: &target, direct: Some(direct) },
+            queue: Queue { stretches, piece: 64 << 10, next: Mutex::new((0, 0)) },
+            back: Some(Back::of(&disk)),
+            unchecked: Mutex::default(),
+            done: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+            keep: true,
+            room: 64 << 10,
+        };
+        let mut done = 0;
+        let late = work.carry(&mut |bytes| done = bytes);
+        assert!(late.is_err() || done == content.len() as u64);
+        let mut copy = vec![0; done as usize];
+        target.read_exact_at(&mut copy, 0).unwrap();
+        assert!(late.is_err() || copy == content);
+        Some(late)
+    }
+
+    /// What is with the device is read back on the way, all but the end, which is in the page cache.
+    #[test]
+    fn pieces_are_read_back_on_the_way() {
+        let content: Vec<u8> = (0..(3 << 20) + 77_u32).map(|at| (at % 253) as u8).collect();
+        let Some(late) = carried(&content, &content) else { return };
+        assert_eq!(late.unwrap().iter().map(|sum| (sum.offset, sum.len)).collect::<Vec<_>>(), [(3 << 20, 77)]);
+        for at in [0, 1_000_000, 3 << 20] {
+            let mut damaged = content.clone();
+            damaged[at] ^= 1;
+            let late = carried(&content, &damaged).unwrap();
+            let piece = at as u64 & !0xffff;
+            match late {
+                Err(CopyError::Mismatch(offset)) => assert_eq!(offset, piece),
+                // That piece is looked at when the file is complete.
+                Ok(late) => assert!(late.iter().any(|sum| sum.offset == piece), "{at}"),
+                other => panic!("{other:?}"),
+            }
+        }
+        // A file that ends too soon.
+        assert!(matches!(carried(&content, &content[..70_000]).unwrap(), Err(CopyError::Mismatch(0x1_0000))));
+    }
 
     #[test]
     fn pieces_cover_the_stretches_and_are_cut_at_multiples() {

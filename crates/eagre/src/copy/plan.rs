@@ -21,6 +21,8 @@ pub enum Plan {
         direct_read: bool,
         /// Whether they were written past the page cache.
         direct_write: bool,
+        /// Whether they were read back past the page cache while others were still on their way.
+        read_back: bool,
     },
 }
 
@@ -29,11 +31,16 @@ impl fmt::Display for Plan {
         match *self {
             Plan::Reflink => f.write_str("blocks shared by the file system, nothing moved"),
             Plan::Front => f.write_str("from front to back: an end is no regular file, or nobody knows its length"),
-            Plan::Pieces { threads, piece, direct_read, direct_write } => {
+            Plan::Pieces { threads, piece, direct_read, direct_write, read_back } => {
                 let plural = if threads == 1 { "" } else { "s" };
                 write!(f, "{threads} thread{plural} with pieces of {} KiB; read from the page cache", piece >> 10)?;
                 f.write_str(if direct_read { ", the rest past it; " } else { "; " })?;
-                f.write_str(if direct_write { "written past the page cache" } else { "written through the page cache" })
+                f.write_str(if direct_write {
+                    "written past the page cache"
+                } else {
+                    "written through the page cache"
+                })?;
+                f.write_str(if read_back { ", and read back past it meanwhile" } else { "" })
             }
         }
     }

@@ -11,15 +11,19 @@
 //! # std::io::Result::Ok(())
 //! ```
 
+#[cfg_attr(not(feature = "copy"), allow(dead_code, reason = "some of it is for copies"))]
+pub(crate) mod attributes;
 pub(crate) mod failure;
 #[cfg(test)]
 mod faulty;
 pub mod name;
+#[cfg_attr(not(feature = "copy"), allow(dead_code, reason = "some of it is for copies"))]
 pub mod output;
 mod plan;
 mod reading;
 pub mod residency;
-mod rights;
+#[cfg_attr(not(feature = "copy"), allow(dead_code, reason = "some of it is for copies"))]
+pub(crate) mod rights;
 pub(crate) mod stream;
 mod writing;
 
@@ -27,6 +31,7 @@ use std::io;
 use std::path::Path;
 
 use crate::Reader;
+pub use attributes::Unkept;
 pub use eagre_mem::transfer::Engine;
 pub use output::Output;
 pub use plan::Plan;

@@ -20,6 +20,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use rustix::fs::{self, Access, AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
+#[cfg(feature = "copy")]
+use super::attributes::Unkept;
 use super::rights::Rights;
 
 /// A file being written. Dropped without [`Output::commit`], nothing has happened to the target.
@@ -40,12 +42,14 @@ struct Target {
     mode: Option<u32>,
     /// The name of the file where it has to have one from the beginning.
     temporary: Option<OsString>,
+    /// A file that is there when this one is complete stays, and is an error.
+    must_be_new: bool,
 }
 
 impl Output {
     /// Begins to write the file at `path`. Symbolic links are followed; a file that is there keeps its contents until
-    /// [`Output::commit`], which keeps its mode and, if permitted, its owner and access control list. A new file gets what
-    /// the umask leaves.
+    /// [`Output::commit`], which keeps its mode and, if permitted, its owner, access control list and extended attributes
+    /// (but what they say about contents: capabilities and signatures). A new file gets what the umask leaves.
     ///
     /// # Errors
     /// The system's: no such directory, no permission to write there or to write the file that is there, a directory
@@ -59,7 +63,19 @@ impl Output {
             return Err(Errno::ISDIR.into());
         }
         let Some(path) = real(path)? else { return open_direct(path) };
-        let previous = match std::fs::metadata(&path) {
+        Output::create_at(&path, without_name)
+    }
+
+    /// As [`Output::create`], but a symbolic link at `path` is an error.
+    pub(crate) fn create_unlinked(path: &Path) -> io::Result<Output> {
+        if path.as_os_str().as_bytes().ends_with(b"/") {
+            return Err(Errno::ISDIR.into());
+        }
+        Output::create_at(path, true)
+    }
+
+    fn create_at(path: &Path, without_name: bool) -> io::Result<Output> {
+        let previous = match std::fs::symlink_metadata(path) {
             Ok(there) => Some(there),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
@@ -68,19 +84,22 @@ impl Output {
             if there.is_dir() {
                 return Err(Errno::ISDIR.into());
             }
-            if !there.is_file() {
-                return open_direct(&path);
+            if there.is_symlink() {
+                return Err(Errno::LOOP.into());
             }
-            match fs::accessat(CWD, &path, Access::WRITE_OK, AtFlags::EACCESS) {
+            if !there.is_file() {
+                return open_direct(path);
+            }
+            match fs::accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS) {
                 Ok(()) | Err(Errno::NOSYS) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        let previous = previous.map(|there| Rights::new(there, |name, value| fs::getxattr(&path, name, value)));
+        let previous = previous.map(|there| Rights::of_replaced(path, there));
         let name = path.file_name().ok_or(Errno::NOENT)?.to_owned();
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let directory = open_directory(parent)?;
-        let mut target = Target { directory, name, previous, mode: None, temporary: None };
+        let mut target = Target { directory, name, previous, mode: None, temporary: None, must_be_new: false };
         let file = target.open(without_name)?;
         Ok(Output { file, target: Some(target) })
     }
@@ -115,14 +134,25 @@ impl Output {
         }
     }
 
-    /// The file gets the mode of another and, if permitted, its owner and access control list.
+    /// If a file appears under this name meanwhile, it stays, and [`Output::commit`] fails.
     #[cfg(feature = "copy")]
-    pub(crate) fn dress_as(&mut self, other: &File) -> io::Result<()> {
+    pub(crate) fn must_be_new(&mut self) {
         if let Some(target) = &mut self.target {
-            let rights = Rights::new(other.metadata()?, |name, value| fs::fgetxattr(other, name, value));
-            target.mode = Some(rights.give_to(&self.file)?);
+            target.must_be_new = true;
         }
-        Ok(())
+    }
+
+    /// The file gets the mode of another and, if permitted, its owner, access control list and extended attributes; of the
+    /// file it replaces it keeps the attributes that the other does not have. Returns which it has not got.
+    #[cfg(feature = "copy")]
+    pub(crate) fn dress_as(&mut self, other: &File) -> io::Result<Vec<Unkept>> {
+        let Some(target) = &mut self.target else { return Ok(Vec::new()) };
+        if let Some(previous) = &target.previous {
+            let _ = previous.give_attributes_to(&self.file);
+        }
+        let given = Rights::of(other)?.give_to(&self.file)?;
+        target.mode = Some(given.mode);
+        Ok(given.unkept)
     }
 
     /// Whether there are `bytes` bytes left where the file is, as far as the system tells. Takes none of them: asked to set
@@ -145,13 +175,35 @@ impl Output {
     ///
     /// # Errors
     /// The system's. The target is as it was before, unless the last step alone failed (the directory's own write).
-    pub fn commit(mut self) -> io::Result<()> {
-        if let Some(target) = &mut self.target {
-            return target.appear(&self.file);
+    pub fn commit(self) -> io::Result<()> {
+        self.settle()?;
+        self.appear_durably()
+    }
+
+    /// The first step of [`Output::commit`]: makes it durable.
+    pub(crate) fn settle(&self) -> io::Result<()> {
+        if let Some(target) = &self.target {
+            target.dress(&self.file)?;
+            return self.file.sync_all();
         }
         match self.file.metadata()?.file_type() {
             kind if kind.is_file() || kind.is_block_device() => self.file.sync_all(),
             _ => Ok(()),
+        }
+    }
+
+    /// The second step: makes it visible, then its name durable.
+    pub(crate) fn appear_durably(mut self) -> io::Result<()> {
+        let Some(target) = &mut self.target else { return Ok(()) };
+        target.appear(&self.file)?;
+        target.sync()
+    }
+
+    /// The second step of several files: makes it visible. Its name is durable when somebody syncs the directory.
+    pub(crate) fn appear(mut self) -> io::Result<()> {
+        match &mut self.target {
+            Some(target) => target.appear(&self.file),
+            None => Ok(()),
         }
     }
 }
@@ -178,13 +230,11 @@ impl Target {
     }
 
     fn appear(&mut self, file: &File) -> io::Result<()> {
-        self.dress(file)?;
-        file.sync_all()?;
-        if self.temporary.is_none() && self.previous.is_none() {
+        if self.temporary.is_none() && (self.previous.is_none() || self.must_be_new) {
             match link(file, &self.directory, &self.name) {
-                Ok(()) => return self.sync(),
+                Ok(()) => return Ok(()),
                 // Somebody else was faster; theirs is replaced.
-                Err(Errno::EXIST) => {}
+                Err(Errno::EXIST) if !self.must_be_new => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -194,17 +244,21 @@ impl Target {
             self.temporary = Some(name);
         }
         if let Some(temporary) = &self.temporary {
+            if self.must_be_new {
+                fs::linkat(&self.directory, temporary, &self.directory, &self.name, AtFlags::empty())?;
+                return Ok(());
+            }
             fs::renameat(&self.directory, temporary, &self.directory, &self.name)?;
             self.temporary = None;
         }
-        self.sync()
+        Ok(())
     }
 
     /// Gives the file the owner and mode it is to have.
     fn dress(&self, file: &File) -> io::Result<()> {
         let mode = match (self.mode, &self.previous, &self.temporary) {
             (Some(mode), ..) => mode,
-            (None, Some(previous), _) => previous.give_to(file)?,
+            (None, Some(previous), _) => previous.give_to(file)?.mode,
             (None, None, Some(_)) => 0o666 & !umask(),
             (None, None, None) => return Ok(()),
         };
@@ -276,7 +330,7 @@ fn link(file: &File, directory: &OwnedFd, name: &OsStr) -> rustix::io::Result<()
 }
 
 /// Calls `make` with hidden names until one was free.
-fn with_fresh_name<T>(make: impl Fn(&OsStr) -> rustix::io::Result<T>) -> io::Result<(T, OsString)> {
+pub(crate) fn with_fresh_name<T>(make: impl Fn(&OsStr) -> rustix::io::Result<T>) -> io::Result<(T, OsString)> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     for _ in 0..10_000 {
         let name = OsString::from(format!(".eagre-{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed)));

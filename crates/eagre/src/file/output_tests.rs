@@ -117,6 +117,49 @@ fn a_file_that_is_replaced_keeps_its_access_control_list() {
     });
 }
 
+/// As a program does that writes into the file that is there; what the kernel takes from a written file is not kept either.
+#[test]
+fn a_file_that_is_replaced_keeps_its_notes() {
+    both(|room, create| {
+        let path = room.join("file");
+        std::fs::write(&path, "old").unwrap();
+        if let Err(error) = fs::setxattr(&path, "user.note", b"kept", fs::XattrFlags::empty()) {
+            eprintln!("skipped: no extended attributes here: {error}");
+            return;
+        }
+        put(create(&path), "new");
+        let mut value = [0; 16];
+        assert_eq!(fs::getxattr(&path, "user.note", &mut value[..]), Ok(4));
+        assert_eq!(&value[..4], b"kept");
+        // "cap_net_raw=ep", if we may.
+        let capability: Vec<u8> =
+            [0x0200_0001u32, 1 << 13, 0, 0, 0].iter().flat_map(|word| word.to_le_bytes()).collect();
+        if fs::setxattr(&path, "security.capability", &capability, fs::XattrFlags::empty()).is_ok() {
+            put(create(&path), "newer");
+            assert_eq!(fs::getxattr(&path, "security.capability", &mut value[..]), Err(Errno::NODATA));
+        }
+    });
+}
+
+#[test]
+fn what_must_be_new_replaces_nothing() {
+    both(|room, create| {
+        let path = room.join("file");
+        let mut output = create(&path).unwrap();
+        output.must_be_new();
+        std::fs::write(&path, "faster").unwrap();
+        assert_eq!(output.commit().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "faster");
+        assert_eq!(entries(room), ["file"]);
+        std::fs::remove_file(&path).unwrap();
+        let mut output = create(&path).unwrap();
+        output.must_be_new();
+        put(Ok(output), "new");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(entries(room), ["file"]);
+    });
+}
+
 #[test]
 fn a_file_without_a_list_gets_none_from_its_directory() {
     both(|room, create| {
@@ -138,11 +181,10 @@ fn without_its_list_a_file_gives_its_group_nothing() {
     let room = tempfile::tempdir().unwrap();
     let file = File::create(room.path().join("file")).unwrap();
     file.set_permissions(std::fs::Permissions::from_mode(0o664)).unwrap();
-    let rights = Rights::new(file.metadata().unwrap(), |_, value| {
-        value[..3].copy_from_slice(b"odd");
-        Ok(3)
-    });
-    assert_eq!(rights.give_to(&file).unwrap() & 0o7777, 0o604);
+    let given = Rights::with_acl(file.metadata().unwrap(), b"odd").give_to(&file).unwrap();
+    assert_eq!(given.mode & 0o7777, 0o604);
+    // And it is told.
+    assert_eq!(given.unkept.iter().map(|unkept| unkept.name.to_str()).collect::<Vec<_>>(), [Some(ACL)]);
 }
 
 #[test]

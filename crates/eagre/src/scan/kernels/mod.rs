@@ -132,6 +132,7 @@ impl Kernels {
 
     /// Those for so few bytes that it would take longer to ask the processor what it has (in a virtual machine, each question is
     /// the hypervisor's to answer); what `EAGRE_SIMD` says all the same.
+    #[cfg(feature = "count")]
     pub(crate) fn for_few() -> Result<Kernels, String> {
         match eagre_mem::options::simd(|text| text.parse::<Simd>().ok())? {
             None => Ok(Kernels { simd: Simd::Portable }),

@@ -1,0 +1,155 @@
+//! What has been copied and waits to appear.
+//!
+//! To make a file durable takes a disk about as long as to write hundreds of small ones, and several are made durable in
+//! little more time than one. So they wait for one another: all are made durable by several threads, then get their names,
+//! one after the other in the order in which they came, then the directories they are in are made durable. What is to be
+//! verified and went through the page cache is read back as soon as it is durable. A directory that
+//! is complete waits in the same line, behind what is in it, for its final mode and times.
+
+use std::fs::File;
+use std::io;
+use std::mem;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+
+use rustix::fs::{self, Mode, Timestamps};
+use rustix::io::Errno;
+
+use super::{Event, Watch};
+use crate::copy::pieces::panicked;
+use crate::copy::{CopyError, Filled, settle};
+use crate::file::Output;
+use crate::file::rights::Rights;
+
+/// A file of these has two descriptors, and a process may have no more than 256.
+const MOST: usize = 32;
+/// With so many requests at a time a journal makes few commits.
+const THREADS: usize = 8;
+
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    waiting: Vec<Waiting>,
+}
+
+#[derive(Debug)]
+pub(super) enum Waiting {
+    File(Box<Complete>),
+    Directory { to: PathBuf, directory: File, finish: Finish },
+}
+
+/// A file that has been written.
+#[derive(Debug)]
+pub(super) struct Complete {
+    pub(super) from: PathBuf,
+    pub(super) to: PathBuf,
+    pub(super) output: Output,
+    pub(super) filled: Filled,
+    pub(super) keep_existing: bool,
+}
+
+/// How a directory is to be in the end.
+#[derive(Debug)]
+pub(super) enum Finish {
+    /// It was there before.
+    Nothing,
+    /// It gets this mode.
+    Mode(u32),
+    /// It gets all that its source has.
+    Rights(Box<Rights>, Timestamps),
+}
+
+impl Batch {
+    /// Adds one, and lets them appear if there are enough.
+    pub(super) fn push(&mut self, waiting: Waiting, watch: Watch<'_>) {
+        self.waiting.push(waiting);
+        if self.waiting.len() >= MOST {
+            self.settle(watch);
+        }
+    }
+
+    /// Makes all that wait durable, and lets them appear.
+    pub(super) fn settle(&mut self, watch: Watch<'_>) {
+        let waiting = mem::take(&mut self.waiting);
+        let settled = on_threads(&waiting, |waiting| match waiting {
+            Waiting::File(file) => settle(&file.output, &file.filled.copied, &file.filled.late),
+            Waiting::Directory { .. } => Ok(()),
+        });
+        let mut directories = Vec::new();
+        for (waiting, settled) in waiting.into_iter().zip(settled) {
+            match waiting {
+                Waiting::File(file) => {
+                    let Complete { from, to, output, filled, keep_existing } = *file;
+                    match settled.and_then(|()| output.appear().map_err(CopyError::Target)) {
+                        Ok(()) => watch(Event::File { from: &from, to: &to, copied: &filled.copied }),
+                        Err(CopyError::Target(error))
+                            if keep_existing && error.kind() == io::ErrorKind::AlreadyExists => {}
+                        Err(error) => watch(Event::Failed { at: &to, error: &error }),
+                    }
+                }
+                Waiting::Directory { to, directory, finish } => match finish.give_to(&directory, &to, watch) {
+                    Ok(()) => directories.push((to, directory)),
+                    Err(error) => watch(Event::Failed { at: &to, error: &CopyError::Target(error) }),
+                },
+            }
+        }
+        let sync = |(_, directory): &(PathBuf, File)| sync_directory(directory).map_err(CopyError::Target);
+        let synced = on_threads(&directories, sync);
+        for ((to, _), synced) in directories.iter().zip(synced) {
+            match synced {
+                Ok(()) => watch(Event::Directory(to)),
+                Err(error) => watch(Event::Failed { at: to, error: &error }),
+            }
+        }
+    }
+}
+
+/// Makes the names in a directory durable.
+pub(super) fn sync_directory(directory: &File) -> io::Result<()> {
+    match fs::fsync(directory) {
+        // A file system that does not sync directories.
+        Ok(()) | Err(Errno::BADF | Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl Finish {
+    fn give_to(&self, directory: &File, to: &Path, watch: Watch<'_>) -> io::Result<()> {
+        match self {
+            Finish::Nothing => {}
+            Finish::Mode(mode) => fs::fchmod(directory, Mode::from_raw_mode(*mode))?,
+            Finish::Rights(rights, times) => {
+                let given = rights.give_to(directory)?;
+                fs::fchmod(directory, Mode::from_raw_mode(given.mode))?;
+                fs::futimens(directory, times)?;
+                if !given.unkept.is_empty() {
+                    watch(Event::Unkept(to, &given.unkept));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Does `work` to all of them, on a few threads if there are several.
+fn on_threads<T: Sync>(all: &[T], work: impl Fn(&T) -> Result<(), CopyError> + Sync) -> Vec<Result<(), CopyError>> {
+    let next = AtomicUsize::new(0);
+    let take = || {
+        let mut done = Vec::new();
+        while let Some((at, one)) = Some(next.fetch_add(1, Relaxed)).and_then(|at| Some((at, all.get(at)?))) {
+            done.push((at, work(one)));
+        }
+        done
+    };
+    let mut results: Vec<_> = all.iter().map(|_| Err(panicked())).collect();
+    thread::scope(|scope| {
+        let spawn = |_| thread::Builder::new().spawn_scoped(scope, take).ok();
+        let helpers: Vec<_> = (1..all.len().min(THREADS)).map_while(spawn).collect();
+        let own = take();
+        let others = helpers.into_iter().flat_map(|helper| helper.join().unwrap_or_default());
+        for (at, result) in own.into_iter().chain(others) {
+            results[at] = result;
+        }
+    });
+    results
+}

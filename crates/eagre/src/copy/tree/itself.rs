@@ -1,0 +1,30 @@
+//! A directory copied into itself would never end.
+
+use std::fs::File;
+use std::path::Path;
+
+use rustix::fs;
+
+use super::parent;
+use super::place::{Id, Place, id};
+
+/// Whether `to`, which need not be there yet, is the directory `inside` or lies in it.
+pub(super) fn lies_in(to: &Path, inside: Id) -> rustix::io::Result<bool> {
+    if Place::of(to).look()?.is_some_and(|there| id(&there) == inside) {
+        return Ok(true);
+    }
+    let flags = fs::OFlags::PATH | fs::OFlags::DIRECTORY | fs::OFlags::CLOEXEC;
+    let mut directory = File::from(fs::open(parent(to), flags, fs::Mode::empty())?);
+    let mut here = id(&fs::fstat(&directory)?);
+    loop {
+        if here == inside {
+            return Ok(true);
+        }
+        let up = File::from(fs::openat(&directory, "..", flags, fs::Mode::empty())?);
+        let above = id(&fs::fstat(&up)?);
+        if above == here {
+            return Ok(false);
+        }
+        (directory, here) = (up, above);
+    }
+}

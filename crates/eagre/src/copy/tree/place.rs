@@ -1,0 +1,57 @@
+//! A name in a directory that is open, or a path as it was given.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, AtFlags, CWD, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+/// Which file it is, whatever it is called.
+pub(super) type Id = (u64, u64);
+
+pub(super) fn id(stat: &Stat) -> Id {
+    (stat.st_dev, stat.st_ino)
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place<'a> {
+    pub(super) directory: BorrowedFd<'a>,
+    pub(super) name: &'a OsStr,
+}
+
+impl<'a> Place<'a> {
+    /// A path from where the process is.
+    pub(super) fn of(path: &'a Path) -> Place<'a> {
+        Place { directory: CWD, name: path.as_os_str() }
+    }
+
+    /// What is there, itself, be it a symbolic link. `None`: nothing.
+    pub(super) fn look(self) -> rustix::io::Result<Option<Stat>> {
+        match fs::statat(self.directory, self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What is there, behind symbolic links.
+    pub(super) fn look_through(self) -> rustix::io::Result<Stat> {
+        fs::statat(self.directory, self.name, AtFlags::empty())
+    }
+
+    /// Opens the directory that is there, and no link to one.
+    pub(super) fn open_directory(self) -> rustix::io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        fs::openat(self.directory, self.name, flags, Mode::empty()).map(File::from)
+    }
+
+    /// A path for calls that take nothing else.
+    pub(super) fn path(self) -> PathBuf {
+        if self.directory.as_raw_fd() == CWD.as_raw_fd() {
+            return PathBuf::from(self.name);
+        }
+        Path::new("/proc/self/fd").join(self.directory.as_raw_fd().to_string()).join(self.name)
+    }
+}

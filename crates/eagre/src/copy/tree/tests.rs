@@ -1,0 +1,140 @@
+//! What a program sees that copies trees; what they look like in the end is compared with `cp` in the tests of the command.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use super::super::target_in;
+use super::itself::lies_in;
+use super::place::{Place, id};
+use super::*;
+
+/// What happened, in words.
+fn told(event: &Event<'_>, top: &Path) -> Option<String> {
+    let name = |path: &Path| path.strip_prefix(top).unwrap().display().to_string();
+    Some(match event {
+        Event::File { from, to, copied } => format!("{} to {}, {} bytes", name(from), name(to), copied.bytes),
+        Event::Directory(to) => format!("{} complete", name(to)),
+        Event::Other(to) => format!("{} made", name(to)),
+        Event::Failed { at, error, .. } => format!("{}: {error}", name(at)),
+        Event::Progress(_) | Event::Unkept(..) => return None,
+    })
+}
+
+#[test]
+fn a_file_appears_when_it_is_told_and_its_directory_after_it() {
+    let room = tempfile::tempdir().unwrap();
+    let path = |name: &str| room.path().join(name);
+    fs::create_dir_all(path("tree/deep")).unwrap();
+    fs::write(path("tree/deep/file"), "12345").unwrap();
+    symlink("anywhere", path("tree/link")).unwrap();
+    fs::set_permissions(path("tree/deep"), fs::Permissions::from_mode(0o555)).unwrap();
+    let mut story = Vec::new();
+    let mut done = 0;
+    let mut watch = |event: Event<'_>| {
+        match event {
+            Event::File { to, .. } => assert_eq!(fs::read(to).unwrap(), b"12345"),
+            Event::Progress(bytes) => done = bytes,
+            _ => {}
+        }
+        story.extend(told(&event, room.path()));
+    };
+    let mut trees = TreeCopier::new(Copier::new());
+    trees.copy(&path("tree"), &path("copy"), &mut watch);
+    assert!(!path("copy/deep/file").exists(), "before it is durable");
+    trees.finish(&mut watch);
+    story.sort();
+    assert_eq!(
+        story,
+        ["copy complete", "copy/deep complete", "copy/link made", "tree/deep/file to copy/deep/file, 5 bytes"]
+    );
+    assert_eq!(done, 5);
+    assert_eq!(fs::metadata(path("copy/deep")).unwrap().permissions().mode() & 0o777, 0o555);
+    assert_eq!(measure(&path("tree"), true), 5);
+    // Or it cannot be removed.
+    for name in ["tree/deep", "copy/deep"] {
+        fs::set_permissions(path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+#[test]
+fn given_up_it_leaves_no_file() {
+    let room = tempfile::tempdir().unwrap();
+    let path = |name: &str| room.path().join(name);
+    fs::create_dir(path("tree")).unwrap();
+    fs::write(path("tree/file"), "x").unwrap();
+    let mut trees = TreeCopier::new(Copier::new());
+    trees.copy(&path("tree"), &path("copy"), &mut |_| ());
+    drop(trees);
+    assert_eq!(fs::read_dir(path("copy")).unwrap().count(), 0);
+}
+
+/// The way up from deep below leads through `..`, and is taken only if it still leads there.
+#[test]
+fn a_directory_that_is_moved_meanwhile() {
+    let room = tempfile::tempdir().unwrap();
+    let path = |name: &str| room.path().join(name);
+    let deep = |top: &str, levels: usize| path(top).join(["d"; 40][..levels].join("/"));
+    fs::create_dir_all(deep("tree", 40)).unwrap();
+    symlink("x", deep("tree", 40).join("link")).unwrap();
+    fs::write(path("tree/file"), "x").unwrap();
+    let mut story = Vec::new();
+    let mut trees = TreeCopier::new(Copier::new());
+    let mut watch = |event: Event<'_>| {
+        if matches!(event, Event::Other(_)) {
+            fs::rename(deep("tree", 3), path("elsewhere")).unwrap();
+        }
+        if matches!(event, Event::Failed { .. }) {
+            story.extend(told(&event, room.path()));
+        }
+    };
+    trees.copy(&path("tree"), &path("copy"), &mut watch);
+    trees.finish(&mut watch);
+    assert_eq!(story, ["copy/d/d/d: writing: it was moved while it was copied"]);
+    assert_eq!(fs::read_link(deep("copy", 40).join("link")).unwrap(), Path::new("x"));
+}
+
+#[test]
+fn names_that_sources_have_in_a_directory() {
+    for (from, to) in [
+        ("a", "dir/a"),
+        ("x/a", "dir/a"),
+        ("x/a/", "dir/a"),
+        ("x/a//", "dir/a"),
+        (".", "dir/."),
+        ("x/.", "dir/."),
+        ("x/./", "dir/."),
+        ("..", "dir/."),
+        ("x/..", "dir/."),
+        ("/", "dir/."),
+        ("...", "dir/..."),
+        ("x/.a", "dir/.a"),
+    ] {
+        // Compared as paths are, `dir/.` is `dir`.
+        assert_eq!(target_in(from.as_ref(), "dir".as_ref()).as_os_str(), to, "{from}");
+    }
+}
+
+#[test]
+fn what_lies_in_a_directory() {
+    let room = tempfile::tempdir().unwrap();
+    let path = |name: &str| room.path().join(name);
+    fs::create_dir_all(path("a/b/c")).unwrap();
+    fs::create_dir_all(path("ab")).unwrap();
+    symlink("a/b", path("link")).unwrap();
+    let inside = id(&Place::of(&path("a")).look().unwrap().unwrap());
+    for (name, is_inside) in [
+        ("a", true),
+        ("a/new", true),
+        ("a/b/c/new", true),
+        ("link/new", true),
+        ("link/c/..", true),
+        ("link", false),
+        ("ab", false),
+        ("ab/new", false),
+        ("new", false),
+    ] {
+        assert_eq!(lies_in(&path(name), inside), Ok(is_inside), "{name}");
+    }
+    assert!(lies_in(&path("missing/new"), inside).is_err());
+}
