@@ -27,7 +27,7 @@ use super::values::Values;
 const SMALLEST: usize = 64;
 
 /// Rows whose reads are under way at once.
-const GROUP: usize = 32;
+const GROUP: usize = 64;
 
 /// Keys of so many bytes are in their entries.
 const INSIDE: usize = 16;
@@ -115,10 +115,10 @@ impl Shard {
         room: &Room,
     ) -> Result<(), Refused> {
         for group in rows.chunks(GROUP) {
-            self.fetch(group.iter().map(|&number| row(number).1.hash));
-            for &number in group {
+            let numbers = self.fetch(group.iter().map(|&number| row(number).1.hash));
+            for (&number, &likely) in group.iter().zip(&numbers) {
                 let (Queued { mantissa, decimals, .. }, key) = row(number);
-                let at = self.find_or_put(key, room)?;
+                let at = if self.is(likely as usize, key.bytes) { likely as usize } else { self.find_or_put(key, room)? };
                 self.add_value(at, Number::Short { mantissa, decimals }, room)?;
             }
         }
@@ -126,16 +126,21 @@ impl Shard {
     }
 
     /// Reads what these hashes lead to, so that it is in the cache: places of the index first, then entries. No read waits
-    /// for another of its kind.
-    fn fetch(&self, hashes: impl Iterator<Item = u32> + Clone) {
+    /// for another of its kind, and nothing between them is for the processor to guess. Returns the numbers of the entries
+    /// that have these hashes, and any other number where there is none.
+    #[inline]
+    fn fetch(&self, hashes: impl Iterator<Item = u32> + Clone) -> [u32; GROUP] {
+        let mut numbers = [u32::MAX; GROUP];
         if self.index.is_empty() {
-            return;
+            return numbers;
         }
         black_box(hashes.clone().fold(0, |sum: u64, hash| sum.wrapping_add(self.index[self.home(hash)])));
-        let numbers = hashes.filter_map(|hash| self.numbers(hash).next());
-        black_box(
-            numbers.fold(0, |sum: u32, number| sum.wrapping_add(self.entries.get(number).map_or(0, |e| e.length))),
-        );
+        for (number, hash) in numbers.iter_mut().zip(hashes) {
+            *number = self.numbers(hash).next().map_or(u32::MAX, |number| number as u32);
+        }
+        let lengths = numbers.map(|number| self.entries.get(number as usize).map_or(0, |entry| entry.length));
+        black_box(lengths);
+        numbers
     }
 
     /// The numbers of the entries whose keys have this hash.
