@@ -92,9 +92,6 @@ fn number(text: &[u8]) -> Option<i128> {
     if whole.len() + part.len() == 0 || !whole.bytes().chain(part.bytes()).all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    if exponent.is_none() && part.len() > 18 {
-        return None;
-    }
     let all = format!("{whole}{part}");
     let mantissa = all.trim_start_matches('0');
     // Zeros at the end move the point.
@@ -103,10 +100,20 @@ fn number(text: &[u8]) -> Option<i128> {
     if short.is_empty() {
         return Some(0);
     }
-    if behind > 18 || short.len() as i64 - behind > 18 {
+    // What is beyond the eighteenth decimal is rounded, half away from zero.
+    let units = if behind > 18 {
+        let kept = short.len() as i64 - (behind - 18);
+        let up = i128::from(kept >= 0 && short.as_bytes()[kept as usize] >= b'5');
+        let head = if kept > 0 { short[..kept as usize].parse::<i128>().unwrap_or(i128::MAX / 2) } else { 0 };
+        head + up
+    } else if short.len() as i64 - behind > 18 {
+        return None;
+    } else {
+        format!("{short}{}", "0".repeat((18 - behind) as usize)).parse().ok()?
+    };
+    if units >= 10_i128.pow(36) {
         return None;
     }
-    let units: i128 = format!("{short}{}", "0".repeat((18 - behind) as usize)).parse().ok()?;
     Some(if text.starts_with('-') { -units } else { units })
 }
 

@@ -27,8 +27,8 @@ Reads lines of fields such as 'Hamburg;12.3': a key in one column and a number i
 key, in the order of their bytes: key, smallest, mean, largest, count, with the same delimiter between them. All FILEs \
 together give one result. With no FILE, or when FILE is -, standard input is read.
 
-Numbers are [+-]digits[.digits][e[+-]digits], with at most 18 digits before the point and 18 behind it; blanks around \
-them are ignored. The result is exact: smallest, largest and sum are printed with as many decimals as the number that has \
+Numbers are [+-]digits[.digits][e[+-]digits], with at most 18 digits before the point; decimals beyond the eighteenth are \
+rounded, and blanks around numbers are ignored. The result is exact: smallest, largest and sum are printed with as many decimals as the number that has \
 the most, mean and quantiles too, but with one at least, variance and deviation with six at least; each is rounded once, \
 half up. Empty lines are passed over. Every other line that is no row is an error, which names the line, and then nothing \
 is printed.

@@ -114,7 +114,7 @@ fn lines_that_are_no_rows() {
     for (input, why) in [
         ("a;1\n\nb;cold\n", format!("line 3: 'cold' is not a number; {skip}")),
         ("a;1\nb;1e", format!("line 2: '1e' is not a number; {skip}")),
-        ("a;1\nb;1e18", format!("line 2: '1e18' has more than 18 digits before or behind the point; {skip}")),
+        ("a;1\nb;1e18", format!("line 2: '1e18' has more than 18 digits before the point; {skip}")),
         ("a;1\nb;\n", format!("line 2: '' is not a number; {skip}")),
         ("a;1\nb;\x1b[31m\n", format!("line 2: '\\u{{1b}}[31m' is not a number; {skip}")),
         ("a;1\nb\n", format!("line 2: no column 2 in 'b'; {skip}")),
@@ -122,7 +122,7 @@ fn lines_that_are_no_rows() {
         ("a,1\n", format!("line 1: no column 2 in 'a,1'; {head}")),
         (
             "a;1\na;1234567890123456789\n",
-            format!("line 2: '1234567890123456789' has more than 18 digits before or behind the point; {skip}"),
+            format!("line 2: '1234567890123456789' has more than 18 digits before the point; {skip}"),
         ),
         (
             &format!("a;1\nb;{}\n", "x".repeat(100_000)),

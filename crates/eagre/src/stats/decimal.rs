@@ -1,7 +1,7 @@
 //! Exact decimal numbers: how they are read, added up, divided once and printed.
 //!
 //! A value is an integer number of 10^-18, so 18 digits before the point and 18 behind it are exact and values compare
-//! as integers.
+//! as integers. Further decimals are rounded as a number is read.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,8 +13,8 @@ pub(super) const DIGITS: u32 = 18;
 pub(super) const ONE: i128 = 10_i128.pow(DIGITS);
 
 /// The powers of ten.
-pub(super) const POWERS: [i128; 37] = {
-    let mut powers = [1; 37];
+pub(super) const POWERS: [i128; 38] = {
+    let mut powers = [1; 38];
     let mut at = 1;
     while at < powers.len() {
         powers[at] = powers[at - 1] * 10;
@@ -47,8 +47,8 @@ impl Decimal {
     }
 
     /// Reads `[+-]digits[.digits][e[+-]digits]`, where one of the first two groups of digits may be empty. The second
-    /// result is how many decimals were written, zeros included, after the exponent has moved the point. `None` if it is no
-    /// such number, or has too many digits.
+    /// result is how many decimals were written, zeros included, after the exponent has moved the point, at most 18: further
+    /// ones are rounded, half away from zero. `None` if it is no such number, or has too many digits before the point.
     pub(super) fn parse(text: &[u8]) -> Option<(Decimal, u32)> {
         let (negative, text) = match text {
             [b'-', rest @ ..] => (true, rest),
@@ -66,13 +66,11 @@ impl Decimal {
             return None;
         }
         let (units, decimals) = match exponent {
-            None => {
-                let decimals = u32::try_from(part.len()).ok().filter(|&decimals| decimals <= DIGITS)?;
-                (
-                    i128::from(digits(whole)?) * ONE + i128::from(digits(part)?) * POWERS[(DIGITS - decimals) as usize],
-                    decimals,
-                )
+            None if part.len() <= DIGITS as usize => {
+                let power = POWERS[DIGITS as usize - part.len()];
+                (i128::from(digits(whole)?) * ONE + i128::from(digits(part)?) * power, part.len() as u32)
             }
+            None => (moved(whole, part, 0)?.0, DIGITS),
             Some(exponent) => moved(whole, part, exponent)?,
         };
         Some((Decimal { units: if negative { -units } else { units } }, decimals))
@@ -135,41 +133,37 @@ pub(super) fn write_scaled(scaled: i128, decimals: u32, out: &mut Vec<u8>) {
 
 const NINETEEN: u64 = 10_u64.pow(19);
 
-/// A number whose point an exponent moves, in units of 10^-18.
+/// A number whose point an exponent moves, in units of 10^-18, and how many decimals it has then, at most 18.
 fn moved(whole: &[u8], part: &[u8], exponent: i64) -> Option<(i128, u32)> {
     let mut mantissa = 0_i128;
-    // Behind the point, once the exponent has moved it.
-    let mut decimals = i64::try_from(part.len()).ok()?.checked_sub(exponent)?;
-    let mut zeros = 0;
+    let mut dropped = 0;
     for &byte in whole.iter().chain(part) {
-        match byte {
-            b'0' if mantissa == 0 => {}
-            b'0' => zeros += 1,
-            b'1'..=b'9' => {
-                // Zeros count when another digit follows.
-                let power = *POWERS.get(zeros + 1)?;
-                mantissa = mantissa.checked_mul(power)?.checked_add(i128::from(byte - b'0'))?;
-                if mantissa >= ONE * ONE {
-                    return None;
-                }
-                zeros = 0;
-            }
-            _ => return None,
+        if !byte.is_ascii_digit() {
+            return None;
+        }
+        if mantissa < MOST {
+            mantissa = mantissa * 10 + i128::from(byte - b'0');
+        } else {
+            dropped += 1;
         }
     }
+    let decimals = i64::try_from(part.len()).ok()?.checked_sub(exponent)?.checked_sub(dropped)?;
     if mantissa == 0 {
         return Some((0, 0));
     }
-    // Zeros at the end are decimals as long as there is room for them.
-    while zeros > 0 && decimals <= i64::from(DIGITS) && mantissa < ONE * ONE / 10 {
-        mantissa *= 10;
-        zeros -= 1;
+    let digits = i64::from(DIGITS);
+    if decimals > digits {
+        let power = usize::try_from(decimals - digits).ok().and_then(|beyond| POWERS.get(beyond));
+        return Some((power.map_or(0, |power| (mantissa + power / 2) / power), DIGITS))
+            .filter(|(units, _)| *units < MOST);
     }
-    decimals = decimals.checked_sub(i64::try_from(zeros).ok()?)?;
-    let missing = usize::try_from(i64::from(DIGITS).checked_sub(decimals)?).ok()?;
-    let units = mantissa.checked_mul(*POWERS.get(missing)?).filter(|&units| units < ONE * ONE)?;
+    let power = usize::try_from(digits - decimals).ok().and_then(|missing| POWERS.get(missing))?;
+    let units = mantissa.checked_mul(*power).filter(|&units| units < MOST)?;
     Some((units, decimals.max(0) as u32))
 }
+
+/// What a number has to be less than, in units of 10^-18.
+const MOST: i128 = ONE * ONE;
 
 /// An exponent; those beyond all numbers are as good as the largest.
 fn exponent(text: &[u8]) -> Option<i64> {
@@ -246,6 +240,13 @@ mod tests {
             ("100e-20", 18, "0.000000000000000001"),
             ("0.000000000000000000012e20", 1, "1.2"),
             ("0e-9999", 0, "0"),
+            ("1e-19", 18, "0"),
+            ("5e-19", 18, "0.000000000000000001"),
+            ("-0.0022887941124736244", 18, "-0.002288794112473624"),
+            ("1.2345678901234567e-05", 18, "0.000012345678901235"),
+            ("-2.2250738585072014e-308", 18, "0"),
+            ("0.00000000000000000099999999999999999999999999999999999999999999", 18, "0.000000000000000001"),
+            ("123456789012345678.9012345678901234565", 18, "123456789012345678.901234567890123457"),
             ("999999999999999999e0", 0, "999999999999999999"),
         ] {
             let (value, written) = Decimal::parse(text.as_bytes()).unwrap();
@@ -260,7 +261,6 @@ mod tests {
             "1e",
             "e5",
             "1e18",
-            "1e-19",
             "1e99999999999999999999",
             "nan",
             "inf",
@@ -271,7 +271,7 @@ mod tests {
             "1,5",
             "\u{0661}",
             "1000000000000000000",
-            "0.0000000000000000001",
+            "999999999999999999.9999999999999999995",
         ] {
             assert_eq!(Decimal::parse(text.as_bytes()), None, "{text}");
         }

@@ -123,7 +123,7 @@ impl fmt::Display for LineError {
         match self.why {
             Why::NoColumn(column) => write!(f, "no column {column} in '{text}'"),
             Why::NoNumber => write!(f, "'{text}' is not a number"),
-            Why::TooLong => write!(f, "'{text}' has more than 18 digits before or behind the point"),
+            Why::TooLong => write!(f, "'{text}' has more than 18 digits before the point"),
             Why::Unclosed(column) => write!(f, "the quote that opens column {column} is never closed in '{text}'"),
         }
     }

@@ -6,8 +6,8 @@
 //!
 //! ```text
 //! Hamburg;12.3          columns end with the delimiter, any byte, and the line with \n or \r\n
-//! Bulawayo;-8.9         a value is [+-]digits[.digits][e[+-]digits], with at most 18 digits before the point and 18
-//!                       behind it once the exponent has moved it, and blanks around
+//! Bulawayo;-8.9         a value is [+-]digits[.digits][e[+-]digits], with at most 18 digits before the point once the
+//!                       exponent has moved it, and blanks around; decimals beyond the eighteenth are rounded
 //!                       an empty line is no row and no error
 //! Zürich;n/a            an error that names the line, or a line to skip
 //! ```

@@ -18,8 +18,8 @@ pub(super) enum Number {
 }
 
 impl Number {
-    /// Reads a number. The second result is how many decimals were written, zeros included. `None` if it is none, or has
-    /// more than 18 digits before the point or behind it.
+    /// Reads a number. The second result is how many decimals were written, zeros included, at most 18: further ones are
+    /// rounded. `None` if it is none, or has more than 18 digits before the point.
     pub(super) fn parse(text: &[u8]) -> Option<(Number, u32)> {
         let (negative, digits) = match text {
             [b'-', rest @ ..] => (true, rest),

@@ -118,7 +118,8 @@ impl Shard {
             let numbers = self.fetch(group.iter().map(|&number| row(number).1.hash));
             for (&number, &likely) in group.iter().zip(&numbers) {
                 let (Queued { mantissa, decimals, .. }, key) = row(number);
-                let at = if self.is(likely as usize, key.bytes) { likely as usize } else { self.find_or_put(key, room)? };
+                let at =
+                    if self.is(likely as usize, key.bytes) { likely as usize } else { self.find_or_put(key, room)? };
                 self.add_value(at, Number::Short { mantissa, decimals }, room)?;
             }
         }
