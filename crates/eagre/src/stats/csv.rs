@@ -17,9 +17,14 @@ pub(super) struct Fields<'a> {
     delimiter: u8,
 }
 
-/// A field whose closing quote is missing.
+/// Why a field cannot be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Unclosed;
+pub(super) enum NoField {
+    /// Its closing quote is missing.
+    Unclosed,
+    /// There is no memory to put its parts together.
+    Memory,
+}
 
 impl<'a> Fields<'a> {
     pub(super) fn new(record: &'a [u8], delimiter: u8) -> Fields<'a> {
@@ -42,7 +47,7 @@ impl<'a> Fields<'a> {
 }
 
 impl<'a> Iterator for Fields<'a> {
-    type Item = Result<Cow<'a, [u8]>, Unclosed>;
+    type Item = Result<Cow<'a, [u8]>, NoField>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let rest = self.rest?;
@@ -50,25 +55,47 @@ impl<'a> Iterator for Fields<'a> {
             return Some(Ok(Cow::Borrowed(self.plain(rest))));
         };
         let mut field = Cow::Borrowed(&b""[..]);
-        let mut append = |part: &'a [u8]| match &mut field {
-            Cow::Borrowed(b"") => field = Cow::Borrowed(part),
-            field => field.to_mut().extend_from_slice(part),
-        };
         loop {
             let Some(end) = memchr(b'"', inside) else {
                 self.rest = None;
-                return Some(Err(Unclosed));
+                return Some(Err(NoField::Unclosed));
             };
-            if inside.get(end + 1) == Some(&b'"') {
-                append(&inside[..=end]);
-                inside = &inside[end + 2..];
-                continue;
+            // The first of two quotes is one of the field, and the field goes on.
+            let goes_on = inside.get(end + 1) == Some(&b'"');
+            let parts = match goes_on {
+                true => [&inside[..=end], &[]],
+                false => [&inside[..end], self.plain(&inside[end + 1..])],
+            };
+            for part in parts {
+                field = match append(field, part) {
+                    Ok(field) => field,
+                    Err(why) => return Some(Err(why)),
+                };
             }
-            append(&inside[..end]);
-            append(self.plain(&inside[end + 1..]));
-            return Some(Ok(field));
+            if !goes_on {
+                return Some(Ok(field));
+            }
+            inside = &inside[end + 2..];
         }
     }
+}
+
+/// A field and one more part of it: a copy, if it is not the first.
+fn append<'a>(field: Cow<'a, [u8]>, part: &'a [u8]) -> Result<Cow<'a, [u8]>, NoField> {
+    if part.is_empty() {
+        return Ok(field);
+    }
+    if field.is_empty() {
+        return Ok(Cow::Borrowed(part));
+    }
+    let (mut owned, before) = match field {
+        Cow::Owned(owned) => (owned, &[][..]),
+        Cow::Borrowed(before) => (Vec::new(), before),
+    };
+    owned.try_reserve(before.len() + part.len()).map_err(|_| NoField::Memory)?;
+    owned.extend_from_slice(before);
+    owned.extend_from_slice(part);
+    Ok(Cow::Owned(owned))
 }
 
 /// Finds out where records end, line by line.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use memchr::memchr_iter;
 
-use super::csv::{Fields, State, Unclosed};
+use super::csv::{Fields, NoField, State};
 
 /// Where key and value are in a line.
 #[derive(Clone, Copy, Debug)]
@@ -44,14 +44,21 @@ impl Layout {
             let (mut one, mut other) = (None, None);
             // To the last field: one that is not closed goes on in the next line.
             for (column, field) in Fields::new(line, self.delimiter).enumerate() {
-                let unclosed = |Unclosed| LineError { why: Why::Unclosed(column + 1), text: Excerpt::of(line) };
-                let field = field.map_err(unclosed)?;
-                if column == second {
-                    other = Some(field.clone());
+                let why = |why| match why {
+                    NoField::Unclosed => Why::Unclosed(column + 1),
+                    NoField::Memory => Why::NoMemory,
+                };
+                let field = field.map_err(|error| LineError { why: why(error), text: Excerpt::of(line) })?;
+                match column {
+                    _ if column == first => one = Some(field),
+                    _ if column == second => other = Some(field),
+                    _ => {}
                 }
-                if column == first {
-                    one = Some(field);
-                }
+            }
+            if first == second {
+                let one = one.ok_or_else(|| missing(first))?;
+                let value = Cow::Owned(copy(&one).ok_or(LineError { why: Why::NoMemory, text: Excerpt::of(line) })?);
+                return Ok(Some(Row { key: one, value }));
             }
             (one.ok_or_else(|| missing(first))?, other.ok_or_else(|| missing(second))?)
         } else {
@@ -73,6 +80,14 @@ impl Layout {
     }
 }
 
+/// The same bytes once more, if there is memory for them.
+fn copy(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(bytes.len()).ok()?;
+    copy.extend_from_slice(bytes);
+    Some(copy)
+}
+
 /// A line that is no row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineError {
@@ -86,9 +101,15 @@ enum Why {
     NoNumber,
     TooLong,
     Unclosed(usize),
+    NoMemory,
 }
 
 impl LineError {
+    /// There was no memory to look at the line: nothing is wrong with it.
+    pub(super) fn is_refused(&self) -> bool {
+        self.why == Why::NoMemory
+    }
+
     /// What is wrong with a value that could not be read.
     pub(super) fn value(text: &[u8]) -> LineError {
         let digits = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
@@ -124,6 +145,7 @@ impl fmt::Display for LineError {
             Why::NoColumn(column) => write!(f, "no column {column} in '{text}'"),
             Why::NoNumber => write!(f, "'{text}' is not a number"),
             Why::TooLong => write!(f, "'{text}' has more than 18 digits before the point"),
+            Why::NoMemory => write!(f, "no memory for '{text}'"),
             Why::Unclosed(column) => write!(f, "the quote that opens column {column} is never closed in '{text}'"),
         }
     }

@@ -9,13 +9,15 @@ use std::sync::{Mutex, PoisonError};
 use super::StatsError;
 use crate::doctor::{Available, available_memory};
 
+/// What is granted without a question, which takes longer than a small file.
+const FREE: u64 = 8 << 20;
 /// The most that is granted at once.
 const GRANT: u64 = 64 << 20;
 /// What is left to the rest of the process: buffers, sorting, page tables.
 const SPARE: u64 = 8 << 20;
 
 /// How much memory the tables of one answer take.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Room {
     taken: AtomicU64,
     granted: AtomicU64,
@@ -35,6 +37,12 @@ impl Refused {
     /// The error for those who asked, when so many keys were known.
     pub(super) fn into_error(self, keys: usize) -> StatsError {
         StatsError::Memory { keys: keys as u64, taken: self.taken, available: self.available }
+    }
+}
+
+impl Default for Room {
+    fn default() -> Room {
+        Room { taken: AtomicU64::new(0), granted: AtomicU64::new(FREE), asking: Mutex::new(()) }
     }
 }
 

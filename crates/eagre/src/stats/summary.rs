@@ -43,12 +43,6 @@ impl Summary {
         let steps = (2 * left + count * unit).div_euclid(2 * count * unit);
         Decimal::from_units(whole.div_euclid(count) * ONE + steps * unit)
     }
-
-    /// The sum in units of 10^-9, for tests with no more decimals.
-    #[cfg(test)]
-    pub(super) fn nano_sum(&self) -> i128 {
-        self.sum.whole * 1_000_000_000 + self.sum.part / 1_000_000_000
-    }
 }
 
 /// An exact sum of decimal numbers: up to 37 digits before the point, 18 behind it.

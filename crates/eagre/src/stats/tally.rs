@@ -208,9 +208,14 @@ impl<'a> Tally<'a> {
 
     /// Takes in one line, or a record of several, given without the last newline.
     pub(super) fn line(&mut self, line: &[u8]) -> Result<(), LineError> {
-        let Some(Row { key, value }) = self.question.layout.split(line)? else {
-            return Ok(());
+        let row = match self.question.layout.split(line) {
+            Err(error) if error.is_refused() => {
+                self.note(Err(self.question.shared.refuse()));
+                return Ok(());
+            }
+            row => row?,
         };
+        let Some(Row { key, value }) = row else { return Ok(()) };
         let value = value.trim_ascii();
         let number = Number::parse(value).ok_or_else(|| LineError::value(value))?;
         self.row(&key, number);

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
+use super::Stats;
 use super::answer::Table;
-use super::join::{Joiner, Records};
+use super::join::Joiner;
 use super::kernels::Level;
 use super::layout::Layout;
 use super::shard::Details;
 use super::shared::{self, Shared};
 use super::tally::{Lines, Question};
-use super::{Decimal, Stats};
 use crate::scan::Scan;
 use crate::scan::kernels::Simd;
 

@@ -6,8 +6,9 @@ mod partition;
 mod refusing;
 mod scan;
 mod sort;
+mod stats;
 
 fn main() {
-    let tests = [sort::TESTS, partition::TESTS, scan::TESTS].concat();
+    let tests = [sort::TESTS, partition::TESTS, scan::TESTS, stats::TESTS].concat();
     refusing::run(&tests);
 }

@@ -45,7 +45,10 @@ fn count() {
                 match counted {
                     Ok(counted) => {
                         let counts = counted.counts;
-                        assert_eq!((counts.lines, counts.bytes, counts.longest), (lines, text.len() as u64, 4000));
+                        assert_eq!(
+                            (counts.lines, counts.bytes, counts.longest),
+                            (Some(lines), text.len() as u64, Some(4000))
+                        );
                     }
                     Err(error) => {
                         assert!(attempt.refused() && error.source.kind() == ErrorKind::OutOfMemory, "{error}")
