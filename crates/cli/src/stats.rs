@@ -166,6 +166,10 @@ impl Args {
             let message = Message::new("stats", "--format 1brc", "has columns of its own");
             return Err(Failure::Trouble(message.cure(Some("leave out --columns")).to_string()));
         }
+        if self.csv && self.delimiter == b'"' {
+            let message = Message::new("stats", "-d '\"'", "with --csv, quotes are around fields");
+            return Err(Failure::Trouble(message.cure(Some("name another delimiter")).to_string()));
+        }
         let inputs = self.sources.list("stats")?;
         if !self.no_progress && !inputs.iter().any(Input::is_typed) {
             let sizes: Vec<_> = inputs.iter().map(Input::size).collect();

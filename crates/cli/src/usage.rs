@@ -127,7 +127,10 @@ mod tests {
         for (arguments, said) in [
             (&["eagre", "count", "-j0"][..], "count: invalid value '0' for '--threads <N>': it must be at least 1"),
             (&["eagre", "find", "-m", "x"], "find: invalid value 'x' for '--max-count <N>': not a whole number"),
-            (&["eagre", "stats", "-k", "0"], "stats: invalid value '0' for '--key <COLUMN>': it must be at least 1"),
+            (
+                &["eagre", "stats", "-k", "0"],
+                "stats: invalid value '0' for '--key <COLUMN>': columns are counted from 1",
+            ),
             (
                 &["eagre", "partition", "--keys", "x"],
                 "partition: invalid value 'x' for '--keys <TYPE>', [possible values: u32, i32, f32, u64, i64, f64, u32:u32, \

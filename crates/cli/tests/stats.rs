@@ -72,6 +72,7 @@ fn columns_and_delimiters() {
         (&["--columns", ""], "no column ''"),
         (&["--columns", "sum", "--format", "1brc"], "leave out --columns"),
         (&["-j", "0"], "0"),
+        (&["--csv", "-d", "\""], "name another delimiter"),
         (&["--sort", "size"], "size"),
         (&["--json", "--format", "table"], "--json"),
     ] {

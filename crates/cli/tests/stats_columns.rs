@@ -204,11 +204,41 @@ fn records_that_are_none() {
     let (code, out, err) = told(&["--skip-bad"], "\"a\nb\",1\n\"c\nd\",x\ne,2\n");
     assert_eq!((code, out.as_str()), (0, "\"a\nb\",1,1.0,1,1\ne,2,2.0,2,1\n"));
     assert!(err.contains("1 line skipped, the first is line 3: 'x'"), "{err}");
+    // Lines are counted as they are, also in a record that ends nowhere.
+    for input in ["a,1\n\"b,2\nc,3\n", "a,1\n\"b,2\nc,3"] {
+        let (code, out, _) = told(&["--skip-bad", "--json"], input);
+        assert!(code == 0 && out.contains("\"lines\": 3"), "{out}");
+    }
     assert_eq!(told(&["--header"], "\"two\nlines\",value\na,1\n"), (0, "a,1,1.0,1,1\n".into(), String::new()));
     assert_eq!(told(&["--header"], "\u{feff}\"key\",value\na,1\n"), (0, "a,1,1.0,1,1\n".into(), String::new()));
     assert_eq!(told(&[], "\u{feff}a,1\na,2\n"), (0, "a,1,1.5,2,2\n".into(), String::new()));
     // Without --csv a quote is a character, and a byte order mark none.
     assert_eq!(run(&["stats", "-d,", "/dev/null"]), (0, String::new(), String::new()));
+}
+
+/// One key that is long, and one that is longer than a line of a table can be aligned to.
+#[test]
+fn long_keys_in_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in");
+    fs::write(&path, format!("a;1\n{};2\n", "x".repeat(100_000))).unwrap();
+    let (code, out, err) = run(&["stats", "--format", "table", path.to_str().unwrap()]);
+    assert_eq!((code, err.as_str(), out.lines().count()), (0, "", 3));
+    assert!(out.lines().nth(1).unwrap().len() < 200 && out.lines().nth(2).unwrap().ends_with("  2   2.0    2      1"));
+}
+
+/// Text that is more than a thread writes at a time.
+#[test]
+fn much_text_comes_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in");
+    let keys: Vec<String> = (0..6_000).map(|key| format!("{key:05}{}", "y".repeat(1000))).collect();
+    fs::write(&path, keys.iter().map(|key| format!("{key};1\n")).collect::<String>()).unwrap();
+    for threads in ["1", "3"] {
+        let (code, out, _) = run(&["stats", "-j", threads, "--columns", "count", path.to_str().unwrap()]);
+        assert_eq!(code, 0);
+        assert!(out.lines().eq(keys.iter().map(|key| format!("{key};1"))), "{threads} threads");
+    }
 }
 
 /// Several files are one input, whatever is asked.

@@ -56,6 +56,14 @@ fn a_line_that_is_too_long_is_an_error() {
         assert_eq!((code, out.as_str(), err.lines().count()), (2, "", 1), "{arguments}: {err}");
         assert!(err.contains("out of memory"), "{arguments}: {err}");
     }
+    // What cannot be read twice.
+    let eagre = env!("CARGO_BIN_EXE_eagre");
+    for arguments in ["", "--csv"] {
+        let script = format!("head -c 2G /dev/zero | (ulimit -v 500000; exec \"$0\" stats {arguments})");
+        let (code, out, err) = parts(&Command::new("sh").args(["-c", &script, eagre]).output().unwrap());
+        assert_eq!((code, out.as_str(), err.lines().count()), (2, "", 1), "{arguments}: {err}");
+        assert!(err.contains("out of memory"), "{arguments}: {err}");
+    }
 }
 
 /// What a million keys take, the process and its buffers included.

@@ -9,16 +9,30 @@ use super::Totals;
 use super::columns::Columns;
 use crate::cli::Failure;
 use crate::console::Console;
+use crate::message::Message;
 use crate::name;
 
-/// Keys that one thread writes at a time.
+/// Keys that one thread writes at a time, and the text after which it stops sooner.
 const PART: usize = 1 << 14;
+const TEXT: usize = 1 << 20;
+
+/// More threads than this would only wait for their turn to print.
+const THREADS: usize = 16;
+
+/// Beyond this width, keys are not aligned.
+const WIDEST: usize = 100;
 
 /// What is to be printed.
 pub(super) struct Output<'a> {
     pub(super) table: &'a Table,
     pub(super) columns: &'a Columns,
     pub(super) threads: NonZeroUsize,
+}
+
+/// The text of some keys: from where it begins to where it ends, which may be sooner than it should.
+struct Part {
+    text: Vec<u8>,
+    next: usize,
 }
 
 impl Output<'_> {
@@ -29,32 +43,44 @@ impl Output<'_> {
         console: &mut Console,
         write: impl Fn(usize, &Group<'_>, &mut Vec<u8>) + Sync,
     ) -> Result<(), Failure> {
-        let part = |start: usize| {
-            let mut out = Vec::new();
-            let end = self.table.len().min(start + PART);
-            for (at, group) in (start..end).zip(self.table.range(start..end)) {
-                write(at, &group, &mut out);
+        let end = |start: usize| self.table.len().min(start + PART);
+        let part = |start: usize, end: usize| {
+            let mut part = Part { text: Vec::new(), next: start };
+            for group in self.table.range(start..end) {
+                // Room for the key, quoted, and its figures.
+                part.text.try_reserve(4 * group.key.len() + 4096).map_err(|_| out_of_memory())?;
+                write(part.next, &group, &mut part.text);
+                part.next += 1;
+                if part.text.len() >= TEXT {
+                    break;
+                }
             }
-            out
+            Ok::<_, Failure>(part)
         };
-        let starts: Vec<usize> = (0..self.table.len()).step_by(PART).collect();
-        for starts in starts.chunks(self.threads.get()) {
-            let Some((&first, others)) = starts.split_first() else { continue };
+        let threads = self.threads.get().min(THREADS);
+        for first in (0..self.table.len()).step_by(PART * threads) {
+            let starts = (first..self.table.len()).step_by(PART).take(threads);
             let parts = std::thread::scope(|scope| {
-                let spawn = |&start: &usize| {
-                    let thread = std::thread::Builder::new().spawn_scoped(scope, move || part(start));
-                    // Where there are no more threads, this one does it.
-                    thread.map_err(|_| start)
+                let spawn = |start: usize| {
+                    let thread = std::thread::Builder::new().spawn_scoped(scope, move || part(start, end(start)));
+                    (start, thread.ok())
                 };
-                let others: Vec<_> = others.iter().map(spawn).collect();
-                let mut parts = vec![part(first)];
-                parts.extend(others.into_iter().map(|thread| match thread {
-                    Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                    Err(start) => part(start),
-                }));
-                parts
-            });
-            parts.iter().try_for_each(|part| console.print(part))?;
+                let others: Vec<_> = starts.clone().skip(1).map(spawn).collect();
+                let own = part(first, end(first));
+                let join = |(start, thread): (usize, Option<std::thread::ScopedJoinHandle<'_, _>>)| match thread {
+                    Some(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                    // Where there are no more threads, this one does it.
+                    None => part(start, end(start)),
+                };
+                std::iter::once(own).chain(others.into_iter().map(join)).collect::<Result<Vec<Part>, _>>()
+            })?;
+            for (start, mut written) in starts.zip(parts) {
+                console.print(&written.text)?;
+                while written.next < end(start) {
+                    written = part(written.next, end(start))?;
+                    console.print(&written.text)?;
+                }
+            }
         }
         Ok(())
     }
@@ -83,7 +109,7 @@ impl Output<'_> {
         let mut widest = "key".len();
         let mut text = Vec::new();
         for group in self.table.iter() {
-            widest = widest.max(name::in_messages(group.key).chars().count());
+            widest = widest.max(name::in_messages(group.key).chars().count()).min(WIDEST);
             for (column, width) in self.columns.iter().zip(&mut widths) {
                 text.clear();
                 column.write(&group, decimals, &mut text);
@@ -94,14 +120,19 @@ impl Output<'_> {
             out.resize(out.len() + 2 + width - text.len(), b' ');
             out.extend_from_slice(text);
         };
-        let mut heading = format!("{:<widest$}", "key").into_bytes();
+        let left = |key: &str, out: &mut Vec<u8>| {
+            out.extend_from_slice(key.as_bytes());
+            out.resize(out.len() + widest.saturating_sub(key.chars().count()), b' ');
+        };
+        let mut heading = Vec::new();
+        left("key", &mut heading);
         for (column, &width) in self.columns.iter().zip(&widths) {
             right(column.name.as_bytes(), width, &mut heading);
         }
         heading.push(b'\n');
         console.print(heading)?;
         self.each(console, |_, group, out| {
-            out.extend(format!("{:<widest$}", name::in_messages(group.key)).bytes());
+            left(&name::in_messages(group.key), out);
             let mut text = Vec::new();
             for (column, &width) in self.columns.iter().zip(&widths) {
                 text.clear();
@@ -155,6 +186,11 @@ impl Output<'_> {
         let end = if self.table.is_empty() { "" } else { "\n  " };
         console.print(format!("{end}],\n  \"lines\": {},\n  \"skipped\": {}\n}}\n", totals.lines, totals.skipped))
     }
+}
+
+fn out_of_memory() -> Failure {
+    let message = Message::new("stats", "standard output", "out of memory for the text of the keys");
+    Failure::Trouble(message.cure(Some("take a machine with more, or fewer keys at a time")).to_string())
 }
 
 /// A member of a JSON object.

@@ -132,10 +132,11 @@ impl Group<'_> {
         self.summary.mean(decimals.min(DIGITS))
     }
 
-    /// The exact variance of a sample of these values, as text, rounded half up to so many decimals. `None` for fewer than
+    /// The exact variance of a sample of these values, as text, rounded half up to so many decimals, at most 36. `None` for fewer than
     /// two values, or if it was not asked for ([`Stats::variance`](super::Stats::variance)).
     #[must_use]
     pub fn variance(&self, decimals: u32) -> Option<String> {
+        let decimals = decimals.min(2 * DIGITS);
         let scaled = self.shard.squares(self.number)?.variance_scaled(&self.summary, decimals)?;
         Some(write_big(&scaled, decimals))
     }
@@ -144,6 +145,7 @@ impl Group<'_> {
     /// [`Group::variance`].
     #[must_use]
     pub fn deviation(&self, decimals: u32) -> Option<String> {
+        let decimals = decimals.min(2 * DIGITS);
         let scaled = self.shard.squares(self.number)?.deviation_scaled(&self.summary, decimals)?;
         Some(write_big(&scaled, decimals))
     }

@@ -50,6 +50,9 @@ impl Batch {
     fn prepare(&mut self, shared: &Shared) -> Result<(), Refused> {
         let parts = shared.parts() + 1;
         let refused = |_| shared.refuse();
+        if self.rows.capacity() == 0 {
+            shared.take(ROWS * (size_of::<Queued>() + LONGEST + size_of::<u16>()))?;
+        }
         self.rows.try_reserve_exact(ROWS).map_err(refused)?;
         self.short.try_reserve_exact(ROWS).map_err(refused)?;
         self.order.try_reserve_exact(ROWS).map_err(refused)?;

@@ -5,7 +5,10 @@ use super::room::{Refused, Room};
 /// Bytes of a chunk.
 const CHUNK: usize = 64 << 10;
 
-/// A list that grows and never moves.
+/// Elements that a list has room for at first.
+const FIRST: usize = 16;
+
+/// A list that grows a chunk at a time.
 #[derive(Debug)]
 pub(super) struct Chunks<T> {
     /// All full but the last.
@@ -27,13 +30,22 @@ impl<T> Chunks<T> {
 
     /// Puts an element at the end.
     pub(super) fn push(&mut self, element: T, room: &Room) -> Result<(), Refused> {
-        if self.len.is_multiple_of(Self::EACH) {
-            let chunk = room.vector(Self::EACH)?;
-            self.chunks.try_reserve(1).map_err(|_| room.refused())?;
-            self.chunks.push(chunk);
-        }
-        if let Some(last) = self.chunks.last_mut() {
-            last.push(element);
+        match self.chunks.last_mut() {
+            Some(last) if last.len() < last.capacity() => last.push(element),
+            // The first one begins small: there may be many lists that stay short.
+            Some(only) if self.len < Self::EACH => {
+                let mut larger = room.vector((2 * self.len).min(Self::EACH))?;
+                larger.append(only);
+                room.give(only.capacity() * size_of::<T>());
+                larger.push(element);
+                *only = larger;
+            }
+            _ => {
+                let mut chunk = room.vector(if self.len == 0 { FIRST.min(Self::EACH) } else { Self::EACH })?;
+                self.chunks.try_reserve(1).map_err(|_| room.refused())?;
+                chunk.push(element);
+                self.chunks.push(chunk);
+            }
         }
         self.len += 1;
         Ok(())
@@ -61,7 +73,8 @@ impl Strings {
     pub(super) fn push(&mut self, bytes: &[u8], room: &Room) -> Result<u64, Refused> {
         let fits = self.chunks.last().is_some_and(|last| last.capacity() - last.len() >= bytes.len());
         if !fits {
-            let chunk = room.vector(bytes.len().max(CHUNK))?;
+            let least = if self.chunks.is_empty() { CHUNK / 64 } else { CHUNK };
+            let chunk = room.vector(bytes.len().max(least))?;
             self.chunks.try_reserve(1).map_err(|_| room.refused())?;
             self.chunks.push(chunk);
         }

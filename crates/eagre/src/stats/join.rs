@@ -70,11 +70,58 @@ fn append(line: &mut Vec<u8>, bytes: &[u8], shared: &Shared) {
     }
 }
 
+/// A line, or a record, whose end has not come yet. It may be as long as there is memory for it.
+#[derive(Debug)]
+struct Open<'a> {
+    bytes: Vec<u8>,
+    /// How much memory is set aside for it: some without a question.
+    set_aside: usize,
+    shared: &'a Shared,
+}
+
+/// A line may take so much memory before anybody asks whether there is some.
+const LONG: usize = 64 << 20;
+
+impl<'a> Open<'a> {
+    fn new(shared: &'a Shared) -> Open<'a> {
+        Open { bytes: Vec::new(), set_aside: LONG, shared }
+    }
+
+    /// Appends some bytes, unless something was refused before: then nobody will look at it.
+    fn append(&mut self, bytes: &[u8]) {
+        // A vector that grows is there twice.
+        while self.bytes.len() + bytes.len() > self.set_aside && self.shared.failure().is_none() {
+            let more = 2 * self.set_aside;
+            if self.shared.take(more).is_ok() {
+                self.set_aside += more;
+            }
+        }
+        if self.shared.failure().is_none() {
+            append(&mut self.bytes, bytes, self.shared);
+        }
+    }
+
+    /// The next one begins.
+    fn clear(&mut self) {
+        self.bytes.clear();
+        if self.set_aside > LONG {
+            self.bytes = Vec::new();
+            self.shared.room().give(self.set_aside - LONG);
+            self.set_aside = LONG;
+        }
+    }
+
+    /// The bytes, without the mark that the first line of a text may have.
+    fn line(&self, first: bool) -> &[u8] {
+        match self.bytes.strip_prefix(BYTE_ORDER_MARK) {
+            Some(rest) if first => rest,
+            _ => &self.bytes,
+        }
+    }
+}
+
 /// The first bytes of some texts in UTF-8: no part of the first key.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// A line whose end has not come yet may take so much memory before anybody asks whether there is some.
-const LONG: usize = 64 << 20;
 
 /// Joins the parts of one input.
 #[derive(Debug)]
@@ -84,9 +131,7 @@ pub(super) struct Joiner<'a> {
     /// What is known of the lines so far.
     lines: Lines,
     /// The line whose end has not come yet.
-    open: Vec<u8>,
-    /// How much memory is set aside for it.
-    set_aside: usize,
+    open: Open<'a>,
     /// The first line is still to come.
     first: bool,
     /// It is to be passed over.
@@ -95,32 +140,19 @@ pub(super) struct Joiner<'a> {
 
 impl<'a> Joiner<'a> {
     pub(super) fn new(question: &Question<'a>, header: bool) -> Joiner<'a> {
-        let (question, tally) = (*question, Tally::new(question));
-        Joiner { question, tally, lines: Lines::default(), open: Vec::new(), set_aside: LONG, first: true, header }
+        let (question, tally, open) = (*question, Tally::new(question), Open::new(question.shared));
+        Joiner { question, tally, lines: Lines::default(), open, first: true, header }
     }
 
     /// The next part.
     pub(super) fn part(&mut self, part: Part) {
-        self.append(&part.head);
+        self.open.append(&part.head);
         if let Some(rest) = part.rest {
             self.close();
             if !self.failed() {
                 self.lines.append(rest.lines);
             }
-            self.append(&rest.tail);
-        }
-    }
-
-    fn append(&mut self, bytes: &[u8]) {
-        // A vector that grows is there twice.
-        while self.open.len() + bytes.len() > self.set_aside && !self.failed() {
-            let more = 2 * self.set_aside;
-            if self.question.shared.take(more).is_ok() {
-                self.set_aside += more;
-            }
-        }
-        if !self.failed() {
-            append(&mut self.open, bytes, self.question.shared);
+            self.open.append(&rest.tail);
         }
     }
 
@@ -134,10 +166,7 @@ impl<'a> Joiner<'a> {
     /// The end of the open line has come.
     fn close(&mut self) {
         let Some(tally) = &mut self.tally else { return };
-        let line = match self.open.strip_prefix(BYTE_ORDER_MARK) {
-            Some(rest) if self.first => rest,
-            _ => &self.open,
-        };
+        let line = self.open.line(self.first);
         let skipped = self.first && self.header && !self.question.layout.goes_on(line);
         self.lines.note(if skipped { Ok(()) } else { tally.line(line) }, 1);
         self.first = false;
@@ -146,7 +175,7 @@ impl<'a> Joiner<'a> {
 
     /// The lines joined here, and what is known of all lines. The last one may lack its newline.
     pub(super) fn finish(mut self) -> (Option<Tally<'a>>, Lines) {
-        if !self.open.is_empty() && !self.failed() {
+        if !self.open.bytes.is_empty() && !self.failed() {
             self.close();
         }
         (self.tally, self.lines)
@@ -167,7 +196,7 @@ pub(super) struct Reading<'a> {
     tally: Option<Tally<'a>>,
     lines: Lines,
     /// The record whose end has not come yet.
-    open: Vec<u8>,
+    open: Open<'a>,
     /// Where its last line begins, and in what state.
     line: usize,
     state: State,
@@ -176,7 +205,7 @@ pub(super) struct Reading<'a> {
     first: bool,
 }
 
-/// A record of more bytes has lost a quote.
+/// A record of several lines that has more bytes has lost a quote.
 const LONGEST: usize = 256 << 20;
 
 impl<'a> Scan for Records<'a> {
@@ -185,22 +214,22 @@ impl<'a> Scan for Records<'a> {
     type Part = bool;
 
     fn worker(&self) -> Reading<'a> {
-        let tally = Tally::new(&self.question);
-        let (lines, open) = (Lines::default(), Vec::new());
-        Reading { tally, lines, open, line: 0, state: State::Start, newlines: 0, first: true }
+        let (tally, open) = (Tally::new(&self.question), Open::new(self.question.shared));
+        Reading { tally, lines: Lines::default(), open, line: 0, state: State::Start, newlines: 0, first: true }
     }
 
     fn piece(&self, reading: &mut Reading<'a>, _offset: u64, mut bytes: &[u8]) -> bool {
         while let Some(end) = memchr(b'\n', bytes)
             && !reading.failed(self)
         {
-            append(&mut reading.open, &bytes[..end], self.question.shared);
+            reading.open.append(&bytes[..end]);
             bytes = &bytes[end + 1..];
             reading.end_of_line(self);
         }
-        append(&mut reading.open, bytes, self.question.shared);
-        if reading.state == State::Quoted && reading.open.len() > LONGEST {
-            reading.unclosed(self);
+        reading.open.append(bytes);
+        if reading.state == State::Quoted && reading.open.bytes.len() > LONGEST {
+            // The line that goes on is counted when it ends.
+            reading.unclosed(self, reading.newlines);
         }
         !reading.failed(self)
     }
@@ -211,22 +240,18 @@ impl Reading<'_> {
         (of.question.layout.strict && self.lines.bad > 0) || of.question.shared.failure().is_some()
     }
 
-    /// The record so far, without the mark that the first may have.
-    fn record(&self) -> &[u8] {
-        match self.open.strip_prefix(BYTE_ORDER_MARK) {
-            Some(rest) if self.first => rest,
-            _ => &self.open,
-        }
+    /// What is true behind the last line.
+    fn behind(&self, of: &Records<'_>) -> State {
+        let record = self.open.line(self.first);
+        self.state.behind(&record[self.line.min(record.len())..], of.question.layout.delimiter)
     }
 
     /// A line has ended: the record as well, unless that is in quotes.
     fn end_of_line(&mut self, of: &Records<'_>) {
-        let record = self.record();
-        let line = &record[self.line.min(record.len())..];
-        self.state = self.state.behind(line, of.question.layout.delimiter);
+        self.state = self.behind(of);
         if self.state == State::Quoted {
-            append(&mut self.open, b"\n", of.question.shared);
-            self.line = self.record().len();
+            self.open.append(b"\n");
+            self.line = self.open.line(self.first).len();
             self.newlines += 1;
         } else {
             self.close(of);
@@ -235,20 +260,19 @@ impl Reading<'_> {
 
     fn close(&mut self, of: &Records<'_>) {
         let skipped = self.first && of.header;
-        let Some(mut tally) = self.tally.take() else { return };
-        let row = if skipped { Ok(()) } else { tally.line(self.record()) };
-        self.tally = Some(tally);
-        self.next(row);
+        let Some(tally) = &mut self.tally else { return };
+        let row = if skipped { Ok(()) } else { tally.line(self.open.line(self.first)) };
+        self.next(row, self.newlines + 1);
     }
 
     /// The record goes on, and ends nowhere.
-    fn unclosed(&mut self, of: &Records<'_>) {
-        let error = LineError::endless(self.record(), of.question.layout.delimiter);
-        self.next(Err(error));
+    fn unclosed(&mut self, of: &Records<'_>, lines: u64) {
+        let error = LineError::endless(self.open.line(self.first), of.question.layout.delimiter);
+        self.next(Err(error), lines);
     }
 
-    fn next(&mut self, row: Result<(), LineError>) {
-        self.lines.note(row, self.newlines + 1);
+    fn next(&mut self, row: Result<(), LineError>, lines: u64) {
+        self.lines.note(row, lines);
         (self.line, self.state, self.newlines, self.first) = (0, State::Start, 0, false);
         self.open.clear();
     }
@@ -257,12 +281,12 @@ impl Reading<'_> {
 impl<'a> Reading<'a> {
     /// What was taken in, and what is known of all lines. The last record may lack its newline.
     pub(super) fn finish(mut self, of: &Records<'a>) -> (Option<Tally<'a>>, Lines) {
-        if (self.newlines > 0 || !self.open.is_empty()) && !self.failed(of) {
-            self.end_of_line(of);
-            if self.state == State::Quoted {
-                // There is no newline where the input ends.
-                self.open.pop();
-                self.unclosed(of);
+        if (self.newlines > 0 || !self.open.bytes.is_empty()) && !self.failed(of) {
+            if self.behind(of) == State::Quoted {
+                let last = u64::from(self.open.line(self.first).len() > self.line);
+                self.unclosed(of, self.newlines + last);
+            } else {
+                self.close(of);
             }
         }
         (self.tally, self.lines)

@@ -106,6 +106,8 @@ pub struct Stats {
     known: Option<Shared>,
     decimals: u32,
     threads: Option<NonZeroUsize>,
+    /// From the first input on: for how many threads tables are cut, and what is kept.
+    fixed: Option<(usize, Details)>,
     failure: Option<Refused>,
 }
 
@@ -192,8 +194,8 @@ impl Stats {
         let layout = Layout { delimiter: b';', key: 0, value: 1, strict: true, csv: false };
         let (level, secret, details) = (Level::chosen(), shared::secret(), Details::default());
         let scanner = Scanner::default();
-        let (header, known, decimals, threads, failure) = (false, None, 0, None, None);
-        Stats { layout, details, header, scanner, level, secret, known, decimals, threads, failure }
+        let (header, known, decimals, threads, fixed, failure) = (false, None, 0, None, None, None);
+        Stats { layout, details, header, scanner, level, secret, known, decimals, threads, fixed, failure }
     }
 
     /// The byte between columns. A newline cannot be one: lines then have one column.
@@ -284,7 +286,7 @@ impl Stats {
         }
     }
 
-    /// Takes lines for records. True if one of them goes on in the next line; then nothing was added.
+    /// Takes lines for records. True if that is wrong for CSV, where one may go on in the next line; then nothing was added.
     fn lines(&mut self, input: Input, progress: &mut impl FnMut(u64)) -> Result<(Added, bool), StatsError> {
         let fresh = self.fresh()?;
         let question = self.question(&fresh);
@@ -296,7 +298,8 @@ impl Stats {
         });
         let Scanned { workers, bytes, .. } = scanned.map_err(|error| StatsError::Io(error.into()))?;
         let (tally, lines) = joiner.finish();
-        let goes_on = lines.unclosed;
+        // Without memory for it: what is inside long quotes may have been taken for keys.
+        let goes_on = lines.unclosed || (self.layout.csv && fresh.failure().is_some());
         if !goes_on {
             self.pour(&fresh, workers.into_iter().chain([tally]), &lines)?;
             self.take_in(fresh)?;
@@ -324,12 +327,16 @@ impl Stats {
     }
 
     fn question<'a>(&self, shared: &'a Shared) -> Question<'a> {
-        Question { layout: self.layout, level: self.level, details: self.details, shared }
+        let details = self.fixed.map_or(self.details, |(_, details)| details);
+        Question { layout: self.layout, level: self.level, details, shared }
     }
 
     /// A table for the rows of one input.
     fn fresh(&mut self) -> Result<Shared, StatsError> {
-        Shared::new(self.secret, self.parts(), self.details).map_err(|refused| self.fail(refused, None))
+        // All tables are cut alike, and keep the same, as long as this one lives.
+        let threads = self.parts();
+        let (threads, details) = *self.fixed.get_or_insert((threads, self.details));
+        Shared::new(self.secret, threads, details).map_err(|refused| self.fail(refused, None))
     }
 
     /// How many parts a table has: several for each thread there may be. Counts processors as the system does, which takes

@@ -3,11 +3,13 @@
 //! The system is asked only when what it granted is used up. Granted is a part of what is left, so the grants become small,
 //! and the questions frequent, when it matters.
 
+use std::fs::File;
+use std::io::Read;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::StatsError;
-use crate::doctor::{Available, available_memory};
+use crate::doctor::{Available, Bound, available_memory};
 
 /// What is granted without a question, which takes longer than a small file.
 const FREE: u64 = 8 << 20;
@@ -21,6 +23,8 @@ const SPARE: u64 = 8 << 20;
 pub(super) struct Room {
     taken: AtomicU64,
     granted: AtomicU64,
+    /// Memory of the process without these tables.
+    before: OnceLock<u64>,
     asking: Mutex<()>,
 }
 
@@ -42,7 +46,8 @@ impl Refused {
 
 impl Default for Room {
     fn default() -> Room {
-        Room { taken: AtomicU64::new(0), granted: AtomicU64::new(FREE), asking: Mutex::new(()) }
+        let (taken, granted) = (AtomicU64::new(0), AtomicU64::new(FREE));
+        Room { taken, granted, before: OnceLock::new(), asking: Mutex::new(()) }
     }
 }
 
@@ -61,13 +66,24 @@ impl Room {
         }
         let missing = taken - granted;
         let available = available_memory();
-        let left = available.map_or(u64::MAX, |available| available.bytes);
+        let left = available.map_or(u64::MAX, |available| match available.bound {
+            // Reserved addresses are used addresses.
+            Bound::AddressSpace => available.bytes,
+            _ => available.bytes.saturating_sub(self.promised(granted)),
+        });
         if left < missing.saturating_add(SPARE) {
             self.taken.fetch_sub(bytes, Relaxed);
             return Err(Refused { taken: taken - bytes, available });
         }
         self.granted.fetch_add(missing + ((left - missing - SPARE) / 4).min(GRANT), Relaxed);
         Ok(())
+    }
+
+    /// What was granted and is not memory yet, because nobody has touched it: the system counts it as left.
+    fn promised(&self, granted: u64) -> u64 {
+        let Some(now) = anonymous() else { return 0 };
+        let before = *self.before.get_or_init(|| now.saturating_sub(self.taken.load(Relaxed).min(FREE)));
+        granted.saturating_sub(now.saturating_sub(before))
     }
 
     /// Gives so many bytes back.
@@ -95,6 +111,15 @@ impl Room {
     }
 }
 
+/// The bytes of anonymous memory this process has, as the system counts them.
+fn anonymous() -> Option<u64> {
+    let mut text = [0; 4096];
+    let length = File::open("/proc/self/status").ok()?.read(&mut text).ok()?;
+    let mut lines = text[..length].split(|&byte| byte == b'\n');
+    let kib = std::str::from_utf8(lines.find_map(|line| line.strip_prefix(b"RssAnon:"))?).ok()?;
+    kib.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,9 +128,9 @@ mod tests {
     fn what_there_is_not_is_refused_and_costs_nothing() {
         let room = Room::default();
         assert!(room.take(1 << 20).is_ok());
-        let refused = room.take(1 << 60).unwrap_err();
+        let refused = room.take(usize::MAX / 4).unwrap_err();
         assert_eq!(refused.taken, 1 << 20);
-        assert!(room.vector::<u64>(1 << 50).is_err());
+        assert!(room.vector::<u64>(usize::MAX / 64).is_err());
         assert!(room.take(1 << 20).is_ok());
         assert_eq!(room.taken.load(Relaxed), 2 << 20);
     }

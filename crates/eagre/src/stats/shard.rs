@@ -176,16 +176,20 @@ impl Shard {
 
     /// Takes in what another shard of the same place knows. What it holds is given up.
     pub(super) fn take_in(&mut self, other: Shard, room: &Room) -> Result<(), Refused> {
-        let mut moved = room.vector(other.len())?;
+        // The hash of each key, then its number here.
+        let mut moved: Vec<u32> = room.vector(other.len())?;
         moved.resize(other.len(), 0);
         for &place in other.index.iter().filter(|&&place| place != 0) {
-            let number = (place as u32 - 1) as usize;
-            let at = self.find_or_put(Key { bytes: other.key(number), hash: (place >> 32) as u32 }, room)?;
+            moved[place as u32 as usize - 1] = (place >> 32) as u32;
+        }
+        // Not in the order of their hashes: put into a smaller index in that order, they would crowd at its beginning.
+        for (number, moved) in moved.iter_mut().enumerate() {
+            let at = self.find_or_put(Key { bytes: other.key(number), hash: *moved }, room)?;
             self.merge_at(at, other.summary(number), room)?;
             if let (Some(own), Some(others)) = (self.squares.get_mut(at), other.squares.get(number)) {
                 own.merge(others);
             }
-            moved[number] = at as u32;
+            *moved = at as u32;
         }
         self.values.take_in(other.values, &moved, room)?;
         room.give(moved.capacity() * size_of::<u32>());

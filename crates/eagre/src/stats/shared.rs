@@ -134,6 +134,11 @@ impl Shared {
         refused
     }
 
+    /// The account of its memory.
+    pub(super) fn room(&self) -> &Room {
+        &self.room
+    }
+
     /// Sets memory aside for other things.
     pub(super) fn take(&self, bytes: usize) -> Result<(), Refused> {
         self.note(self.room.take(bytes))
@@ -151,6 +156,7 @@ impl Shared {
 
     /// All that another table with the same secret and as many parts knows.
     pub(super) fn take_in(&self, other: Shared) -> Result<(), Refused> {
+        assert_eq!(self.bits, other.bits, "tables are cut alike");
         for (own, others) in self.shards.iter().zip(other.shards) {
             let others = others.into_inner().unwrap_or_else(PoisonError::into_inner);
             own.lock().unwrap_or_else(PoisonError::into_inner).take_in(others, &self.room)?;

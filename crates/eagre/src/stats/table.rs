@@ -12,6 +12,7 @@
 //! their places, are queued for the table that all threads share.
 
 use super::batch::Batch;
+use super::room::Room;
 
 /// The longest key, in bytes.
 pub(super) const LONGEST: usize = 32;
@@ -81,7 +82,7 @@ impl Entry {
 
 /// The table.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct Table<'a> {
     /// A power of two.
     places: Vec<Entry>,
     /// How many bits of a hash do not matter to a place.
@@ -98,16 +99,23 @@ pub(super) struct Table {
     pub(super) decimals: u8,
     /// No key is to be here.
     closed: bool,
+    room: &'a Room,
+}
+
+impl Drop for Table<'_> {
+    fn drop(&mut self) {
+        self.room.give(size_of_val(&self.places[..]));
+    }
 }
 
 /// Spreads the sum of products over all bits.
 pub(super) const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-impl Table {
+impl<'a> Table<'a> {
     /// An empty table. If it is `closed`, all rows are queued. `None` if there is no memory for it.
-    pub(super) fn new(secret: Block, closed: bool) -> Option<Table> {
+    pub(super) fn new(secret: Block, closed: bool, room: &'a Room) -> Option<Table<'a>> {
         Some(Table {
-            places: empty(SMALLEST)?,
+            places: empty(SMALLEST, room)?,
             shift: 32 - SMALLEST.ilog2(),
             used: 0,
             strays: Vec::new(),
@@ -115,6 +123,7 @@ impl Table {
             queued: Batch::default(),
             decimals: 0,
             closed,
+            room,
         })
     }
 
@@ -127,7 +136,9 @@ impl Table {
     pub(super) fn open(&mut self, yes: bool) {
         self.closed = !yes;
         if !yes && self.used == 0 {
+            self.room.give(size_of::<Entry>() * (self.places.len() - SMALLEST));
             self.places.truncate(SMALLEST);
+            self.places.shrink_to_fit();
             self.shift = 32 - SMALLEST.ilog2();
         }
     }
@@ -144,9 +155,12 @@ impl Table {
         self.used
     }
 
-    /// Every key's entry.
+    /// Every key's entry, all over the table: in the order of their hashes, they would crowd where they are put.
     pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.places.iter().filter(|entry| entry.length != NOBODY).chain(&self.strays)
+        // An odd factor: every place once.
+        let mixed =
+            (0..self.places.len()).map(|at| &self.places[at.wrapping_mul(0x9e37_79b1) & (self.places.len() - 1)]);
+        mixed.filter(|entry| entry.length != NOBODY).chain(&self.strays)
     }
 
     /// What is added to keys before they are multiplied.
@@ -214,7 +228,8 @@ impl Table {
     /// `None` if there is no memory for more places.
     fn grow(&mut self) -> Option<()> {
         let places = self.places.len() * 4;
-        let larger = empty(places)?;
+        let larger = empty(places, self.room)?;
+        self.room.give(size_of_val(&self.places[..]));
         self.shift = 32 - places.ilog2();
         for entry in std::mem::replace(&mut self.places, larger) {
             if entry.length != NOBODY {
@@ -235,9 +250,8 @@ impl Table {
 }
 
 /// So many empty places, if there is memory for them.
-fn empty(places: usize) -> Option<Vec<Entry>> {
-    let mut empty = Vec::new();
-    empty.try_reserve_exact(places).ok()?;
+fn empty(places: usize, room: &Room) -> Option<Vec<Entry>> {
+    let mut empty = room.vector(places).ok()?;
     empty.resize(places, Entry::EMPTY);
     Some(empty)
 }
@@ -266,7 +280,8 @@ mod tests {
 
     #[test]
     fn keeps_as_many_keys_as_there_is_room_for_and_queues_the_others() {
-        let mut table = Table::new(SECRET, false).unwrap();
+        let room = Room::default();
+        let mut table = Table::new(SECRET, false, &room).unwrap();
         for number in 0..40_000 {
             table.add(&[number, 0, number * number, 7], 32, 1);
         }
@@ -282,7 +297,8 @@ mod tests {
 
     #[test]
     fn a_closed_table_queues_all() {
-        let mut table = Table::new(SECRET, true).unwrap();
+        let room = Room::default();
+        let mut table = Table::new(SECRET, true, &room).unwrap();
         (0..10).for_each(|number| table.add(&[number; 4], 32, 1));
         assert_eq!((table.len(), table.queued.len()), (0, 10));
     }
@@ -290,7 +306,8 @@ mod tests {
     #[test]
     fn keys_of_equal_hash_are_queued_and_do_not_make_it_slow() {
         // Without a secret, a half that is zero makes every product zero.
-        let mut table = Table::new([0; 4], false).unwrap();
+        let room = Room::default();
+        let mut table = Table::new([0; 4], false, &room).unwrap();
         for number in 0..100_000_u64 {
             table.add(&[number << 32, 0, 0, 0], 8, 1);
         }
@@ -305,7 +322,8 @@ mod tests {
 
     #[test]
     fn growing_loses_nobody() {
-        let mut table = Table::new(SECRET, false).unwrap();
+        let room = Room::default();
+        let mut table = Table::new(SECRET, false, &room).unwrap();
         // More keys for one place than find room near it: searching does not let that happen.
         for number in 0..100 {
             table.places[number] = Entry::new([number as u64, 0, 0, 0], 8, 0);
@@ -316,7 +334,8 @@ mod tests {
 
     #[test]
     fn length_tells_keys_apart_that_end_in_zeros() {
-        let mut table = Table::new(SECRET, false).unwrap();
+        let room = Room::default();
+        let mut table = Table::new(SECRET, false, &room).unwrap();
         for length in 0..=LONGEST as u32 {
             table.add(&[0; 4], length, 1);
         }

@@ -75,7 +75,7 @@ pub(super) struct Question<'a> {
 pub(super) struct Tally<'a> {
     question: Question<'a>,
     index: Index,
-    table: Table,
+    table: Table<'a>,
     /// How the numbers in the table are written, from the first row on.
     fixed: Option<Fixed>,
     /// How many rows the table may still take before a count in it might overflow.
@@ -97,7 +97,7 @@ pub(super) struct Tally<'a> {
 impl<'a> Tally<'a> {
     /// `None` if there is no memory for it, which the shared table then knows.
     pub(super) fn new(question: &Question<'a>) -> Option<Tally<'a>> {
-        let table = Table::new(*question.shared.secret(), question.details.any());
+        let table = Table::new(*question.shared.secret(), question.details.any(), question.shared.room());
         let (Some(index), Some(table)) = (Index::new(), table) else {
             question.shared.refuse();
             return None;

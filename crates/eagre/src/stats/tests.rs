@@ -390,3 +390,41 @@ fn a_failed_input_leaves_nothing() {
     let table = stats.finish().unwrap();
     assert_eq!(table.iter().map(|group| group.key).collect::<Vec<_>>(), [b"a", b"c"]);
 }
+
+/// A table of many keys is poured into one of few: in the order of hashes, that would take minutes.
+#[test]
+fn a_large_input_after_a_small_one() {
+    use std::io::{Seek, Write};
+    let large: String = (0..300_000).map(|key| format!("{key:x};1\n")).collect();
+    for threads in [1, 2] {
+        let mut stats = Stats::new().threads(NonZeroUsize::new(threads).unwrap());
+        for text in ["a;1\n", &large, &large] {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            file.rewind().unwrap();
+            stats.add(file.into(), |_| ()).unwrap();
+        }
+        let table = stats.finish().unwrap();
+        assert_eq!(table.len(), 300_000);
+        let twice = table.iter().filter(|group| group.count == 2).count();
+        assert_eq!((twice, table.iter().find(|group| group.key == b"a").unwrap().count), (299_999, 3));
+    }
+}
+
+/// All tables of one answer are cut alike, whatever is said between two inputs.
+#[test]
+fn threads_may_change_between_inputs() {
+    use std::io::{Seek, Write};
+    let text: String = (0..50_000).map(|key| format!("{key};1\n")).collect();
+    let mut stats = Stats::new();
+    for threads in [1, 8, 2] {
+        stats = stats.threads(NonZeroUsize::new(threads).unwrap()).variance(threads == 8);
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        file.rewind().unwrap();
+        stats.add(file.into(), |_| ()).unwrap();
+    }
+    let table = stats.finish().unwrap();
+    assert_eq!(table.len(), 50_000);
+    assert!(table.iter().all(|group| group.count == 3 && group.variance(1).is_none()));
+}

@@ -9,8 +9,9 @@ use super::number::Number;
 use super::room::{Refused, Room};
 use crate::sort::Sorter;
 
-/// Values that are noted before they are sorted for the first time.
-const FEW: usize = 1 << 16;
+/// Values that are noted before they are sorted, at first and at most as long as fewer are sorted.
+const FEW: usize = 1 << 8;
+const MANY: usize = 1 << 16;
 
 /// The most values that become one at once.
 const MOST: u32 = 1 << 31;
@@ -24,17 +25,33 @@ struct Same {
     count: u32,
 }
 
+/// Values that are alike, and too long for that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Long {
+    key: u32,
+    value: Decimal,
+    count: u64,
+}
+
 /// The values.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Values {
     /// What mantissas are multiples of: 10^-decimals. Grows when a value with more comes.
     decimals: u8,
+    /// So many decimals, or more, were too many for some mantissa, which is still there.
+    too_many: u8,
     /// Key and mantissa, in the order in which they came.
     recent: Vec<u128>,
     /// By key and mantissa.
     sorted: Vec<Same>,
     /// What cannot be written with so many decimals in 64 bits.
-    long: Vec<(u32, Decimal)>,
+    long: Vec<Long>,
+}
+
+impl Default for Values {
+    fn default() -> Values {
+        Values { decimals: 0, too_many: u8::MAX, recent: Vec::new(), sorted: Vec::new(), long: Vec::new() }
+    }
 }
 
 /// Key and mantissa as one number, in the order of both.
@@ -54,40 +71,63 @@ fn rescaled(mantissa: i64, by: u8) -> Option<i64> {
 impl Values {
     /// One more value of a key.
     pub(super) fn push(&mut self, key: u32, value: Number, room: &Room) -> Result<(), Refused> {
-        let Number::Short { mantissa, decimals } = value else { return self.push_long(key, value, room) };
+        match self.fitting(value) {
+            Some(mantissa) => {
+                if self.recent.len() == self.recent.capacity() {
+                    self.make_room(room)?;
+                }
+                self.recent.push(pack(key, mantissa));
+                Ok(())
+            }
+            None => self.push_long(Long { key, value: value.to_decimal(), count: 1 }, room),
+        }
+    }
+
+    /// A value as a mantissa of all, if it can be one.
+    fn fitting(&mut self, value: Number) -> Option<i64> {
+        let Number::Short { mantissa, decimals } = value else { return None };
         if decimals > self.decimals && !self.rescale(decimals) {
-            return self.push_long(key, value, room);
+            return None;
         }
-        match rescaled(mantissa, self.decimals.saturating_sub(decimals)) {
-            Some(mantissa) => self.push_packed(pack(key, mantissa), room),
-            None => self.push_long(key, value, room),
-        }
+        rescaled(mantissa, self.decimals - decimals)
     }
 
-    fn push_packed(&mut self, packed: u128, room: &Room) -> Result<(), Refused> {
-        if self.recent.len() == self.recent.capacity() {
-            self.make_room(room)?;
-        }
-        self.recent.push(packed);
-        Ok(())
-    }
-
-    fn push_long(&mut self, key: u32, value: Number, room: &Room) -> Result<(), Refused> {
+    fn push_long(&mut self, long: Long, room: &Room) -> Result<(), Refused> {
         if self.long.len() == self.long.capacity() {
-            let mut longer = room.vector((2 * self.long.len()).max(16))?;
-            longer.append(&mut self.long);
-            room.give(self.long.capacity() * size_of::<(u32, Decimal)>());
-            self.long = longer;
+            self.settle_long();
+            // Half of it is to be new before it is sorted again.
+            if self.long.len() >= self.long.capacity() / 2 {
+                let mut longer = room.vector((2 * self.long.capacity()).max(16))?;
+                longer.append(&mut self.long);
+                room.give(self.long.capacity() * size_of::<Long>());
+                self.long = longer;
+            }
         }
-        self.long.push((key, value.to_decimal()));
+        self.long.push(long);
         Ok(())
+    }
+
+    /// Sorts long values; equal ones become one.
+    fn settle_long(&mut self) {
+        self.long.sort_unstable();
+        self.long.dedup_by(|next, kept| {
+            let same = (next.key, next.value) == (kept.key, kept.value);
+            if same {
+                kept.count += next.count;
+            }
+            same
+        });
     }
 
     /// Takes another number of decimals, if all values have room for them.
     fn rescale(&mut self, decimals: u8) -> bool {
+        if decimals >= self.too_many {
+            return false;
+        }
         let by = decimals - self.decimals;
         let recent = self.recent.iter().map(|&packed| unpack(packed).1);
         if !recent.chain(self.sorted.iter().map(|same| same.mantissa)).all(|value| rescaled(value, by).is_some()) {
+            self.too_many = decimals;
             return false;
         }
         for packed in &mut self.recent {
@@ -101,16 +141,19 @@ impl Values {
         true
     }
 
-    /// The recent values are as many as there is room for: they are sorted, and there is room for as many again, or for as
-    /// many as are sorted if these are more, so that each value is not merged too often.
+    /// The recent values are as many as there is room for. A few become more; many are sorted, and there is room for as many
+    /// again, or for as many as are sorted if these are more, so that each value is not merged too often.
     fn make_room(&mut self, room: &Room) -> Result<(), Refused> {
-        self.settle(room)?;
-        let wanted = self.sorted.len().max(FEW);
+        let mut wanted = self.recent.capacity().max(FEW / 2) * 2;
+        if wanted > MANY {
+            self.settle(room)?;
+            wanted = self.sorted.len().max(MANY);
+        }
         if self.recent.capacity() < wanted {
-            let old = std::mem::take(&mut self.recent);
-            room.give(old.capacity() * size_of::<u128>());
-            drop(old);
-            self.recent = room.vector(wanted)?;
+            let mut larger = room.vector(wanted)?;
+            larger.append(&mut self.recent);
+            room.give(self.recent.capacity() * size_of::<u128>());
+            self.recent = larger;
         }
         Ok(())
     }
@@ -122,50 +165,64 @@ impl Values {
         }
         // One thread: others have parts of their own.
         Sorter::new().threads(1).sort(&mut self.recent).map_err(|_| room.refused())?;
-        let runs = self.recent.chunk_by(|a, b| a == b).map(|run| {
+        let recent = std::mem::take(&mut self.recent);
+        let runs = recent.chunk_by(|a, b| a == b).flat_map(|run| {
             let (key, mantissa) = unpack(run[0]);
-            (key, mantissa, run.len())
+            // Equal ones that are too many for one count are several.
+            run.chunks(MOST as usize).map(move |part| Same { mantissa, key, count: part.len() as u32 })
         });
+        let merged = self.merge(runs, room);
+        self.recent = recent;
+        self.recent.clear();
+        merged
+    }
+
+    /// Merges values, which are in order, into the sorted ones.
+    fn merge(&mut self, new: impl Iterator<Item = Same> + Clone, room: &Room) -> Result<(), Refused> {
         // Before anything is taken: how many there will be.
-        let different = runs.clone().count();
-        let mut merged: Vec<Same> = room.vector(self.sorted.len() + different + self.recent.len() / MOST as usize)?;
+        let mut merged: Vec<Same> = room.vector(self.sorted.len() + new.clone().count())?;
         let mut put = |same: Same| match merged.last_mut() {
             Some(last)
                 if (last.key, last.mantissa) == (same.key, same.mantissa) && last.count <= u32::MAX - same.count =>
             {
                 last.count += same.count;
             }
-            // Equal ones that are too many for one count.
             _ => merged.push(same),
         };
         let mut old = self.sorted.iter().copied().peekable();
-        for (key, mantissa, mut count) in runs {
-            while let Some(same) = old.next_if(|same| (same.key, same.mantissa) <= (key, mantissa)) {
+        for new in new {
+            while let Some(same) = old.next_if(|same| (same.key, same.mantissa) <= (new.key, new.mantissa)) {
                 put(same);
             }
-            while count > 0 {
-                let part = count.min(MOST as usize);
-                put(Same { mantissa, key, count: part as u32 });
-                count -= part;
-            }
+            put(new);
         }
         old.for_each(put);
         room.give(self.sorted.capacity() * size_of::<Same>());
         self.sorted = merged;
-        self.recent.clear();
         Ok(())
     }
 
-    /// Takes in the values of another part, whose keys have other numbers here.
-    pub(super) fn take_in(&mut self, mut other: Values, numbers: &[u32], room: &Room) -> Result<(), Refused> {
-        other.settle(room)?;
-        for same in &other.sorted {
-            for _ in 0..same.count {
-                let value = Number::Short { mantissa: same.mantissa, decimals: other.decimals };
-                self.push(numbers[same.key as usize], value, room)?;
+    /// Takes in the values of another part, whose keys have other numbers here. Its memory is not from this account.
+    pub(super) fn take_in(&mut self, other: Values, numbers: &[u32], room: &Room) -> Result<(), Refused> {
+        self.settle(room)?;
+        let mut new: Vec<Same> = room.vector(other.sorted.len() + other.recent.len())?;
+        let recent = other.recent.iter().map(|&packed| {
+            let (key, mantissa) = unpack(packed);
+            Same { mantissa, key, count: 1 }
+        });
+        for same in other.sorted.iter().copied().chain(recent) {
+            let key = numbers[same.key as usize];
+            let value = Number::Short { mantissa: same.mantissa, decimals: other.decimals };
+            match self.fitting(value) {
+                // From the first one on there are as many decimals as this one has, and they stay.
+                Some(mantissa) => new.push(Same { mantissa, key, ..same }),
+                None => self.push_long(Long { key, value: value.to_decimal(), count: same.count.into() }, room)?,
             }
         }
-        other.long.iter().try_for_each(|&(key, value)| self.push_long(numbers[key as usize], Number::Long(value), room))
+        new.sort_unstable_by_key(|same| (same.key, same.mantissa));
+        self.merge(new.iter().copied(), room)?;
+        room.give(new.capacity() * size_of::<Same>());
+        other.long.iter().try_for_each(|&long| self.push_long(Long { key: numbers[long.key as usize], ..long }, room))
     }
 
     /// There will be no more.
@@ -173,7 +230,7 @@ impl Values {
         self.settle(room)?;
         room.give(self.recent.capacity() * size_of::<u128>());
         self.recent = Vec::new();
-        self.long.sort_unstable();
+        self.settle_long();
         Ok(())
     }
 
@@ -195,21 +252,22 @@ impl Values {
     fn nth(&self, key: u32, n: u64) -> Decimal {
         let start = self.sorted.partition_point(|same| same.key < key);
         let mut short = self.sorted[start..].iter().take_while(|same| same.key == key).peekable();
-        let start = self.long.partition_point(|long| long.0 < key);
-        let mut long = self.long[start..].iter().take_while(|long| long.0 == key).peekable();
+        let start = self.long.partition_point(|long| long.key < key);
+        let mut long = self.long[start..].iter().take_while(|long| long.key == key).peekable();
         let mut left = n;
         let decimal = |same: &Same| Decimal::new(same.mantissa, self.decimals.into());
         let mut last = Decimal::from_units(0);
         loop {
             let next_long = match (short.peek(), long.peek()) {
-                (Some(same), Some((_, value))) => *value < decimal(same),
+                (Some(same), Some(long)) => long.value < decimal(same),
                 (None, Some(_)) => true,
                 (Some(_), None) => false,
                 (None, None) => return last,
             };
             let count = if next_long {
-                last = long.next().map_or(last, |(_, value)| *value);
-                1
+                let long = long.next();
+                last = long.map_or(last, |long| long.value);
+                long.map_or(1, |long| long.count)
             } else {
                 let same = short.next();
                 last = same.map_or(last, decimal);
@@ -220,5 +278,69 @@ impl Values {
             }
             left -= count;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decimal(text: &str) -> Decimal {
+        Decimal::parse(text.as_bytes()).unwrap().0
+    }
+
+    /// Checks quantiles of each key against all its values, sorted.
+    fn check(values: &Values, expected: &[(u32, Vec<Decimal>)]) {
+        for (key, all) in expected {
+            let mut all = all.clone();
+            all.sort_unstable();
+            for at in [0, all.len() / 3, all.len() - 1] {
+                assert_eq!(values.nth(*key, at as u64), all[at], "key {key}, value {at}");
+            }
+            let half = values.quantile(*key, all.len() as u64, decimal("0.5"), 18);
+            let (low, high) = (all[(all.len() - 1) / 2].units(), all[all.len() / 2].units());
+            assert_eq!(half.units(), (low + high + 1).div_euclid(2), "key {key}");
+        }
+    }
+
+    #[test]
+    fn values_of_all_widths_are_found_in_order_also_when_others_are_taken_in() {
+        let room = Room::default();
+        let texts = ["1", "-2.5", "1000000", "0.1234567890123", "999999999999999999.5", "3", "1e-18", "-0.25"];
+        let (mut first, mut second) = (Values::default(), Values::default());
+        let mut expected: Vec<(u32, Vec<Decimal>)> = vec![(0, vec![]), (1, vec![]), (2, vec![])];
+        // The numbers of the second one's keys in the first.
+        let numbers = [2, 0];
+        for round in 0..40_000_usize {
+            let value = Number::parse(texts[round * 7 % 8].as_bytes()).unwrap().0;
+            let key = round % 2;
+            if round % 3 == 0 {
+                second.push(key as u32, value, &room).unwrap();
+                expected[numbers[key] as usize].1.push(value.to_decimal());
+            } else {
+                first.push(key as u32, value, &room).unwrap();
+                expected[key].1.push(value.to_decimal());
+            }
+        }
+        first.take_in(second, &numbers, &room).unwrap();
+        first.finish(&room).unwrap();
+        check(&first, &expected);
+        // Equal ones are one, whatever their width.
+        assert!(first.sorted.len() + first.long.len() <= 3 * texts.len(), "{first:?}");
+    }
+
+    /// With a scan of all values for each, this would take hours.
+    #[test]
+    fn decimals_that_do_not_fit_are_tried_once() {
+        let room = Room::default();
+        let mut values = Values::default();
+        for round in 0..300_000_i64 {
+            values.push(0, Number::Short { mantissa: 1_000_000 + round, decimals: 0 }, &room).unwrap();
+            values.push(0, Number::Short { mantissa: 1_234_567_890_123, decimals: 13 }, &room).unwrap();
+        }
+        values.finish(&room).unwrap();
+        assert_eq!(values.nth(0, 299_999), decimal("0.1234567890123"));
+        assert_eq!(values.nth(0, 300_000), decimal("1000000"));
+        assert_eq!((values.long.len(), values.long[0].count), (1, 300_000));
     }
 }
