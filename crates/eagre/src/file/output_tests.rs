@@ -141,6 +141,7 @@ fn a_file_that_is_replaced_keeps_its_notes() {
     });
 }
 
+#[cfg(feature = "copy")]
 #[test]
 fn what_must_be_new_replaces_nothing() {
     both(|room, create| {

@@ -154,18 +154,19 @@ impl fmt::Display for LineError {
 /// The beginning of a text, for a message of one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Excerpt {
-    bytes: [u8; 4 * Excerpt::MOST],
+    bytes: [u8; Excerpt::BYTES],
     length: u8,
     cut: bool,
 }
 
 impl Excerpt {
-    /// Characters that are shown; four bytes each, at most.
+    /// Characters that are shown at most, and the bytes they are made of.
     const MOST: usize = 40;
+    const BYTES: usize = 80;
 
     fn of(text: &[u8]) -> Excerpt {
-        let length = text.len().min(4 * Excerpt::MOST);
-        let mut bytes = [0; 4 * Excerpt::MOST];
+        let length = text.len().min(Excerpt::BYTES);
+        let mut bytes = [0; Excerpt::BYTES];
         bytes[..length].copy_from_slice(&text[..length]);
         Excerpt { bytes, length: length as u8, cut: length < text.len() }
     }
@@ -174,8 +175,11 @@ impl Excerpt {
 impl fmt::Display for Excerpt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut left = Excerpt::MOST;
-        for part in self.bytes[..usize::from(self.length)].utf8_chunks() {
-            let odd = (!part.invalid().is_empty()).then_some(char::REPLACEMENT_CHARACTER);
+        let mut parts = self.bytes[..usize::from(self.length)].utf8_chunks().peekable();
+        while let Some(part) = parts.next() {
+            // A character that was cut is none.
+            let is_whole = !self.cut || parts.peek().is_some();
+            let odd = (!part.invalid().is_empty() && is_whole).then_some(char::REPLACEMENT_CHARACTER);
             for character in part.valid().chars().chain(odd) {
                 // A double quote is one in messages of CSV; around them are single ones.
                 let escaped = (character != '"').then(|| character.escape_debug()).into_iter().flatten();
