@@ -8,20 +8,20 @@
 //!
 //! What cannot be replaced (a pipe, a device, a terminal) is written as it is.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use rustix::fs::{self, Access, AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 #[cfg(feature = "copy")]
 use super::attributes::Unkept;
+use super::naming::{link, rename_to_new, with_fresh_name};
 use super::rights::Rights;
 
 /// A file being written. Dropped without [`Output::commit`], nothing has happened to the target.
@@ -245,10 +245,10 @@ impl Target {
         }
         if let Some(temporary) = &self.temporary {
             if self.must_be_new {
-                fs::linkat(&self.directory, temporary, &self.directory, &self.name, AtFlags::empty())?;
-                return Ok(());
+                rename_to_new(&self.directory, temporary, &self.name)?;
+            } else {
+                fs::renameat(&self.directory, temporary, &self.directory, &self.name)?;
             }
-            fs::renameat(&self.directory, temporary, &self.directory, &self.name)?;
             self.temporary = None;
         }
         Ok(())
@@ -321,26 +321,6 @@ fn open_directory(path: &Path) -> io::Result<OwnedFd> {
         Err(Errno::ACCESS) => Ok(fs::open(path, flags | OFlags::PATH, Mode::empty())?),
         other => Ok(other?),
     }
-}
-
-/// Gives an open file a name.
-fn link(file: &File, directory: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
-    let open = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
-    fs::linkat(CWD, open, directory, name, AtFlags::SYMLINK_FOLLOW)
-}
-
-/// Calls `make` with hidden names until one was free.
-pub(crate) fn with_fresh_name<T>(make: impl Fn(&OsStr) -> rustix::io::Result<T>) -> io::Result<(T, OsString)> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    for _ in 0..10_000 {
-        let name = OsString::from(format!(".eagre-{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed)));
-        match make(&name) {
-            Ok(made) => return Ok((made, name)),
-            Err(Errno::EXIST) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Err(Errno::EXIST.into())
 }
 
 /// The permission bits this process does not give to new files. All but the owner's where that cannot be known without

@@ -3,6 +3,7 @@
 use super::super::rights::ACL;
 use super::*;
 use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 fn entries(directory: &Path) -> Vec<OsString> {

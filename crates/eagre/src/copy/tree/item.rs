@@ -15,7 +15,7 @@ use super::{Event, TreeCopier, Watch};
 use crate::copy::CopyError;
 use crate::file::Output;
 use crate::file::attributes::{Attributes, Bearer};
-use crate::file::output::with_fresh_name;
+use crate::file::naming::with_fresh_name;
 use crate::file::rights::Rights;
 
 /// A source, and where it goes.
