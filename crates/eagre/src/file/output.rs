@@ -9,11 +9,11 @@
 //! What cannot be replaced (a pipe, a device, a terminal) is written as it is.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, Access, AtFlags, CWD, Mode, OFlags};
@@ -88,7 +88,7 @@ impl Output {
                 return Err(Errno::LOOP.into());
             }
             if !there.is_file() {
-                return open_direct(path);
+                return open_as_it_is(path, there);
             }
             match fs::accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS) {
                 Ok(()) | Err(Errno::NOSYS) => {}
@@ -307,6 +307,19 @@ fn real(path: &Path) -> io::Result<Option<PathBuf>> {
     Err(Errno::LOOP.into())
 }
 
+/// Opens what was seen at `path` and cannot be replaced; nothing else that somebody has put there since, be it a link.
+fn open_as_it_is(path: &Path, there: &Metadata) -> io::Result<Output> {
+    let file = OpenOptions::new().write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path)?;
+    let opened = file.metadata()?;
+    let which = |it: &Metadata| (it.dev(), it.ino(), it.file_type());
+    if which(&opened) == which(there) {
+        Ok(Output::direct(file))
+    } else {
+        Err(io::Error::other("it was replaced while it was opened"))
+    }
+}
+
+/// Opens the file that a link of `/proc` stands for.
 fn open_direct(path: &Path) -> io::Result<Output> {
     let file = OpenOptions::new().write(true).open(path)?;
     if file.metadata()?.is_file() {
