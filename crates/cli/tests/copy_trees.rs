@@ -530,6 +530,29 @@ fn what_may_not_be_read_is_told_and_leaves_nothing() {
     assert_eq!(fs::metadata(room.path().join("new")).unwrap().mode() & 0o777, 0o755);
 }
 
+/// Where a directory above may not be searched, as for `cp`: nobody gets from there into the source either.
+#[test]
+fn below_a_directory_that_may_not_be_searched() {
+    if is_root() {
+        eprintln!("skipped: root may search everything");
+        return;
+    }
+    let room = Room::new();
+    let here = room.path().join("closed/here");
+    fs::create_dir_all(here.join("tree/sub")).unwrap();
+    fs::write(here.join("tree/sub/file"), "x").unwrap();
+    let close = |mode| fs::set_permissions(room.path().join("closed"), Permissions::from_mode(mode)).unwrap();
+    let script = "chmod 000 .. && cp -r tree theirs && \"$EAGRE\" copy -r tree ours; code=$?; \"$EAGRE\" copy -r tree tree/sub; exit $code";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).current_dir(&here).env("EAGRE", env!("CARGO_BIN_EXE_eagre"));
+    let output = command.output().unwrap();
+    close(0o755);
+    let into_itself =
+        "eagre: copy: tree/sub/tree: a directory cannot be copied into itself; name one outside of it\n".into();
+    assert_eq!(parts(&output), (0, String::new(), into_itself));
+    assert_alike(&without_times(look(&here.join("ours"))), &without_times(look(&here.join("theirs"))), "closed above");
+}
+
 /// Deeper than a path may be long, with fewer open files than there are directories.
 #[test]
 fn deep_trees() {
