@@ -18,6 +18,8 @@ pub(crate) mod failure;
 mod faulty;
 pub mod name;
 #[cfg_attr(not(feature = "copy"), allow(dead_code, reason = "some of it is for copies"))]
+pub(crate) mod naming;
+#[cfg_attr(not(feature = "copy"), allow(dead_code, reason = "some of it is for copies"))]
 pub mod output;
 mod plan;
 mod reading;

@@ -8,20 +8,20 @@
 //!
 //! What cannot be replaced (a pipe, a device, a terminal) is written as it is.
 
-use std::ffi::{OsStr, OsString};
-use std::fs::{File, OpenOptions};
+use std::ffi::OsString;
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use rustix::fs::{self, Access, AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 #[cfg(feature = "copy")]
 use super::attributes::Unkept;
+use super::naming::{link, rename_to_new, with_fresh_name};
 use super::rights::Rights;
 
 /// A file being written. Dropped without [`Output::commit`], nothing has happened to the target.
@@ -88,7 +88,7 @@ impl Output {
                 return Err(Errno::LOOP.into());
             }
             if !there.is_file() {
-                return open_direct(path);
+                return open_as_it_is(path, there);
             }
             match fs::accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS) {
                 Ok(()) | Err(Errno::NOSYS) => {}
@@ -245,10 +245,10 @@ impl Target {
         }
         if let Some(temporary) = &self.temporary {
             if self.must_be_new {
-                fs::linkat(&self.directory, temporary, &self.directory, &self.name, AtFlags::empty())?;
-                return Ok(());
+                rename_to_new(&self.directory, temporary, &self.name)?;
+            } else {
+                fs::renameat(&self.directory, temporary, &self.directory, &self.name)?;
             }
-            fs::renameat(&self.directory, temporary, &self.directory, &self.name)?;
             self.temporary = None;
         }
         Ok(())
@@ -307,6 +307,19 @@ fn real(path: &Path) -> io::Result<Option<PathBuf>> {
     Err(Errno::LOOP.into())
 }
 
+/// Opens what was seen at `path` and cannot be replaced; nothing else that somebody has put there since, be it a link.
+fn open_as_it_is(path: &Path, there: &Metadata) -> io::Result<Output> {
+    let file = OpenOptions::new().write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path)?;
+    let opened = file.metadata()?;
+    let which = |it: &Metadata| (it.dev(), it.ino(), it.file_type());
+    if which(&opened) == which(there) {
+        Ok(Output::direct(file))
+    } else {
+        Err(io::Error::other("it was replaced while it was opened"))
+    }
+}
+
+/// Opens the file that a link of `/proc` stands for.
 fn open_direct(path: &Path) -> io::Result<Output> {
     let file = OpenOptions::new().write(true).open(path)?;
     if file.metadata()?.is_file() {
@@ -321,26 +334,6 @@ fn open_directory(path: &Path) -> io::Result<OwnedFd> {
         Err(Errno::ACCESS) => Ok(fs::open(path, flags | OFlags::PATH, Mode::empty())?),
         other => Ok(other?),
     }
-}
-
-/// Gives an open file a name.
-fn link(file: &File, directory: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
-    let open = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
-    fs::linkat(CWD, open, directory, name, AtFlags::SYMLINK_FOLLOW)
-}
-
-/// Calls `make` with hidden names until one was free.
-pub(crate) fn with_fresh_name<T>(make: impl Fn(&OsStr) -> rustix::io::Result<T>) -> io::Result<(T, OsString)> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    for _ in 0..10_000 {
-        let name = OsString::from(format!(".eagre-{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed)));
-        match make(&name) {
-            Ok(made) => return Ok((made, name)),
-            Err(Errno::EXIST) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Err(Errno::EXIST.into())
 }
 
 /// The permission bits this process does not give to new files. All but the owner's where that cannot be known without

@@ -3,6 +3,7 @@
 use super::super::rights::ACL;
 use super::*;
 use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 fn entries(directory: &Path) -> Vec<OsString> {
@@ -233,6 +234,31 @@ fn what_cannot_be_replaced_is_written_as_it_is() {
     });
     put(Output::create(&pipe), "through");
     assert_eq!(reading.join().unwrap().unwrap(), "through");
+}
+
+/// What is opened is what was seen, or nothing: no file loses its contents to somebody who puts it in the place of a pipe.
+#[test]
+fn what_takes_the_place_of_a_pipe_is_not_written() {
+    let room = tempfile::tempdir().unwrap();
+    let path = |name: &str| room.path().join(name);
+    for pipe in ["pipe", "other"] {
+        assert!(std::process::Command::new("mkfifo").arg(path(pipe)).status().unwrap().success());
+    }
+    let seen = std::fs::symlink_metadata(path("pipe")).unwrap();
+    std::fs::write(path("file"), "kept").unwrap();
+    symlink("file", path("link")).unwrap();
+    symlink("pipe", path("link-to-the-pipe")).unwrap();
+    // Somebody reads, so that opening does not wait.
+    let _readers = ["pipe", "other"]
+        .map(|pipe| File::options().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path(pipe)).unwrap());
+    assert!(open_as_it_is(&path("pipe"), &seen).unwrap().is_direct());
+    for other in ["file", "link", "link-to-the-pipe", "other"] {
+        assert!(open_as_it_is(&path(other), &seen).is_err(), "{other}");
+    }
+    let null = std::fs::metadata("/dev/null").unwrap();
+    assert!(open_as_it_is("/dev/null".as_ref(), &null).is_ok());
+    assert!(open_as_it_is("/dev/full".as_ref(), &null).is_err());
+    assert_eq!(std::fs::read_to_string(path("file")).unwrap(), "kept");
 }
 
 #[test]

@@ -2,10 +2,12 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::fs::{self, AtFlags, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid};
+use rustix::fs::{self, AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 
 use super::batch::{Complete, Finish, Waiting};
@@ -15,7 +17,7 @@ use super::{Event, TreeCopier, Watch};
 use crate::copy::CopyError;
 use crate::file::Output;
 use crate::file::attributes::{Attributes, Bearer};
-use crate::file::output::with_fresh_name;
+use crate::file::naming::with_fresh_name;
 use crate::file::rights::Rights;
 
 /// A source, and where it goes.
@@ -239,7 +241,7 @@ impl TreeCopier {
         let target = item.target;
         if item.existing.is_none() {
             make(target).map_err(unwritable)?;
-            self.dress(item, target, watch).map_err(unwritable)?;
+            self.dress(item, target, watch).map_err(CopyError::Target)?;
         } else {
             let beside = |name: &OsStr| Path::new(target.name).with_file_name(name).into_os_string();
             let ((), name) =
@@ -247,10 +249,10 @@ impl TreeCopier {
             let name = beside(&name);
             let temporary = Place { name: &name, ..target };
             let done = self.dress(item, temporary, watch);
-            let done = done.and_then(|()| fs::renameat(target.directory, &name, target.directory, target.name));
-            if let Err(error) = done {
+            let rename = || fs::renameat(target.directory, &name, target.directory, target.name);
+            if let Err(error) = done.and_then(|()| Ok(rename()?)) {
                 let _ = fs::unlinkat(target.directory, &name, AtFlags::empty());
-                return Err(unwritable(error));
+                return Err(CopyError::Target(error));
             }
         }
         watch(Event::Other(item.to));
@@ -258,23 +260,25 @@ impl TreeCopier {
     }
 
     /// Gives what has no contents the owner, attributes, mode and times of its source, if that is wanted.
-    fn dress(&self, item: &Item<'_>, place: Place<'_>, watch: Watch<'_>) -> rustix::io::Result<()> {
+    fn dress(&self, item: &Item<'_>, place: Place<'_>, watch: Watch<'_>) -> io::Result<()> {
         if !self.copier.preserve {
             return Ok(());
         }
         let Place { directory, name } = place;
         let there = &item.there;
-        let here = AtFlags::SYMLINK_NOFOLLOW;
-        let group = fs::chownat(directory, name, None, Some(Gid::from_raw(there.st_gid)), here);
-        let user = fs::chownat(directory, name, Some(Uid::from_raw(there.st_uid)), None, here);
+        let held = place.hold(there)?;
+        let group = fs::chownat(&held, "", None, Some(Gid::from_raw(there.st_gid)), AtFlags::EMPTY_PATH);
+        let user = fs::chownat(&held, "", Some(Uid::from_raw(there.st_uid)), None, AtFlags::EMPTY_PATH);
         let unkept = Attributes::of(Bearer::Named(&item.source.path())).give_to(Bearer::Named(&place.path()));
         if !unkept.is_empty() {
             watch(Event::Unkept(item.to, &unkept));
         }
         if kind(there) != FileType::Symlink {
             let lent = if user.is_ok() && group.is_ok() { 0o7777 } else { 0o777 };
-            fs::chmodat(directory, name, Mode::from_raw_mode(there.st_mode & lent), AtFlags::empty())?;
+            // `fchmod` does not take what is held but not open, and by its name somebody could lead it elsewhere.
+            let held = format!("/proc/self/fd/{}", held.as_raw_fd());
+            fs::chmodat(CWD, held, Mode::from_raw_mode(there.st_mode & lent), AtFlags::empty())?;
         }
-        fs::utimensat(directory, name, &times(there), here)
+        Ok(fs::utimensat(directory, name, &times(there), AtFlags::SYMLINK_NOFOLLOW)?)
     }
 }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use rustix::fs;
+use rustix::io::Errno;
 
 use super::parent;
 use super::place::{Id, Place, id};
@@ -20,7 +21,12 @@ pub(super) fn lies_in(to: &Path, inside: Id) -> rustix::io::Result<bool> {
         if here == inside {
             return Ok(true);
         }
-        let up = File::from(fs::openat(&directory, "..", flags, fs::Mode::empty())?);
+        let up = match fs::openat(&directory, "..", flags, fs::Mode::empty()) {
+            Ok(up) => File::from(up),
+            // A directory that may not be searched: nobody who copies gets through it from above either.
+            Err(Errno::ACCESS) => return Ok(false),
+            Err(error) => return Err(error),
+        };
         let above = id(&fs::fstat(&up)?);
         if above == here {
             return Ok(false);

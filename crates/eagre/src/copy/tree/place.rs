@@ -2,10 +2,11 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, AtFlags, CWD, Mode, OFlags, Stat};
+use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 /// Which file it is, whatever it is called.
@@ -45,6 +46,24 @@ impl<'a> Place<'a> {
     pub(super) fn open_directory(self) -> rustix::io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         fs::openat(self.directory, self.name, flags, Mode::empty()).map(File::from)
+    }
+
+    /// Holds on to what was just made like `original`, without opening it; to nothing else that somebody has put there since,
+    /// be it a link.
+    pub(super) fn hold(self, original: &Stat) -> io::Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let held = fs::openat(self.directory, self.name, flags, Mode::empty())?;
+        let there = fs::fstat(&held)?;
+        let which = |it: &Stat| match FileType::from_raw_mode(it.st_mode) {
+            kind if kind.is_char_device() || kind.is_block_device() => (kind, it.st_rdev),
+            // Of others the number means nothing, and a file system may say anything.
+            kind => (kind, 0),
+        };
+        if which(&there) == which(original) {
+            Ok(held)
+        } else {
+            Err(io::Error::other("it was replaced while it was copied"))
+        }
     }
 
     /// A path for calls that take nothing else.

@@ -138,3 +138,23 @@ fn what_lies_in_a_directory() {
     }
     assert!(lies_in(&path("missing/new"), inside).is_err());
 }
+
+/// Who may write the directory may put something else in the place of a pipe or device that was just made; it does not get
+/// the mode and owner meant for that.
+#[test]
+fn what_takes_the_place_of_what_was_made_is_not_held() {
+    let room = tempfile::tempdir().unwrap();
+    let path = |name: &str| room.path().join(name);
+    let pipe = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, path("pipe"), rustix::fs::FileType::Fifo, pipe, 0).unwrap();
+    fs::write(path("file"), "x").unwrap();
+    symlink("pipe", path("link")).unwrap();
+    let look = |path: &Path| Place::of(path).look().unwrap().unwrap();
+    let holds = |there: &Path, original: &Path| Place::of(there).hold(&look(original)).is_ok();
+    assert!(holds(&path("pipe"), &path("pipe")) && holds(&path("link"), &path("link")));
+    for other in ["file", "link"] {
+        assert!(!holds(&path(other), &path("pipe")), "{other}");
+    }
+    assert!(holds("/dev/null".as_ref(), "/dev/null".as_ref()));
+    assert!(!holds("/dev/full".as_ref(), "/dev/null".as_ref()));
+}
