@@ -48,8 +48,6 @@ pub(crate) fn open(core: Shared<Core>) -> Result<Shared<Core>, OpenError> {
         });
         let Some(registered) = registered else {
             unmap(&core);
-            drop(core);
-            forget();
             let most = registry::CAPACITY / 2;
             let why = format_args!("{most} streams with pointers are open, or there is no memory; close some first");
             return Err(OpenError::Resources(heap::text(why)));
@@ -59,16 +57,11 @@ pub(crate) fn open(core: Shared<Core>) -> Result<Shared<Core>, OpenError> {
     Ok(core)
 }
 
-/// Puts a stream on the list for reports, which shows it once it has users.
+/// Puts a stream on the list for reports, which show it once it has users. When it is gone, the next one takes it off.
 fn remember(core: &Shared<Core>) -> Result<(), Refused> {
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     open.retain(Watcher::is_owned);
     heap::push(&mut open, core.watch())
-}
-
-/// Takes the streams that are gone off the list.
-fn forget() {
-    OPEN.lock().unwrap_or_else(PoisonError::into_inner).retain(Watcher::is_owned);
 }
 
 /// Puts both ranges of a stream into the table. `None` if it has no room for both, or there is no memory.
