@@ -132,7 +132,7 @@ impl Fault {
         let refused = error.kind() == io::ErrorKind::OutOfMemory;
         let other = if refused { EagreResources } else { EagreSystem };
         let status = inner.map_or(other, |inner| Fault::from(inner.clone()).status);
-        Fault::new(status, format_args!("{what}: {}: {error}", eagre::file::name::shown(path.as_os_str().as_bytes())))
+        Fault::new(status, format_args!("{what}: {}: {error}", eagre::file::name::Shown(path.as_os_str().as_bytes())))
     }
 }
 

@@ -3,12 +3,24 @@
 //! Names are bytes. What cannot be seen is quoted as GNU tools quote it, in a form that a shell reads back:
 //! `'one'$'\n''two'`.
 
+use std::fmt::{self, Write};
+
 /// A name in a message: as it is, if all of it can be seen, else quoted.
 #[must_use]
 pub fn shown(name: &[u8]) -> String {
-    match std::str::from_utf8(name) {
-        Ok(text) if !text.is_empty() && !text.contains(is_unseen) => text.to_owned(),
-        _ => String::from_utf8_lossy(&quoted(name)).into_owned(),
+    Shown(name).to_string()
+}
+
+/// The same, for messages that take no memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a>(pub &'a [u8]);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match std::str::from_utf8(self.0) {
+            Ok(text) if !text.is_empty() && !text.contains(is_unseen) => f.write_str(text),
+            _ => quote(self.0, f),
+        }
     }
 }
 
@@ -22,73 +34,66 @@ fn is_unseen(c: char) -> bool {
 /// escapes inside `$'…'`.
 #[must_use]
 pub fn quoted(name: &[u8]) -> Vec<u8> {
-    let mut out = Quoting::new();
+    let mut out = String::new();
+    // A text takes whatever is written to it.
+    let _ = quote(name, &mut out);
+    out.into_bytes()
+}
+
+fn quote(name: &[u8], out: &mut impl Write) -> fmt::Result {
+    let mut out = Quoting { out, escaping: false };
+    out.out.write_char('\'')?;
     for chunk in name.utf8_chunks() {
         for c in chunk.valid().chars() {
-            let mut utf8 = [0; 4];
-            let bytes = c.encode_utf8(&mut utf8).as_bytes();
             if c == '\'' {
-                out.quote();
+                out.quote()?;
             } else if is_unseen(c) {
-                bytes.iter().for_each(|&byte| out.escape(byte));
+                let mut utf8 = [0; 4];
+                c.encode_utf8(&mut utf8).bytes().try_for_each(|byte| out.escape(byte))?;
             } else {
-                out.plain(bytes);
+                out.plain(c)?;
             }
         }
-        chunk.invalid().iter().for_each(|&byte| out.escape(byte));
+        chunk.invalid().iter().try_for_each(|&byte| out.escape(byte))?;
     }
-    out.finish()
+    out.out.write_char('\'')
 }
 
 /// The quoting machine: always inside quotes, either `'…'` or `$'…'`.
-struct Quoting {
-    out: Vec<u8>,
+struct Quoting<'a, W> {
+    out: &'a mut W,
     escaping: bool,
 }
 
-impl Quoting {
-    fn new() -> Self {
-        Self { out: vec![b'\''], escaping: false }
-    }
-
-    fn plain(&mut self, bytes: &[u8]) {
-        if self.escaping {
-            self.out.extend(b"''");
-            self.escaping = false;
+impl<W: Write> Quoting<'_, W> {
+    fn plain(&mut self, c: char) -> fmt::Result {
+        if std::mem::take(&mut self.escaping) {
+            self.out.write_str("''")?;
         }
-        self.out.extend(bytes);
+        self.out.write_char(c)
     }
 
     /// A single quote, which cannot stand inside quotes: leave them, escape it, enter them again.
-    fn quote(&mut self) {
+    fn quote(&mut self) -> fmt::Result {
         self.escaping = false;
-        self.out.extend(b"'\\''");
+        self.out.write_str("'\\''")
     }
 
-    fn escape(&mut self, byte: u8) {
-        if !self.escaping {
-            self.out.extend(b"'$'");
-            self.escaping = true;
+    fn escape(&mut self, byte: u8) -> fmt::Result {
+        if !std::mem::replace(&mut self.escaping, true) {
+            self.out.write_str("'$'")?;
         }
         let letter = match byte {
-            0x07 => b'a',
-            0x08 => b'b',
-            0x09 => b't',
-            0x0a => b'n',
-            0x0b => b'v',
-            0x0c => b'f',
-            0x0d => b'r',
-            _ => {
-                self.out.extend(format!("\\{byte:03o}").as_bytes());
-                return;
-            }
+            0x07 => 'a',
+            0x08 => 'b',
+            0x09 => 't',
+            0x0a => 'n',
+            0x0b => 'v',
+            0x0c => 'f',
+            0x0d => 'r',
+            _ => return write!(self.out, "\\{byte:03o}"),
         };
-        self.out.extend([b'\\', letter]);
-    }
-
-    fn finish(mut self) -> Vec<u8> {
-        self.out.push(b'\'');
-        self.out
+        write!(self.out, "\\{letter}")
     }
 }
 
