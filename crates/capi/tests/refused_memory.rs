@@ -231,7 +231,8 @@ fn streams() {
 }
 
 fn files() {
-    let place = std::env::temp_dir().join(format!("eagre-refused-{}", std::process::id()));
+    // A name that messages quote.
+    let place = std::env::temp_dir().join(format!("eagre\nrefused-{}", std::process::id()));
     let mut text = vec![b'x'; 5 << 20];
     text.iter_mut().step_by(1000).for_each(|byte| *byte = b'\n');
     std::fs::write(&place, &text).unwrap();

@@ -14,7 +14,8 @@ use crate::units::BlockSize;
 
 impl Pool {
     /// A pool of its own for some streams: at most `budget` blocks of `block` bytes, for streams opened with the same
-    /// trap and mover (`None`: what they would get by default).
+    /// trap and mover (`None`: what they would get by default). Streams whose mover is `copy`, and those opened with
+    /// [`Builder::explicit`](crate::stream::Builder::explicit), can use any pool.
     ///
     /// # Errors
     /// As [`Builder::open`](crate::stream::Builder::open).

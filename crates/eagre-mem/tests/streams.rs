@@ -322,6 +322,35 @@ each_pair! {
         let wrong = sized(pair, BlockSize::DEFAULT).pool(&pool).open().unwrap_err();
         assert!(matches!(wrong, OpenError::Setting(_)), "{wrong}");
     }
+
+    /// Streams for explicit calls use the blocks of any pool, in turns with streams whose blocks move.
+    fn streams_for_explicit_calls_in_any_pool(pair) {
+        let pool = Pool::new(BlockSize::MIN, 5, Some(pair.trap), Some(pair.mover)).unwrap();
+        let explicit = || Pipe::builder().block_size(BlockSize::MIN).explicit();
+        for (turn, builder) in [explicit(), small(pair), explicit().recycle(false), small(pair), explicit().sparse(true)]
+            .into_iter()
+            .enumerate()
+        {
+            let (mut writer, mut reader) = builder.pool(&pool).open().unwrap().split();
+            assert_eq!(writer.as_mut_ptr().is_ok(), turn % 2 == 1 && pair.trap != Trap::Off);
+            let sent: Vec<u8> = (0..20 * SMALL + 5).map(|at| (at * 31 + at / SMALL + turn) as u8).collect();
+            std::thread::scope(|scope| {
+                let helper = scope.spawn(|| {
+                    writer.copy_in(&sent).unwrap();
+                    writer.finish().unwrap();
+                });
+                let mut got = Vec::new();
+                reader.read_to_end(&mut got).unwrap();
+                assert!(got == sent, "turn {turn}");
+                helper.join().unwrap();
+            });
+            drop(reader);
+            drop(writer);
+            assert_eq!((pool.stats().taken, pool.stats().committed), (0, 0), "turn {turn}");
+        }
+        pool.trim();
+        assert_eq!(pool.stats().resident, 0);
+    }
 }
 
 /// Any length, and no addresses for it; as long as nobody asks for what it has not.
@@ -336,7 +365,7 @@ fn streams_for_explicit_calls() {
     }
     let mut pipe = explicit().open().unwrap();
     assert_eq!((pipe.trap(), pipe.mover()), (Trap::Off, eagre_mem::Mover::Copy));
-    assert!(pipe.capacity() > i64::MAX as u64 / 4, "{}", pipe.capacity());
+    assert!(pipe.capacity() > i64::MAX as u64, "{}", pipe.capacity());
     pipe.writer().copy_in(b"some bytes").unwrap();
     pipe.writer().finish().unwrap();
     assert_eq!(pipe.reader().fill(0).unwrap(), b"some bytes");
@@ -356,10 +385,12 @@ fn settings_out_of_range_are_refused() {
         Pipe::builder().rewrite(61),
         Pipe::builder().lookback(61),
         Pipe::builder().capacity(1 << 50),
-        Pipe::builder().at_least(1 << 50),
     ] {
         assert!(matches!(builder.open(), Err(OpenError::Setting(_))));
     }
+    // No setting: a stream without addresses carries so much.
+    assert!(matches!(Pipe::builder().at_least(1 << 50).open(), Err(OpenError::Resources(_))));
+    assert!(Pipe::builder().at_least(1 << 50).explicit().open().is_ok());
     let no_pair = Pipe::builder().trap(Trap::Off).mover(eagre_mem::Mover::Move).open();
     assert!(matches!(no_pair, Err(OpenError::Unavailable(_))));
 }

@@ -7,6 +7,7 @@ use eagre::file::{self, Engine, Plan, ReadOptions, WriteOptions};
 use eagre::{BlockSize, ErrorKind, Pipe, Reader};
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
@@ -373,6 +374,27 @@ fn memory_does_not_grow_with_the_file() {
         assert!(kib < 20 << 10, "{errand}: {kib} KiB");
     }
     assert_eq!(std::fs::metadata(&path).unwrap().len(), SIZE);
+}
+
+/// Sizes that are claimed, not there: more than there are addresses for.
+#[test]
+fn a_file_may_claim_more_than_there_are_addresses() {
+    for claimed in [(64 << 40) + 1, 1 << 60, (1 << 62) + 1, i64::MAX as u64] {
+        // A file in memory, because few file systems on disks take such sizes.
+        let memory = rustix::fs::memfd_create("claims", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        let mut file = File::from(memory);
+        file.write_all(b"the beginning\n").unwrap();
+        file.set_len(claimed).unwrap();
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        for options in [ReadOptions::new(), ReadOptions::new().explicit()] {
+            let mut reader = options.open(&path).unwrap();
+            let mut line = String::new();
+            reader.read_line(&mut line).unwrap();
+            assert_eq!(line, "the beginning\n");
+        }
+        let pointers = ReadOptions::new().stream(Pipe::builder().pointers()).open(&path).unwrap_err();
+        assert!(pointers.to_string().contains("addresses"), "{pointers}");
+    }
 }
 
 /// In a process of its own, under `ulimit -v`: a file larger than there are addresses is read all the same, through whichever

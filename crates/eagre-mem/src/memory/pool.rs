@@ -167,9 +167,10 @@ impl Blocks {
         ready.map(|()| start)
     }
 
-    /// Whether blocks of this pool can move through `uffd` (`None`: need not move that way).
-    pub(crate) fn serves(&self, uffd: Option<&'static Uffd>) -> bool {
-        self.is_here() && self.uffd().map(ptr::from_ref) == uffd.map(ptr::from_ref)
+    /// Whether a stream with this mover can use blocks of this pool.
+    pub(crate) fn serves(&self, engine: Engine) -> bool {
+        let stay = matches!(engine, Engine::Copy);
+        self.is_here() && (stay || self.uffd().map(ptr::from_ref) == engine.uffd().map(ptr::from_ref))
     }
 
     /// Whether this is the process whose memory it is.

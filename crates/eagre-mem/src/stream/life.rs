@@ -12,7 +12,7 @@
 
 use super::core::{Core, Registered};
 use super::error::{ErrorKind, OpenError};
-use crate::heap::{self, Shared, Watcher};
+use crate::heap::{self, Refused, Shared, Watcher};
 use crate::memory::reservation;
 use crate::trap::registry::{self, Target};
 use crate::trap::{End, Resolve};
@@ -23,8 +23,10 @@ use std::time::{Duration, Instant};
 
 /// All open streams, for reports. Slow paths only.
 static OPEN: Mutex<Vec<Watcher<Core>>> = Mutex::new(Vec::new());
-/// Streams without users whose addresses may still be in use, and since when.
-static RETIRED: Mutex<Vec<(Instant, Shared<Core>)>> = Mutex::new(Vec::new());
+/// A stream without users whose addresses may still be in use, and since when.
+type Retired = (Instant, Shared<Core>);
+/// All of them.
+static RETIRED: Mutex<Vec<Retired>> = Mutex::new(Vec::new());
 /// How long a retired stream stays, unless something is short.
 const GRACE: Duration = Duration::from_secs(2);
 /// How many retired streams there are at most, but for those in which a thread is still stopped.
@@ -34,6 +36,11 @@ const MOST_RETIRED: usize = 16;
 pub(crate) fn open(core: Shared<Core>) -> Result<Shared<Core>, OpenError> {
     reservation::when_short(|| sweep(Duration::ZERO));
     sweep(GRACE);
+    // Had before the ranges are registered: from then on somebody may be inside the stream.
+    if let Err(refused) = remember(&core) {
+        unmap(&core);
+        return Err(refused.into());
+    }
     if core.ranges.is_some() {
         let registered = register(&core).or_else(|| {
             sweep(Duration::ZERO);
@@ -47,34 +54,26 @@ pub(crate) fn open(core: Shared<Core>) -> Result<Shared<Core>, OpenError> {
         };
         *core.registered.lock().unwrap_or_else(PoisonError::into_inner) = Some(registered);
     }
-    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    open.retain(Watcher::is_owned);
-    if let Err(refused) = heap::push(&mut open, core.watch()) {
-        drop(open);
-        shut(&core);
-        return Err(refused.into());
-    }
     Ok(core)
 }
 
-/// Puts both ranges of a stream into the table. `None` if it is full.
+/// Puts a stream on the list for reports, which show it once it has users. When it is gone, the next one takes it off.
+fn remember(core: &Shared<Core>) -> Result<(), Refused> {
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    open.retain(Watcher::is_owned);
+    heap::push(&mut open, core.watch())
+}
+
+/// Puts both ranges of a stream into the table. `None` if it has no room for both, or there is no memory.
 fn register(core: &Shared<Core>) -> Option<Registered> {
     let ranges = core.ranges.as_ref()?;
     let resolver = &raw const **core as *const dyn Resolve;
     let targets = Shared::new(End::BOTH.map(|end| Target::new(resolver, end))).ok()?;
-    let register = |end: End| {
-        let range = ranges.of[end as usize].addresses();
-        // SAFETY: the targets live in the core beside the places, and the core lives until `shut` has withdrawn them and
-        // found them quiet.
-        unsafe { registry::register(range, &raw const targets[end as usize]) }
-    };
-    match (register(End::Writer), register(End::Reader)) {
-        (Some(writer), Some(reader)) => Some(Registered { places: [writer, reader], _targets: targets }),
-        (first, second) => {
-            first.iter().chain(&second).for_each(registry::withdraw);
-            None
-        }
-    }
+    let both = End::BOTH.map(|end| (ranges.of[end as usize].addresses(), &raw const targets[end as usize]));
+    // SAFETY: the targets live in the core beside the places, and the core lives until `shut` has withdrawn them and
+    // found them quiet.
+    let places = unsafe { registry::register_all(both) }?;
+    Some(Registered { places, _targets: targets })
 }
 
 /// Calls `visit` with every stream that has users.
@@ -115,14 +114,18 @@ impl Drop for User {
             }
             if !settled || pointer_in_use || !shut(&self.0) {
                 let mut retired = RETIRED.lock().unwrap_or_else(PoisonError::into_inner);
-                let core = std::mem::ManuallyDrop::new(self.0.clone());
-                // Without memory to remember it, it stays for good.
-                if retired.try_reserve(1).is_ok() {
-                    retired.push((Instant::now(), std::mem::ManuallyDrop::into_inner(core)));
-                }
+                keep(&mut retired, (Instant::now(), self.0.clone()));
             }
             sweep(GRACE);
         }
+    }
+}
+
+/// Adds to the retired streams. One that there is no memory to remember stays for good.
+fn keep(retired: &mut Vec<Retired>, one: Retired) {
+    match retired.try_reserve(1) {
+        Ok(()) => retired.push(one),
+        Err(_) => std::mem::forget(one),
     }
 }
 
@@ -152,7 +155,7 @@ pub(crate) fn sweep(grace: Duration) {
     // The list that has room for them stays.
     let mut meanwhile = RETIRED.lock().unwrap_or_else(PoisonError::into_inner);
     std::mem::swap(&mut *meanwhile, &mut retired);
-    meanwhile.append(&mut retired);
+    retired.into_iter().for_each(|one| keep(&mut meanwhile, one));
 }
 
 impl Core {

@@ -25,7 +25,7 @@ const MOST: u32 = 60;
 const CAPACITY: u64 = 1 << 40;
 const LEAST_CAPACITY: u64 = 64 << 20;
 /// What a stream without addresses carries: more than any file can have.
-const WITHOUT_END: u64 = 1 << 62;
+const WITHOUT_END: u64 = 1 << 63;
 
 /// How a stream is to be; made by [`Pipe::builder`].
 ///
@@ -194,7 +194,8 @@ impl Builder {
     /// number of bytes however short addresses are (`ulimit -v`), and needs neither trap nor mover. Asking for its pointer is
     /// [`ErrorKind::NoPointer`](super::ErrorKind::NoPointer).
     ///
-    /// Whatever `EAGRE_TRAP` and `EAGRE_MOVER` say, its trap is `off` and its mover `copy`.
+    /// Whatever `EAGRE_TRAP` and `EAGRE_MOVER` say, its trap is `off` and its mover `copy`. Its blocks stay where they lie in the
+    /// pool, so that any [`Pool`] of this process will do, whatever mover it was made for.
     pub fn explicit(mut self) -> Builder {
         self.explicit = true;
         self
@@ -234,11 +235,16 @@ impl Builder {
         {
             return wrong(format!("the length {} is more than the capacity {}", Bytes(length), Bytes(capacity)));
         }
-        let most = if self.explicit { WITHOUT_END } else { 1 << 46 };
-        if self.length.or(self.capacity).unwrap_or(self.at_least) > most {
-            return wrong("more than 64 TiB of addresses; open with less".into());
+        let (most, too_many) = match self.explicit {
+            true => (WITHOUT_END, "more than 8 EiB; open with less"),
+            false => (1 << 46, "more than 64 TiB of addresses; open with less"),
+        };
+        match self.length.or(self.capacity) {
+            Some(bytes) if bytes > most => wrong(too_many.into()),
+            // Nobody has asked for so many addresses: a stream without them may do.
+            None if self.at_least > most => Err(OpenError::Resources(heap::text(too_many))),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// The blocks of address space wanted, and the least that will do.
@@ -367,7 +373,7 @@ impl Builder {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         process::remember();
         let pool: Shared<Blocks> = match &self.pool {
-            Some(pool) if pool.0.serves(engine.uffd()) => pool.0.clone(),
+            Some(pool) if pool.0.serves(engine) => pool.0.clone(),
             Some(_) => {
                 return Err(OpenError::Setting("the pool was made for another trap or mover, or before a fork".into()));
             }

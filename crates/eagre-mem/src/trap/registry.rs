@@ -88,21 +88,44 @@ pub(crate) struct Place(usize);
 /// # Safety
 /// `target`, and the resolver it names, live until [`withdraw`] has been called and [`is_quiet`] holds.
 pub(crate) unsafe fn register(range: Range<usize>, target: *const Target) -> Option<Place> {
+    // SAFETY: the caller's contract.
+    unsafe { register_all([(range, target)]) }.map(|[place]| place)
+}
+
+/// Registers several ranges, all or none: where there is no room for one, nobody can have entered another.
+///
+/// # Safety
+/// As for [`register`], of each target.
+pub(crate) unsafe fn register_all<const N: usize>(ranges: [(Range<usize>, *const Target); N]) -> Option<[Place; N]> {
     let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
     adopt(&mut free);
     // Each place that is taken can be given back: it has room here.
     let more = CAPACITY.saturating_sub(free.len());
     free.try_reserve_exact(more).ok()?;
+    let mut taken = [0; N];
+    for index in 0..N {
+        let Some(at) = take(&mut free) else {
+            free.extend_from_slice(&taken[..index]);
+            return None;
+        };
+        taken[index] = at;
+    }
+    for (at, (range, target)) in taken.into_iter().zip(ranges) {
+        SLOTS[at].len.store(range.len(), SeqCst);
+        SLOTS[at].target.store(target.cast_mut(), SeqCst);
+        SLOTS[at].start.store(range.start, SeqCst);
+    }
+    Some(taken.map(Place))
+}
+
+/// A slot that nobody is inside of.
+fn take(free: &mut Vec<usize>) -> Option<usize> {
     let quiet = free.iter().rposition(|&at| SLOTS[at].inside.load(SeqCst) == 0);
-    let at = match quiet {
-        Some(found) => free.swap_remove(found),
-        None if USED.load(Relaxed) < CAPACITY => USED.fetch_add(1, SeqCst),
-        None => return None,
-    };
-    SLOTS[at].len.store(range.len(), SeqCst);
-    SLOTS[at].target.store(target.cast_mut(), SeqCst);
-    SLOTS[at].start.store(range.start, SeqCst);
-    Some(Place(at))
+    match quiet {
+        Some(found) => Some(free.swap_remove(found)),
+        None if USED.load(Relaxed) < CAPACITY => Some(USED.fetch_add(1, SeqCst)),
+        None => None,
+    }
 }
 
 /// Makes a registered range smaller. A touch that comes in this moment may find nobody.
@@ -185,4 +208,46 @@ pub(crate) fn owners() -> impl Iterator<Item = Owner> {
         0 => None,
         start => enter(slot, start),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trap::Answer;
+
+    struct Nobody;
+    // SAFETY: does nothing.
+    unsafe impl Resolve for Nobody {
+        fn touch(&self, _: End, _: usize) -> Answer {
+            Answer::Fatal
+        }
+        fn touch_from_pager(&self, _: End, _: usize) -> Answer {
+            Answer::Fatal
+        }
+    }
+    static NOBODY: Nobody = Nobody;
+
+    /// Addresses that no process has.
+    fn range(number: usize) -> Range<usize> {
+        let start = (usize::MAX >> 1) + (number << 12);
+        start..start + 1
+    }
+
+    #[test]
+    fn several_ranges_are_registered_all_or_none() {
+        process::remember();
+        let target = Target::new(&raw const NOBODY, End::Writer);
+        let more_than_there_is_room_for: [_; CAPACITY + 1] =
+            std::array::from_fn(|number| (range(number), &raw const target));
+        // SAFETY: the target is there until the end of this test, and so is its resolver.
+        assert!(unsafe { register_all(more_than_there_is_room_for) }.is_none());
+        assert!(owner(range(0).start).is_none());
+        // SAFETY: as above.
+        let places = unsafe { register_all([0, 1].map(|number| (range(number), &raw const target))) }.unwrap();
+        for (number, place) in places.iter().enumerate() {
+            assert_eq!(owner(range(number).start).map(|owner| owner.end()), Some(End::Writer));
+            withdraw(place);
+            assert!(owner(range(number).start).is_none() && is_quiet(place));
+        }
+    }
 }

@@ -4,6 +4,7 @@
 //! naming the pair. The child leads a process group of its own, so that the watchdog gets its children too, and dies
 //! with its parent. It may end with [`skip`], which counts as skipped, with the reason told at the end.
 
+use super::arguments::Arguments;
 use std::fmt;
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -99,19 +100,7 @@ pub(crate) fn main(themes: &[&[Scenario]]) {
             None => list_working_pairs(),
         };
     }
-    let (mut filters, mut exact, mut list) = (Vec::new(), false, false);
-    for argument in std::env::args().skip(1) {
-        match argument.as_str() {
-            "--list" => list = true,
-            "--exact" => exact = true,
-            flag if flag.starts_with('-') => {}
-            _ => filters.push(argument),
-        }
-    }
-    let wanted = |name: &str| {
-        filters.is_empty() || filters.iter().any(|filter| if exact { name == filter } else { name.contains(&**filter) })
-    };
-    let working = working_pairs();
+    let arguments = Arguments::of_this_program();
     let mut tests = Vec::new();
     let mut filtered = 0;
     for scenario in scenarios() {
@@ -124,13 +113,15 @@ pub(crate) fn main(themes: &[&[Scenario]]) {
         };
         for pair in pairs {
             let name = pair.map_or(scenario.name.to_owned(), |pair| format!("{} ({pair})", scenario.name));
-            if wanted(&name) { tests.push((name, scenario, pair)) } else { filtered += 1 }
+            if arguments.want(&name) { tests.push((name, scenario, pair)) } else { filtered += 1 }
         }
     }
-    if list {
+    if arguments.list {
         tests.iter().for_each(|(name, ..)| println!("{name}: test"));
         return;
     }
+    arguments.none_is_a_mistake(tests.len());
+    let working = working_pairs();
     println!("\nrunning {} tests", tests.len());
     let (mut passed, mut skipped, mut failures) = (0, Vec::new(), Vec::new());
     for (name, scenario, pair) in tests {

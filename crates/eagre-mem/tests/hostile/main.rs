@@ -7,6 +7,7 @@
 //! ```text
 //! cargo test -p eagre-mem --test hostile              all of them
 //! cargo test -p eagre-mem --test hostile -- fork      those with `fork` in their name
+//! cargo test -p eagre-mem --test hostile -- --skip fork   the others
 //! EAGRE_TEST_SYSCTL=1 … hostile                       also those that change a setting of the machine (root)
 //! ```
 //! Run it as root and as an ordinary user: privilege decides which traps there are.
@@ -14,6 +15,9 @@
 //! Nothing sleeps to let another thread get somewhere: a child looks at the wait report, or at the counts of its
 //! streams, until the state it needs is reached.
 
+#[path = "../common/arguments.rs"]
+mod arguments;
+mod asked;
 mod closed;
 mod crash;
 mod failing;
@@ -33,6 +37,7 @@ mod util;
 
 fn main() {
     frame::main(&[
+        asked::SCENARIOS,
         crash::SCENARIOS,
         closed::SCENARIOS,
         failing::SCENARIOS,

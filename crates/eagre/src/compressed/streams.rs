@@ -35,7 +35,7 @@ pub(super) struct Streams {
 /// Opens both. `length` is that of the compressed file.
 ///
 /// # Errors
-/// No memory for them.
+/// No memory for them, or settings of the environment that cannot be read.
 pub(super) fn open(format: Format, name: &str, length: Option<u64>, ends: Ends) -> io::Result<Streams> {
     let most = length.map_or(u64::MAX, |length| format.most(length));
     let pointers = match ends {
@@ -43,15 +43,23 @@ pub(super) fn open(format: Format, name: &str, length: Option<u64>, ends: Ends) 
         // Whoever reads may want a pointer; only where addresses are too short for an ordinary stream there is none.
         Ends::Pointers => true,
     };
-    if pointers && let Ok(Some(streams)) = with_pointers(name, length, most.min(MOST)) {
-        return Ok(streams);
+    if pointers {
+        match with_pointers(name, length, most.min(MOST)) {
+            Ok(Some(streams)) => return Ok(streams),
+            // No addresses for pointers, or no trap that gives them: explicit calls need neither.
+            Ok(None) | Err(OpenError::Resources(_) | OpenError::Unavailable(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     // Small blocks are slower, but take an eighth of the memory.
     explicit(name, length, BlockSize::DEFAULT).or_else(|_| explicit(name, length, SMALL_BLOCK))
 }
 
-/// `None`: addresses are so short that an ordinary stream carries less than `most`.
+/// `None`: addresses are so short that an ordinary stream carries less than `most`, or the compressed file is longer than any.
 fn with_pointers(name: &str, length: Option<u64>, most: u64) -> Result<Option<Streams>, OpenError> {
+    if length.is_some_and(|length| length > MOST) {
+        return Ok(None);
+    }
     let packed = Pipe::builder().name(&packed_name(name)).rewrite(0).lookback(LOOKBACK).read_ahead(1);
     let packed = match length {
         Some(length) => packed.length(length),

@@ -75,7 +75,7 @@ impl WriteOptions {
 
     /// The writer is used through explicit calls only (`reserve`/`commit`, `Write`), not by pointer: then the stream takes no
     /// addresses, and the file may be of any size however short they are (`ulimit -v`). Where addresses are too short for a
-    /// pointer, the stream is one for explicit calls in any case.
+    /// pointer, the stream is one for explicit calls in any case. See [`Builder::explicit`], also for pools.
     pub fn explicit(mut self) -> WriteOptions {
         self.explicit = true;
         self

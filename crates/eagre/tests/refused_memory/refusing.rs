@@ -3,6 +3,10 @@
 //! Allocations are counted in all threads, from when a call under test begins until it returns. The one with the chosen
 //! number is refused, or that one and all that follow. So a call is made as often as it allocates, and once more.
 
+#[path = "../../../eagre-mem/tests/common/arguments.rs"]
+mod arguments;
+
+use arguments::Arguments;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;
 use std::cell::Cell;
@@ -129,16 +133,17 @@ pub(crate) fn each_allocation(what: &str, mut attempt: impl FnMut(&Attempt)) {
     }
 }
 
-/// Runs those of the tests whose names contain one of the arguments.
+/// Runs those of the tests that the command line asks for.
 pub(crate) fn run(tests: &[(&str, fn())]) {
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    if std::env::args().any(|argument| argument == "--list") {
-        return tests.iter().for_each(|(name, _)| println!("{name}: test"));
-    }
-    for (name, test) in tests {
-        if wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str())) {
-            eprintln!("test {name}");
-            test();
+    let arguments = Arguments::of_this_program();
+    let wanted: Vec<_> = tests.iter().filter(|(name, _)| arguments.want(name)).collect();
+    arguments.none_is_a_mistake(wanted.len());
+    for (name, test) in wanted {
+        if arguments.list {
+            println!("{name}: test");
+            continue;
         }
+        eprintln!("test {name}");
+        test();
     }
 }
