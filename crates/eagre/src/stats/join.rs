@@ -80,7 +80,7 @@ struct Open<'a> {
 }
 
 /// A line may take so much memory before anybody asks whether there is some.
-const LONG: usize = 64 << 20;
+const LONG: usize = 1 << 20;
 
 impl<'a> Open<'a> {
     fn new(shared: &'a Shared) -> Open<'a> {
