@@ -164,6 +164,10 @@ impl<'a> Table<'a> {
     }
 
     /// What is added to keys before they are multiplied.
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "for the vector kernels, which hash by themselves")
+    )]
     pub(super) fn secret(&self) -> &Block {
         &self.secret
     }
