@@ -37,7 +37,7 @@ Fields are what is between delimiters. With --csv they may be in double quotes, 
 quotes written twice; keys are then printed in quotes where they need them. Lines end with a newline, or with a carriage \
 return and a newline.
 
-All keys are kept in memory, about 80 bytes each; if there is no memory for them, that is an error.";
+All keys are kept in memory, 80 to 120 bytes each; if there is no memory for them, that is an error.";
 
 const AFTER: &str = "\
 Columns:
