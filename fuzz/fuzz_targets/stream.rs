@@ -2,7 +2,7 @@
 //! and two positions.
 #![no_main]
 
-use eagre_mem::stream::{ErrorKind, Pipe};
+use eagre_mem::stream::{StreamErrorKind, Pipe};
 use eagre_mem::{BlockSize, Mover, Trap};
 use libfuzzer_sys::fuzz_target;
 
@@ -55,7 +55,7 @@ fuzz_target!(|input: (u8, u8, u8, bool, Vec<(u8, u32)>)| {
                         seed = seed.wrapping_add(1);
                     }
                     Err(error) => {
-                        assert_eq!(error.kind(), ErrorKind::TooLarge);
+                        assert_eq!(error.kind(), StreamErrorKind::TooLarge);
                         assert!(last - first > rewrite as usize);
                     }
                 }
@@ -77,7 +77,7 @@ fuzz_target!(|input: (u8, u8, u8, bool, Vec<(u8, u32)>)| {
                         read += some;
                     }
                     Err(error) => {
-                        assert_eq!(error.kind(), ErrorKind::TooLarge);
+                        assert_eq!(error.kind(), StreamErrorKind::TooLarge);
                         assert!(span > lookback as usize);
                     }
                 }

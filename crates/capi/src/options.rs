@@ -4,7 +4,7 @@ use crate::arguments;
 use crate::pool::EagrePool;
 use crate::status::{EagreStatus, Fault, status};
 use crate::versioned::{self, Versioned};
-use eagre::{BlockSize, Builder, Mover, OnFailure, Pipe, Trap};
+use eagre::{BlockSize, Mover, OnFailure, Pipe, PipeBuilder, Trap};
 use std::ffi::c_char;
 use std::fmt::Arguments;
 use std::mem::{offset_of, size_of};
@@ -137,7 +137,7 @@ impl EagreOptions {
     ///
     /// # Safety
     /// As [`versioned::read`]; the name is null or a C string, the pool null or a pool.
-    pub(crate) unsafe fn builder(from: *const EagreOptions) -> Result<Builder, Fault> {
+    pub(crate) unsafe fn builder(from: *const EagreOptions) -> Result<PipeBuilder, Fault> {
         // SAFETY: the caller's promise.
         let options = unsafe { versioned::read(from)? };
         let setting =

@@ -3,7 +3,7 @@
 use eagre::heap::Refused;
 use eagre::partition::PartitionError;
 use eagre::sort::SortError;
-use eagre::{ErrorKind, OpenError, RewireError, RewireErrorKind, StreamError};
+use eagre::{OpenError, RewireError, RewireErrorKind, StreamError, StreamErrorKind};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt::{self, Write};
@@ -139,22 +139,22 @@ impl Fault {
 impl From<StreamError> for Fault {
     fn from(error: StreamError) -> Fault {
         let status = match error.kind() {
-            ErrorKind::WriterFailed => EagreWriterFailed,
-            ErrorKind::WriterGone => EagreWriterGone,
-            ErrorKind::ReaderGone => EagreReaderGone,
-            ErrorKind::Cancelled => EagreCancelled,
-            ErrorKind::TimedOut => EagreTimedOut,
-            ErrorKind::Deadlock => EagreDeadlock,
-            ErrorKind::PastEnd => EagrePastEnd,
-            ErrorKind::CapacityExceeded => EagreCapacityExceeded,
-            ErrorKind::OutOfBlocks => EagreOutOfBlocks,
-            ErrorKind::Pinned => EagrePinned,
-            ErrorKind::NoPointer => EagreNoPointer,
-            ErrorKind::InvalidLength => EagreInvalidLength,
-            ErrorKind::TooLarge => EagreTooLarge,
-            ErrorKind::Busy => EagreBusy,
-            ErrorKind::Forked => EagreForked,
-            ErrorKind::Closed => EagreClosed,
+            StreamErrorKind::WriterFailed => EagreWriterFailed,
+            StreamErrorKind::WriterGone => EagreWriterGone,
+            StreamErrorKind::ReaderGone => EagreReaderGone,
+            StreamErrorKind::Cancelled => EagreCancelled,
+            StreamErrorKind::TimedOut => EagreTimedOut,
+            StreamErrorKind::Deadlock => EagreDeadlock,
+            StreamErrorKind::PastEnd => EagrePastEnd,
+            StreamErrorKind::CapacityExceeded => EagreCapacityExceeded,
+            StreamErrorKind::OutOfBlocks => EagreOutOfBlocks,
+            StreamErrorKind::Pinned => EagrePinned,
+            StreamErrorKind::NoPointer => EagreNoPointer,
+            StreamErrorKind::InvalidLength => EagreInvalidLength,
+            StreamErrorKind::TooLarge => EagreTooLarge,
+            StreamErrorKind::Busy => EagreBusy,
+            StreamErrorKind::Forked => EagreForked,
+            StreamErrorKind::Closed => EagreClosed,
             _ => EagreSystem,
         };
         Fault::new(status, error)

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::io::{self, ErrorKind};
 
-use eagre::{ErrorKind as StreamErrorKind, StreamError};
+use eagre::{StreamError, StreamErrorKind};
 
 /// A message for standard error.
 #[derive(Debug)]

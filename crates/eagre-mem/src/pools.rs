@@ -15,10 +15,10 @@ use crate::units::BlockSize;
 impl Pool {
     /// A pool of its own for some streams: at most `budget` blocks of `block` bytes, for streams opened with the same
     /// trap and mover (`None`: what they would get by default). Streams whose mover is `copy`, and those opened with
-    /// [`Builder::explicit`](crate::stream::Builder::explicit), can use any pool.
+    /// [`PipeBuilder::explicit`](crate::stream::PipeBuilder::explicit), can use any pool.
     ///
     /// # Errors
-    /// As [`Builder::open`](crate::stream::Builder::open).
+    /// As [`PipeBuilder::open`](crate::stream::PipeBuilder::open).
     pub fn new(block: BlockSize, budget: u32, trap: Option<Trap>, mover: Option<Mover>) -> Result<Pool, OpenError> {
         let pair = probe::choose(trap, mover)?;
         let (_, engine) = probe::engage(pair.trap, pair.mover).map_err(OpenError::Unavailable)?;
@@ -30,7 +30,7 @@ impl Pool {
     /// It is kept for the life of the process: [`Pool::trim`] gives its idle memory back.
     ///
     /// # Errors
-    /// As [`Builder::open`](crate::stream::Builder::open).
+    /// As [`PipeBuilder::open`](crate::stream::PipeBuilder::open).
     pub fn shared(block: BlockSize) -> Result<Pool, OpenError> {
         let pair = probe::choose(None, None)?;
         let (_, engine) = probe::engage(pair.trap, pair.mover).map_err(OpenError::Unavailable)?;

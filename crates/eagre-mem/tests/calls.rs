@@ -9,7 +9,7 @@ mod common;
 
 use common::{Rng, SMALL, check, put, small};
 use eagre_mem::probe::Pair;
-use eagre_mem::stream::{ErrorKind, Pipe, ReadBlock, WriteBlock};
+use eagre_mem::stream::{Pipe, ReadBlock, StreamErrorKind, WriteBlock};
 
 const BLOCK: u64 = SMALL as u64;
 
@@ -149,9 +149,9 @@ impl Calls {
         let (first, last) = (self.written / BLOCK, (self.written + want as u64 - 1) / BLOCK);
         let before = self.at;
         let expected = match () {
-            () if !self.writing.is_empty() => Some(ErrorKind::Busy),
-            () if last - first > self.rewrite => Some(ErrorKind::TooLarge),
-            () if !(first..=last).all(|block| self.writer_gets(block)) => Some(ErrorKind::Deadlock),
+            () if !self.writing.is_empty() => Some(StreamErrorKind::Busy),
+            () if last - first > self.rewrite => Some(StreamErrorKind::TooLarge),
+            () if !(first..=last).all(|block| self.writer_gets(block)) => Some(StreamErrorKind::Deadlock),
             () => None,
         };
         if self.leave_out(before) {
@@ -178,8 +178,8 @@ impl Calls {
         let next = self.written / BLOCK + out;
         let before = self.at;
         let expected = match () {
-            () if !self.written.is_multiple_of(BLOCK) || out > self.rewrite => Some(ErrorKind::Busy),
-            () if !self.writer_gets(next) => Some(ErrorKind::Deadlock),
+            () if !self.written.is_multiple_of(BLOCK) || out > self.rewrite => Some(StreamErrorKind::Busy),
+            () if !self.writer_gets(next) => Some(StreamErrorKind::Deadlock),
             () => None,
         };
         if self.leave_out(before) {
@@ -221,8 +221,8 @@ impl Calls {
     fn finish(&mut self) {
         let before = self.at;
         let expected = match () {
-            () if !self.writing.is_empty() => Some(ErrorKind::Busy),
-            () if !self.writer_gets(self.written / BLOCK) => Some(ErrorKind::Deadlock),
+            () if !self.writing.is_empty() => Some(StreamErrorKind::Busy),
+            () if !self.writer_gets(self.written / BLOCK) => Some(StreamErrorKind::Deadlock),
             () => None,
         };
         if self.leave_out(before) {
@@ -246,10 +246,10 @@ impl Calls {
         let (first, last) = (self.read / BLOCK, (self.read + least.max(1) - 1) / BLOCK);
         let before = self.at;
         let expected = match () {
-            () if !self.reading.is_empty() => Some(ErrorKind::Busy),
+            () if !self.reading.is_empty() => Some(StreamErrorKind::Busy),
             () if least == 0 => None,
-            () if last - first > self.lookback => Some(ErrorKind::TooLarge),
-            () if !(first..=last).all(|block| self.reader_gets(block).is_some()) => Some(ErrorKind::Deadlock),
+            () if last - first > self.lookback => Some(StreamErrorKind::TooLarge),
+            () if !(first..=last).all(|block| self.reader_gets(block).is_some()) => Some(StreamErrorKind::Deadlock),
             () => None,
         };
         if self.leave_out(before) {
@@ -280,9 +280,9 @@ impl Calls {
         let before = self.at;
         let expected = match () {
             () if out == 0 && self.length == Some(self.read) => Ok(false),
-            () if out > self.lookback || (out == 0 && !self.read.is_multiple_of(BLOCK)) => Err(ErrorKind::Busy),
+            () if out > self.lookback || (out == 0 && !self.read.is_multiple_of(BLOCK)) => Err(StreamErrorKind::Busy),
             () if self.length.is_some_and(|length| next * BLOCK >= length) => Ok(false),
-            () => self.reader_gets(next).ok_or(ErrorKind::Deadlock),
+            () => self.reader_gets(next).ok_or(StreamErrorKind::Deadlock),
         };
         if self.leave_out(before) {
             return;
@@ -298,10 +298,10 @@ impl Calls {
 
     /// After a deadlock every call says so.
     fn all_is_over(mut self) {
-        assert_eq!(self.pipe.control().failure().unwrap().kind(), ErrorKind::Deadlock);
-        assert_eq!(self.pipe.writer().take().unwrap_err().kind(), ErrorKind::Deadlock);
+        assert_eq!(self.pipe.control().failure().unwrap().kind(), StreamErrorKind::Deadlock);
+        assert_eq!(self.pipe.writer().take().unwrap_err().kind(), StreamErrorKind::Deadlock);
         if self.length.is_none() {
-            assert_eq!(self.pipe.reader().fill(1).unwrap_err().kind(), ErrorKind::Deadlock);
+            assert_eq!(self.pipe.reader().fill(1).unwrap_err().kind(), StreamErrorKind::Deadlock);
         }
     }
 }

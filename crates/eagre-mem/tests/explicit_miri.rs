@@ -2,12 +2,12 @@
 //! `MIRIFLAGS="-Zmiri-permissive-provenance -Zmiri-ignore-leaks" cargo +nightly miri test -p eagre-mem --test explicit_miri`
 //! (the shared pool lives as long as the process, which Miri counts as a leak).
 
-use eagre_mem::stream::{Builder, ErrorKind, Pipe};
+use eagre_mem::stream::{Pipe, PipeBuilder, StreamErrorKind};
 use eagre_mem::{BlockSize, Mover, Pool, Trap};
 
 const BLOCK: usize = BlockSize::MIN.bytes();
 
-fn explicit() -> Builder {
+fn explicit() -> PipeBuilder {
     Pipe::builder().trap(Trap::Off).mover(Mover::Copy).block_size(BlockSize::MIN).capacity(1 << 24)
 }
 
@@ -97,11 +97,11 @@ fn the_other_end_goes() {
     let (writer, mut reader) = explicit().open().unwrap().split();
     let reading = std::thread::spawn(move || reader.fill(1).map(<[u8]>::len));
     drop(writer);
-    assert_eq!(reading.join().unwrap().unwrap_err().kind(), ErrorKind::WriterGone);
+    assert_eq!(reading.join().unwrap().unwrap_err().kind(), StreamErrorKind::WriterGone);
 
     let (mut writer, reader) = explicit().open().unwrap().split();
     let block = writer.take().unwrap();
     drop(block);
     drop(reader);
-    assert_eq!(writer.reserve(1).unwrap_err().kind(), ErrorKind::WriterGone);
+    assert_eq!(writer.reserve(1).unwrap_err().kind(), StreamErrorKind::WriterGone);
 }

@@ -13,7 +13,7 @@ mod common;
 use common::child::{self, Outcome};
 use common::working_pointer_pairs;
 use eagre_mem::probe::Pair;
-use eagre_mem::stream::{Builder, Pipe, Reader, Writer};
+use eagre_mem::stream::{Pipe, PipeBuilder, Reader, Writer};
 use std::ffi::c_void;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -142,7 +142,7 @@ fn letters(len: usize) -> *mut u8 {
     }
 }
 
-fn stream(pair: Pair, row: &Row) -> Builder {
+fn stream(pair: Pair, row: &Row) -> PipeBuilder {
     Pipe::builder().trap(pair.trap).mover(pair.mover).rewrite(row.window).lookback(row.window)
 }
 

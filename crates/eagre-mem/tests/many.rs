@@ -8,7 +8,7 @@ use common::child::{self, Case};
 use common::process::Footprint;
 use common::{Rng, SMALL, check, check_through, put, put_through, sized, small};
 use eagre_mem::probe::Pair;
-use eagre_mem::stream::{ErrorKind, Pipe, Reader, Writer};
+use eagre_mem::stream::{Pipe, Reader, StreamErrorKind, Writer};
 use eagre_mem::{BlockSize, Pool, Trap};
 
 const CASES: &[Case] = &[("open_and_close", open_and_close), ("idle", idle), ("room", room)];
@@ -122,11 +122,11 @@ each_pair! {
                 }
                 match (writer, reader) {
                     (None, Some(reader)) if !*finished => {
-                        assert_eq!(reader.fill(1).unwrap_err().kind(), ErrorKind::WriterGone);
+                        assert_eq!(reader.fill(1).unwrap_err().kind(), StreamErrorKind::WriterGone);
                     }
                     (None, Some(reader)) => assert!(reader.fill(1).is_ok()),
                     (Some(writer), None) if !*finished => {
-                        assert_eq!(writer.reserve(1).unwrap_err().kind(), ErrorKind::ReaderGone);
+                        assert_eq!(writer.reserve(1).unwrap_err().kind(), StreamErrorKind::ReaderGone);
                     }
                     _ => {}
                 }

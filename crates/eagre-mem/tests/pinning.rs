@@ -18,7 +18,7 @@ use common::io::{aligned_copy, direct, errno, file, pin, read_all, read_into_pin
 use common::process::Footprint;
 use common::{SMALL, byte, check, check_through, pattern, put_through, sized, small};
 use eagre_mem::probe::Pair;
-use eagre_mem::stream::ErrorKind;
+use eagre_mem::stream::StreamErrorKind;
 use eagre_mem::{BlockSize, Mover, Trap};
 use io_uring::{opcode, types};
 use std::fs::File;
@@ -56,7 +56,7 @@ each_pointer_pair! {
                         writer.fail("refused");
                         assert!(reading.join().unwrap().is_err());
                     }
-                    Err(error) => assert_eq!(error.kind(), ErrorKind::Pinned),
+                    Err(error) => assert_eq!(error.kind(), StreamErrorKind::Pinned),
                 }
             });
         }
@@ -123,7 +123,7 @@ each_pointer_pair! {
             // A machine that is busy enough may call it pinned for good.
             match first {
                 Ok(first) => assert_eq!(first, byte(0)),
-                Err(error) => assert_eq!(error.kind(), ErrorKind::Pinned),
+                Err(error) => assert_eq!(error.kind(), StreamErrorKind::Pinned),
             }
             drop(reader);
         });
@@ -153,8 +153,8 @@ each_pointer_pair! {
                     true => reader.scope(|from| unsafe { from.read_volatile() }).map(|_| ()),
                     false => reader.fill(1).map(drop),
                 };
-                assert_eq!(read.unwrap_err().kind(), ErrorKind::Pinned);
-                assert_eq!(writing.join().unwrap().unwrap_err().kind(), ErrorKind::Pinned);
+                assert_eq!(read.unwrap_err().kind(), StreamErrorKind::Pinned);
+                assert_eq!(writing.join().unwrap().unwrap_err().kind(), StreamErrorKind::Pinned);
             });
             ring.submitter().unregister_buffers().unwrap();
         }

@@ -8,7 +8,7 @@ mod common;
 
 use common::traffic::{Shape, WAYS, run};
 use common::{SMALL, byte, check, put, sized, small};
-use eagre_mem::stream::{ErrorKind, OpenError, Pipe};
+use eagre_mem::stream::{OpenError, Pipe, StreamErrorKind};
 use eagre_mem::{BlockSize, Pool, Trap};
 use std::io::{BufRead, Read, Write};
 use std::sync::Arc;
@@ -85,7 +85,7 @@ each_pair! {
                 reader.consume(there);
             }
             drop(reader);
-            assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::ReaderGone);
+            assert_eq!(writer.finish().unwrap_err().kind(), StreamErrorKind::ReaderGone);
         }
         let (mut writer, mut reader) = small(pair).open().unwrap().split();
         writer.copy_in(&vec![1; SMALL]).unwrap();
@@ -119,10 +119,10 @@ each_pair! {
             scope.spawn(move || {
                 writer.copy_in(&vec![1; capacity as usize]).unwrap();
                 let error = writer.copy_in(&[1; 2]).unwrap_err();
-                assert_eq!(error.kind(), ErrorKind::CapacityExceeded);
+                assert_eq!(error.kind(), StreamErrorKind::CapacityExceeded);
             });
             let mut all = vec![0; capacity as usize + 10];
-            assert_eq!(reader.copy_out(&mut all).unwrap_err().kind(), ErrorKind::CapacityExceeded);
+            assert_eq!(reader.copy_out(&mut all).unwrap_err().kind(), StreamErrorKind::CapacityExceeded);
         });
     }
 
@@ -148,8 +148,8 @@ each_pair! {
         let (mut writer, mut reader) = small(pair).length(1000).open().unwrap().split();
         assert_eq!(reader.length(), Some(1000));
         writer.copy_in(&[1; 999]).unwrap();
-        assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::InvalidLength);
-        assert_eq!(reader.fill(1).unwrap_err().kind(), ErrorKind::InvalidLength);
+        assert_eq!(writer.finish().unwrap_err().kind(), StreamErrorKind::InvalidLength);
+        assert_eq!(reader.fill(1).unwrap_err().kind(), StreamErrorKind::InvalidLength);
         let refused = small(pair).length(1000).capacity(999).open().unwrap_err();
         assert!(matches!(refused, OpenError::Setting(_)), "{refused}");
     }
@@ -158,8 +158,8 @@ each_pair! {
         let (mut writer, mut reader) = small(pair).rewrite(1).lookback(1).open().unwrap().split();
         assert_eq!(writer.reserve(2 * SMALL).unwrap().len(), 2 * SMALL);
         writer.commit(SMALL);
-        assert_eq!(writer.reserve(2 * SMALL + 1).unwrap_err().kind(), ErrorKind::TooLarge);
-        assert_eq!(reader.fill(2 * SMALL + 1).unwrap_err().kind(), ErrorKind::TooLarge);
+        assert_eq!(writer.reserve(2 * SMALL + 1).unwrap_err().kind(), StreamErrorKind::TooLarge);
+        assert_eq!(reader.fill(2 * SMALL + 1).unwrap_err().kind(), StreamErrorKind::TooLarge);
         // Neither has failed the stream.
         assert_eq!(reader.fill(SMALL).unwrap().len(), SMALL);
         writer.commit(0);
@@ -283,10 +283,10 @@ each_pair! {
     fn a_failing_source_says_why(pair) {
         let fail = |_: u64, _: &mut [u8]| Err(std::io::Error::other("the tape is torn"));
         let error = small(pair).source(fail).unwrap().fill(1).unwrap_err();
-        assert_eq!((error.kind(), error.detail()), (ErrorKind::WriterFailed, Some("the tape is torn")));
+        assert_eq!((error.kind(), error.detail()), (StreamErrorKind::WriterFailed, Some("the tape is torn")));
         let panics = |_: u64, _: &mut [u8]| std::panic::resume_unwind(Box::new("on purpose"));
         let error = small(pair).source(panics).unwrap().fill(1).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::WriterFailed);
+        assert_eq!(error.kind(), StreamErrorKind::WriterFailed);
     }
 
     fn a_sink_empties(pair) {
@@ -316,7 +316,7 @@ each_pair! {
         let pool = Pool::new(BlockSize::MIN, 3, Some(pair.trap), Some(pair.mover)).unwrap();
         let mut pipe = small(pair).pool(&pool).open().unwrap();
         let error = pipe.writer().copy_in(&[1]).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::OutOfBlocks);
+        assert_eq!(error.kind(), StreamErrorKind::OutOfBlocks);
         assert!(error.to_string().contains("EAGRE_POOL"), "{error}");
         drop(pipe);
         let wrong = sized(pair, BlockSize::DEFAULT).pool(&pool).open().unwrap_err();
@@ -360,7 +360,7 @@ fn streams_for_explicit_calls() {
     let (mut writer, mut reader) = explicit().length(3 << 50).open().unwrap().split();
     assert_eq!(reader.length(), Some(3 << 50));
     for error in [writer.as_mut_ptr().unwrap_err(), reader.as_ptr().unwrap_err()] {
-        assert_eq!(error.kind(), ErrorKind::NoPointer);
+        assert_eq!(error.kind(), StreamErrorKind::NoPointer);
         assert!(error.to_string().contains("it was opened for explicit calls only; "), "{error}");
     }
     let mut pipe = explicit().open().unwrap();

@@ -7,7 +7,7 @@ mod common;
 use common::io::file;
 use common::{Rng, SMALL, check, put, put_through, sized, small};
 use eagre_mem::probe::{PAIRS, Pair};
-use eagre_mem::stream::{Builder, ErrorKind, OnFailure};
+use eagre_mem::stream::{OnFailure, PipeBuilder, StreamErrorKind};
 use eagre_mem::{BlockSize, Trap};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -28,7 +28,7 @@ fn pager(body: impl Fn(Pair)) {
 }
 
 /// Fills a stream by `call(pointer, len)`, which says how many bytes it moved, until `len` bytes are there.
-fn into_stream(builder: Builder, len: usize, call: impl Fn(*mut u8, usize, usize) -> isize + Send) {
+fn into_stream(builder: PipeBuilder, len: usize, call: impl Fn(*mut u8, usize, usize) -> isize + Send) {
     let (mut writer, mut reader) = builder.open().unwrap().split();
     std::thread::scope(move |scope| {
         scope.spawn(move || {
@@ -60,7 +60,7 @@ fn into_stream(builder: Builder, len: usize, call: impl Fn(*mut u8, usize, usize
 }
 
 /// Empties a stream by `call(pointer, offset, len)`.
-fn out_of_stream(builder: Builder, len: usize, call: impl Fn(*const u8, usize, usize) -> isize + Send) {
+fn out_of_stream(builder: PipeBuilder, len: usize, call: impl Fn(*const u8, usize, usize) -> isize + Send) {
     let (mut writer, mut reader) = builder.open().unwrap().split();
     std::thread::scope(move |scope| {
         scope.spawn(move || {
@@ -255,7 +255,7 @@ fn a_call_in_a_failed_stream_gets_an_error() {
                     assert_eq!(wrote, 100);
                 }
             });
-            assert_eq!(reader.fill(1).unwrap_err().kind(), ErrorKind::WriterGone);
+            assert_eq!(reader.fill(1).unwrap_err().kind(), StreamErrorKind::WriterGone);
         }
     });
 }

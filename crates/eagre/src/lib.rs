@@ -71,8 +71,8 @@ mod pages {
 #[doc(hidden)]
 pub use eagre_mem::heap;
 pub use eagre_mem::stream::{
-    Builder, Control, EndStats, ErrorKind, OnFailure, OpenError, Pipe, ReadBlock, Reader, Sink, SinkWriter, Source,
-    Stats, StreamError, Wait, WriteBlock, Writer, wait_report,
+    Control, EndStats, OnFailure, OpenError, Pipe, PipeBuilder, ReadBlock, Reader, Sink, SinkWriter, Source,
+    StreamError, StreamErrorKind, StreamStats, Wait, WriteBlock, Writer, wait_report,
 };
 pub use eagre_mem::{
     Appender, Block, BlockSize, End, GrowingBuffer, Mappings, Mover, NotAppended, NotMapped, Plain, Pool, PoolStats,

@@ -7,7 +7,7 @@ use eagre::file::{Engine, Plan, ReadOptions, WriteOptions};
 use eagre::partition::{Layout, PartitionError, Partitioner};
 use eagre::probe::{self, Pair};
 use eagre::scan::{self, Scan, Scanner};
-use eagre::{BlockSize, Builder, Pipe, Pool};
+use eagre::{BlockSize, Pipe, PipeBuilder, Pool};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::num::NonZeroUsize;
@@ -86,7 +86,7 @@ impl Room {
 }
 
 /// A stream of small blocks for a pair.
-fn small(pair: Pair) -> Builder {
+fn small(pair: Pair) -> PipeBuilder {
     Pipe::builder().trap(pair.trap).mover(pair.mover).block_size(BlockSize::MIN).capacity(1 << 30)
 }
 
@@ -142,7 +142,7 @@ const WAYS: &[(&str, Once)] = &[
     ("a pool that is too small", |_, _, pair| {
         let pool = Pool::new(BlockSize::MIN, 2, Some(pair.trap), Some(pair.mover)).unwrap();
         let mut pipe = small(pair).pool(&pool).open().unwrap();
-        assert_eq!(pipe.writer().copy_in(&[1]).unwrap_err().kind(), eagre::ErrorKind::OutOfBlocks);
+        assert_eq!(pipe.writer().copy_in(&[1]).unwrap_err().kind(), eagre::StreamErrorKind::OutOfBlocks);
     }),
     ("a scan of a file that is cut", |room, round, _| {
         let path = room.path("cut");

@@ -4,7 +4,7 @@
 //! the page cache can be left aside, so a second room in the current directory's tree would teach no more.
 
 use eagre::file::{self, Engine, Plan, ReadOptions, WriteOptions};
-use eagre::{BlockSize, ErrorKind, Pipe, Reader};
+use eagre::{BlockSize, Pipe, Reader, StreamErrorKind};
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
@@ -81,7 +81,7 @@ fn a_pointer_reads_a_file() {
         // SAFETY: one forward scan; a zero byte follows the stream.
         match reader.scope(|from| unsafe { libc::strlen(from.cast()) }) {
             Ok(length) => assert_eq!(length, bytes.len()),
-            Err(error) if error.kind() == ErrorKind::NoPointer => eprintln!("skipped: {error}"),
+            Err(error) if error.kind() == StreamErrorKind::NoPointer => eprintln!("skipped: {error}"),
             Err(error) => panic!("{error}"),
         }
     }
@@ -243,7 +243,7 @@ fn a_pointer_writes_a_file() {
     // SAFETY: ascending writes, within the capacity.
     match writer.scope(|to| unsafe { libc::memset(to.cast(), 7, length) }) {
         Ok(_) => writer.finish_at(length as u64).unwrap(),
-        Err(error) if error.kind() == ErrorKind::NoPointer => return eprintln!("skipped: {error}"),
+        Err(error) if error.kind() == StreamErrorKind::NoPointer => return eprintln!("skipped: {error}"),
         Err(error) => panic!("{error}"),
     }
     assert!(std::fs::read(&path).unwrap() == vec![7; length]);

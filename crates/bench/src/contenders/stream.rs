@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use eagre::{BlockSize, Builder, Mover, Pipe, Reader, Stats, Trap, Writer};
+use eagre::{BlockSize, Mover, Pipe, PipeBuilder, Reader, StreamStats, Trap, Writer};
 
 use crate::catalogue::Setting;
 use crate::contenders::primitive::{Load, TOTAL};
@@ -21,7 +21,7 @@ use crate::memory::{Pages, words_of, words_of_mut};
 const PIECE: u64 = 1 << 20;
 
 /// A builder of the setting's streams, all else left at its default.
-fn builder(setting: Setting) -> Builder {
+fn builder(setting: Setting) -> PipeBuilder {
     let builder = Pipe::builder();
     match setting {
         Setting::SignalMove => builder.trap(Trap::Signal).mover(Mover::Move),
@@ -34,17 +34,17 @@ fn builder(setting: Setting) -> Builder {
 }
 
 /// A builder that has opened a stream once, or why it cannot here.
-fn checked(builder: Builder) -> Result<Builder, Trouble> {
+fn checked(builder: PipeBuilder) -> Result<PipeBuilder, Trouble> {
     builder.clone().open().map_err(|e| Trouble::Unavailable(e.to_string()))?;
     Ok(builder)
 }
 
-fn open(builder: &Builder) -> Result<Pipe, Trouble> {
+fn open(builder: &PipeBuilder) -> Result<Pipe, Trouble> {
     builder.clone().open().map_err(|e| Trouble::failed("open", e))
 }
 
 /// What the stream counted.
-fn counters(stats: &Stats) -> Vec<(&'static str, f64)> {
+fn counters(stats: &StreamStats) -> Vec<(&'static str, f64)> {
     let (writer, reader) = (stats.writer, stats.reader);
     vec![
         ("writer_faults", writer.faults as f64),
@@ -67,7 +67,7 @@ pub(crate) fn pipe(setting: Setting) -> Result<Box<dyn Contender>, Trouble> {
 }
 
 /// Plain pointers on both ends: one fill over the whole stream, one sum.
-struct Pointers(Builder);
+struct Pointers(PipeBuilder);
 
 impl Contender for Pointers {
     fn run(&mut self, size: u64) -> Result<Measured, Trouble> {
@@ -112,7 +112,7 @@ pub(crate) fn read_pointer(reader: &mut Reader, size: u64) -> Result<u64, Troubl
 }
 
 /// Explicit calls on both ends: no pointers, no faults.
-struct Calls(Builder);
+struct Calls(PipeBuilder);
 
 impl Contender for Calls {
     fn run(&mut self, size: u64) -> Result<Measured, Trouble> {
@@ -173,7 +173,7 @@ pub(crate) fn moves(setting: Setting, load: Load) -> Result<Box<dyn Contender>, 
 }
 
 struct Moves {
-    builder: Builder,
+    builder: PipeBuilder,
     load: Load,
 }
 
@@ -221,7 +221,7 @@ impl Contender for Moves {
         if let Some(failure) = control.failure() {
             return Err(Trouble::failed("stream", failure));
         }
-        let moves = |stats: &Stats| stats.writer.moves + stats.reader.moves;
+        let moves = |stats: &StreamStats| stats.writer.moves + stats.reader.moves;
         let moved = moves(&after) - moves(&before);
         let counters = counters(&after);
         Ok(Measured { counters, ..Measured::alone(took, moved, tally.answer()?, blocks) })
@@ -234,7 +234,7 @@ pub(crate) fn read(setting: Setting) -> Result<Box<dyn Contender>, Trouble> {
 }
 
 struct ReadCall {
-    builder: Builder,
+    builder: PipeBuilder,
     file: Option<Arc<File>>,
 }
 

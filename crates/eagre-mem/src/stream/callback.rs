@@ -4,8 +4,8 @@
 //! thread uses the explicit interface; the user's end is as usual. A source asked for only on demand is stream A of the
 //! Vortex paper: the reader's touch of a new block is what calls the callback.
 
-use super::error::{ErrorKind, OpenError, StreamError};
-use super::pipe::{Builder, Pipe};
+use super::error::{OpenError, StreamError, StreamErrorKind};
+use super::pipe::{Pipe, PipeBuilder};
 use super::reader::Reader;
 use super::writer::Writer;
 use crate::trap::End;
@@ -60,11 +60,11 @@ fn helper<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> Result
     spawned.map_err(|error| OpenError::no_thread(&error))
 }
 
-impl Builder {
+impl PipeBuilder {
     /// Opens a stream that `source` fills, and returns its reading end.
     ///
     /// # Errors
-    /// As [`Builder::open`], or if no thread can be started.
+    /// As [`PipeBuilder::open`], or if no thread can be started.
     pub fn source(self, source: impl Source) -> Result<Reader, OpenError> {
         let on_demand = self.on_demand;
         fill_from(self.open()?, source, on_demand)
@@ -73,7 +73,7 @@ impl Builder {
     /// Opens a stream that `sink` empties, and returns its writing end.
     ///
     /// # Errors
-    /// As [`Builder::open`], or if no thread can be started.
+    /// As [`PipeBuilder::open`], or if no thread can be started.
     pub fn sink(self, sink: impl Sink) -> Result<SinkWriter, OpenError> {
         let (writer, reader) = self.open()?.split();
         let helper = helper(move || pump_out(reader, sink))?;
@@ -82,7 +82,7 @@ impl Builder {
 }
 
 impl Pipe {
-    /// Lets `source` fill this stream, and returns its reading end: [`Builder::source`] in two steps.
+    /// Lets `source` fill this stream, and returns its reading end: [`PipeBuilder::source`] in two steps.
     ///
     /// # Errors
     /// No thread can be started.
@@ -176,7 +176,7 @@ impl SinkWriter {
     fn join(&mut self, finished: Result<(), StreamError>) -> io::Result<()> {
         if finished.is_err() && !self.writer.is_finished() {
             // Perhaps not failed either (a block is still out, say): the sink would wait for more for ever.
-            self.writer.core().fail((ErrorKind::WriterGone, End::Writer).into());
+            self.writer.core().fail((StreamErrorKind::WriterGone, End::Writer).into());
         }
         let panicked = || Err(io::Error::other("the helper thread panicked"));
         let emptied = self.helper.take().map_or(Ok(()), |helper| helper.join().unwrap_or_else(|_| panicked()));

@@ -1,8 +1,8 @@
 //! Watching and cancelling a stream from outside.
 
 use super::core::Core;
-use super::error::{ErrorKind, StreamError};
-use super::stats::Stats;
+use super::error::{StreamError, StreamErrorKind};
+use super::stats::StreamStats;
 use crate::heap::Shared;
 use crate::mover::Mover;
 use crate::trap::{Context, End, Trap};
@@ -29,9 +29,9 @@ impl fmt::Debug for Control {
 }
 
 impl Control {
-    /// Fails the stream: both ends get [`ErrorKind::Cancelled`] from their next call, or the one they wait in.
+    /// Fails the stream: both ends get [`StreamErrorKind::Cancelled`] from their next call, or the one they wait in.
     pub fn cancel(&self) {
-        self.0.fail((ErrorKind::Cancelled, End::Writer).into());
+        self.0.fail((StreamErrorKind::Cancelled, End::Writer).into());
     }
 
     /// Cancels a stream whose trap does not answer, and puts throw-away pages where a thread may wait in a touch of its
@@ -49,13 +49,13 @@ impl Control {
     }
 
     /// What the stream has done so far. Still there when both ends are gone.
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> StreamStats {
         self.0.stats()
     }
 
     /// Why the stream failed, if it did.
     pub fn failure(&self) -> Option<StreamError> {
-        let failure = self.0.status.failure().filter(|failure| failure.kind != ErrorKind::Closed)?;
+        let failure = self.0.status.failure().filter(|failure| failure.kind != StreamErrorKind::Closed)?;
         Some(self.0.error(failure))
     }
 

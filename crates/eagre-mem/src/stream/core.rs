@@ -20,7 +20,7 @@
 //! The slots are the only way to memory here. A slot is read and written by the end that holds its block and by
 //! nobody else, which the protocol's counters order (`SeqCst` stores and loads).
 
-use super::error::{ErrorKind, Failure, Status, StreamError};
+use super::error::{Failure, Status, StreamError, StreamErrorKind};
 use super::flow::SharedFlow;
 use super::gate::Gate;
 use super::protocol::{Touch, Windows};
@@ -180,7 +180,7 @@ pub(crate) enum Step {
     /// Outside of the window: a programming error.
     Behind,
     /// The stream cannot go on.
-    Fail(ErrorKind, i32),
+    Fail(StreamErrorKind, i32),
 }
 
 impl From<Errno> for Step {
@@ -189,8 +189,8 @@ impl From<Errno> for Step {
         const ENOMEM: i32 = 12;
         match errno.0 {
             EBUSY => Step::Busy,
-            ENOMEM => Step::Fail(ErrorKind::OutOfBlocks, ENOMEM),
-            other => Step::Fail(ErrorKind::System, other),
+            ENOMEM => Step::Fail(StreamErrorKind::OutOfBlocks, ENOMEM),
+            other => Step::Fail(StreamErrorKind::System, other),
         }
     }
 }
@@ -279,7 +279,7 @@ impl Core {
         let Touching { end, block, .. } = touching;
         // A reader this far on waits until the writer has finished, or failed; only then is there an end to be past.
         if end == End::Writer && block >= self.config.capacity {
-            return Step::Fail(ErrorKind::CapacityExceeded, 0);
+            return Step::Fail(StreamErrorKind::CapacityExceeded, 0);
         }
         loop {
             let (touch, news) = match end {
@@ -293,7 +293,7 @@ impl Core {
                 Touch::Ready => return self.place(touching, block).err().unwrap_or(Step::Ready),
                 Touch::Wait => return Step::Wait,
                 Touch::Behind => return Step::Behind,
-                Touch::PastEnd => return Step::Fail(ErrorKind::PastEnd, 0),
+                Touch::PastEnd => return Step::Fail(StreamErrorKind::PastEnd, 0),
                 Touch::Take(next) if end == End::Writer => self.bring_to_writer(touching, next),
                 Touch::Take(next) => self.bring_to_reader(touching, next),
             };
@@ -385,7 +385,7 @@ impl Core {
     fn take_from_pool(&self, slot: usize) -> Result<(), Step> {
         if !self.committed.load(Relaxed) {
             if !self.pool.commit(self.slots.len() as u32) {
-                return Err(Step::Fail(ErrorKind::OutOfBlocks, 0));
+                return Err(Step::Fail(StreamErrorKind::OutOfBlocks, 0));
             }
             self.committed.store(true, Relaxed);
         }
@@ -497,7 +497,7 @@ impl Core {
 
     /// Fails the stream because a file at one end did.
     pub(crate) fn fail_io(&self, by: End, error: &std::io::Error, message: &str) {
-        let failure = Failure { kind: ErrorKind::Io, errno: error.raw_os_error().unwrap_or(0), by };
+        let failure = Failure { kind: StreamErrorKind::Io, errno: error.raw_os_error().unwrap_or(0), by };
         if self.status.set_with(failure, message.to_owned()) {
             self.wake_all();
         }
@@ -507,12 +507,12 @@ impl Core {
     pub(crate) fn error(&self, failure: Failure) -> StreamError {
         let error = self.status.error(failure, &self.config.name);
         match failure.kind {
-            ErrorKind::CapacityExceeded => error.or_detail(|| {
+            StreamErrorKind::CapacityExceeded => error.or_detail(|| {
                 let capacity = self.capacity();
                 format!("it carries {capacity} bytes ({})", Bytes(capacity))
             }),
             // Nothing was refused: the pool is full. Where addresses made it small, so the cure is more of them.
-            ErrorKind::OutOfBlocks if failure.errno == 0 && self.pool.is_short_of_addresses() => {
+            StreamErrorKind::OutOfBlocks if failure.errno == 0 && self.pool.is_short_of_addresses() => {
                 error.cured_by("raise `ulimit -v`, or use fewer streams or windows")
             }
             _ => error,
@@ -522,7 +522,7 @@ impl Core {
     /// The error of an end that asks for a pointer there is none of.
     pub(crate) fn no_pointer(&self) -> StreamError {
         let detail = self.config.explicit.then(|| "it was opened for explicit calls only".to_owned());
-        StreamError::new(ErrorKind::NoPointer, &self.config.name, detail)
+        StreamError::new(StreamErrorKind::NoPointer, &self.config.name, detail)
     }
 
     /// The most bytes the stream can carry. A zero byte follows them.
@@ -550,7 +550,7 @@ impl Core {
     #[inline]
     pub(crate) fn notice_fork(&self) {
         if !self.is_at_home() {
-            self.status.set((ErrorKind::Forked, End::Writer).into());
+            self.status.set((StreamErrorKind::Forked, End::Writer).into());
         }
     }
 

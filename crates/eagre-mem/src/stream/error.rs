@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 /// Why a stream failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum ErrorKind {
+pub enum StreamErrorKind {
     /// The writer said so, with a message, or its callback did.
     WriterFailed = 1,
     /// The writer was dropped before it finished.
@@ -49,8 +49,8 @@ pub enum ErrorKind {
     Io,
 }
 
-const KINDS: [ErrorKind; 18] = {
-    use ErrorKind::*;
+const KINDS: [StreamErrorKind; 18] = {
+    use StreamErrorKind::*;
     [
         WriterFailed,
         WriterGone,
@@ -73,9 +73,9 @@ const KINDS: [ErrorKind; 18] = {
     ]
 };
 
-impl ErrorKind {
+impl StreamErrorKind {
     fn why_and_cure(self) -> (&'static str, &'static str) {
-        use ErrorKind::*;
+        use StreamErrorKind::*;
         match self {
             WriterFailed => ("the writer failed", "see the writer's message"),
             WriterGone => ("the writer was dropped before it finished", "call finish when all is written"),
@@ -105,14 +105,14 @@ impl ErrorKind {
 }
 
 /// Why, in a few words that need no allocation.
-pub(crate) fn brief(kind: ErrorKind) -> &'static str {
+pub(crate) fn brief(kind: StreamErrorKind) -> &'static str {
     kind.why_and_cure().0
 }
 
 /// A stream failed, or could not do what was asked of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamError {
-    kind: ErrorKind,
+    kind: StreamErrorKind,
     stream: Box<str>,
     detail: Option<Box<str>>,
     errno: i32,
@@ -121,7 +121,7 @@ pub struct StreamError {
 }
 
 impl StreamError {
-    pub(crate) fn new(kind: ErrorKind, stream: &str, detail: Option<String>) -> StreamError {
+    pub(crate) fn new(kind: StreamErrorKind, stream: &str, detail: Option<String>) -> StreamError {
         StreamError { kind, stream: stream.into(), detail: detail.map(String::into_boxed_str), errno: 0, cure: None }
     }
 
@@ -137,7 +137,7 @@ impl StreamError {
     }
 
     /// What happened.
-    pub fn kind(&self) -> ErrorKind {
+    pub fn kind(&self) -> StreamErrorKind {
         self.kind
     }
 
@@ -154,7 +154,7 @@ impl StreamError {
 
 impl fmt::Display for StreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let (ErrorKind::Io, Some(detail)) = (self.kind, &self.detail) {
+        if let (StreamErrorKind::Io, Some(detail)) = (self.kind, &self.detail) {
             // Of what the user named, the file; the stream is ours.
             return f.write_str(detail);
         }
@@ -174,16 +174,16 @@ impl From<StreamError> for std::io::Error {
     fn from(error: StreamError) -> Self {
         use std::io::ErrorKind as Io;
         let kind = match error.kind {
-            ErrorKind::WriterGone => Io::UnexpectedEof,
-            ErrorKind::ReaderGone => Io::BrokenPipe,
-            ErrorKind::TimedOut => Io::TimedOut,
-            ErrorKind::OutOfBlocks => Io::OutOfMemory,
-            ErrorKind::CapacityExceeded => Io::FileTooLarge,
-            ErrorKind::Deadlock => Io::Deadlock,
-            ErrorKind::InvalidLength | ErrorKind::TooLarge => Io::InvalidInput,
-            ErrorKind::NoPointer => Io::Unsupported,
+            StreamErrorKind::WriterGone => Io::UnexpectedEof,
+            StreamErrorKind::ReaderGone => Io::BrokenPipe,
+            StreamErrorKind::TimedOut => Io::TimedOut,
+            StreamErrorKind::OutOfBlocks => Io::OutOfMemory,
+            StreamErrorKind::CapacityExceeded => Io::FileTooLarge,
+            StreamErrorKind::Deadlock => Io::Deadlock,
+            StreamErrorKind::InvalidLength | StreamErrorKind::TooLarge => Io::InvalidInput,
+            StreamErrorKind::NoPointer => Io::Unsupported,
             // A file that fails without the system's refusing anything is one that has ended too early.
-            ErrorKind::Io => match error.errno {
+            StreamErrorKind::Io => match error.errno {
                 0 => Io::UnexpectedEof,
                 // Callers repeat what was interrupted; this was repeated enough.
                 errno => match std::io::Error::from_raw_os_error(errno).kind() {
@@ -275,7 +275,7 @@ impl From<OpenError> for std::io::Error {
 /// What a failure looks like from inside a handler: a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
-    pub(crate) kind: ErrorKind,
+    pub(crate) kind: StreamErrorKind,
     /// The operating system's error, or 0.
     pub(crate) errno: i32,
     /// The end that saw it first.
@@ -288,8 +288,8 @@ impl Failure {
     }
 }
 
-impl From<(ErrorKind, End)> for Failure {
-    fn from((kind, by): (ErrorKind, End)) -> Self {
+impl From<(StreamErrorKind, End)> for Failure {
+    fn from((kind, by): (StreamErrorKind, End)) -> Self {
         Failure { kind, errno: 0, by }
     }
 }
@@ -355,7 +355,7 @@ mod tests {
             let status = Status::default();
             let failure = Failure { kind, errno: 16, by: End::Reader };
             assert!(status.set(failure));
-            assert!(!status.set((ErrorKind::Cancelled, End::Writer).into()));
+            assert!(!status.set((StreamErrorKind::Cancelled, End::Writer).into()));
             assert_eq!(status.failure(), Some(failure));
         }
     }

@@ -3,7 +3,7 @@
 //! Code here runs in signal handlers and in the pager, by the rules at the top of `crate::trap`.
 
 use super::core::{Core, OnFailure, Step, Touching};
-use super::error::{ErrorKind, Failure};
+use super::error::{Failure, StreamErrorKind};
 use crate::sys::futex;
 use crate::trap::{Answer, Context, End, Resolve};
 use std::sync::atomic::Ordering::*;
@@ -95,16 +95,18 @@ impl Core {
         let since = side.waits_since.load(Relaxed);
         match self.step_from_pager(touching) {
             Step::Ready => self.unpark(touching.end, address),
-            Step::Wait if self.one_handle.load(Relaxed) => self.fail_parked(touching, ErrorKind::Deadlock, 0, address),
+            Step::Wait if self.one_handle.load(Relaxed) => {
+                self.fail_parked(touching, StreamErrorKind::Deadlock, 0, address)
+            }
             Step::Wait => match self.config.timeout {
                 Some(timeout) if Duration::from_nanos(futex::now().saturating_sub(since)) >= timeout => {
-                    self.fail_parked(touching, ErrorKind::TimedOut, 0, address)
+                    self.fail_parked(touching, StreamErrorKind::TimedOut, 0, address)
                 }
                 Some(_) => Answer::ParkedBriefly,
                 None => Answer::Parked,
             },
             Step::Busy if self.pinned_for_good(touching.end, since) => {
-                self.fail_parked(touching, ErrorKind::Pinned, 0, address)
+                self.fail_parked(touching, StreamErrorKind::Pinned, 0, address)
             }
             Step::Busy => Answer::ParkedBriefly,
             Step::Behind => {
@@ -115,7 +117,7 @@ impl Core {
         }
     }
 
-    fn fail_parked(&self, touching: Touching, kind: ErrorKind, errno: i32, address: Option<usize>) -> Answer {
+    fn fail_parked(&self, touching: Touching, kind: StreamErrorKind, errno: i32, address: Option<usize>) -> Answer {
         self.fail(Failure { kind, errno, by: touching.end });
         self.unpark(touching.end, address)
     }
@@ -191,7 +193,7 @@ unsafe impl Resolve for Core {
                 Some(first) => self.touch_after_failure(end, address, first),
                 // Only a touch outside the window is an error without being a failure of the stream.
                 None => {
-                    debug_assert_eq!(failure.kind, ErrorKind::TooLarge);
+                    debug_assert_eq!(failure.kind, StreamErrorKind::TooLarge);
                     self.report_outside(end, address);
                     Answer::Fatal
                 }

@@ -11,7 +11,7 @@
 //! of ranges are short, all of them are shut at once.
 
 use super::core::{Core, Registered};
-use super::error::{ErrorKind, OpenError};
+use super::error::{OpenError, StreamErrorKind};
 use crate::heap::{self, Refused, Shared, Watcher};
 use crate::memory::reservation;
 use crate::trap::registry::{self, Target};
@@ -106,7 +106,7 @@ impl Drop for User {
         if self.0.users.fetch_sub(1, SeqCst) == 1 && self.0.is_at_home() {
             // A touch that comes from here on is an error. Whoever is still parked in a fault is let go.
             self.0.closed.store(true, SeqCst);
-            self.0.fail((ErrorKind::Closed, End::Writer).into());
+            self.0.fail((StreamErrorKind::Closed, End::Writer).into());
             let settled = settle(&self.0);
             let pointer_in_use = self.0.raw.load(SeqCst) && self.0.stragglers.load(SeqCst);
             if settled && pointer_in_use {

@@ -33,7 +33,7 @@ const WITHOUT_END: u64 = 1 << 63;
 /// most five blocks of memory), 1 TiB of addresses, and the best trap and mover this machine has.
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Builder {
+pub struct PipeBuilder {
     name: Option<Result<String, Refused>>,
     block: BlockSize,
     windows: Windows,
@@ -52,9 +52,9 @@ pub struct Builder {
     pub(crate) on_demand: bool,
 }
 
-impl Builder {
-    fn new() -> Builder {
-        Builder {
+impl PipeBuilder {
+    fn new() -> PipeBuilder {
+        PipeBuilder {
             name: None,
             block: BlockSize::DEFAULT,
             windows: Windows { rewrite: 1, lookback: 1, read_ahead: 2 },
@@ -75,13 +75,13 @@ impl Builder {
     }
 
     /// A name for messages and reports. Default: `#` and a number.
-    pub fn name(mut self, name: &str) -> Builder {
+    pub fn name(mut self, name: &str) -> PipeBuilder {
         self.name = Some(heap::whole_text(format_args!("{name}")));
         self
     }
 
     /// The unit that moves. The windows count in it, and so does the memory: N + L + M + 1 blocks at most.
-    pub fn block_size(mut self, block: BlockSize) -> Builder {
+    pub fn block_size(mut self, block: BlockSize) -> PipeBuilder {
         self.block = block;
         self
     }
@@ -91,7 +91,7 @@ impl Builder {
     /// Copying functions come back to where they started, so a writer on a pointer needs at least 1, and as many blocks
     /// as its longest single `memcpy` spans. 0 is for the explicit interface, and for pointers that only ever store
     /// aligned words in ascending order.
-    pub fn rewrite(mut self, blocks: u32) -> Builder {
+    pub fn rewrite(mut self, blocks: u32) -> PipeBuilder {
         self.windows.rewrite = blocks;
         self
     }
@@ -99,64 +99,64 @@ impl Builder {
     /// M, the lookback: how many blocks behind its furthest read the reader may still touch. Default 1.
     ///
     /// Searching and comparing functions read a border twice, so a reader on a pointer needs at least 1.
-    pub fn lookback(mut self, blocks: u32) -> Builder {
+    pub fn lookback(mut self, blocks: u32) -> PipeBuilder {
         self.windows.lookback = blocks;
         self
     }
 
     /// N, the read-ahead: how many finished blocks may wait between the ends. At least 1; default 2. With 1 the ends go
     /// in step, each waiting for the other at every block.
-    pub fn read_ahead(mut self, blocks: u32) -> Builder {
+    pub fn read_ahead(mut self, blocks: u32) -> PipeBuilder {
         self.windows.read_ahead = blocks;
         self
     }
 
     /// The most bytes the stream can carry: its address space. The stream gets as much, or opening it is an error.
     ///
-    /// Without it, and without [`Builder::length`], the capacity is 1 TiB, or less, down to 64 MiB, where `ulimit -v`
-    /// limits addresses or sixteen such streams are open already; a stream for [`Builder::explicit`] calls carries any number of
+    /// Without it, and without [`PipeBuilder::length`], the capacity is 1 TiB, or less, down to 64 MiB, where `ulimit -v`
+    /// limits addresses or sixteen such streams are open already; a stream for [`PipeBuilder::explicit`] calls carries any number of
     /// bytes. [`Pipe::capacity`], [`Control::capacity`] and
     /// [`Control::stats`] tell what it is.
-    pub fn capacity(mut self, bytes: u64) -> Builder {
+    pub fn capacity(mut self, bytes: u64) -> PipeBuilder {
         self.capacity = Some(bytes);
         self
     }
 
     /// The length of the stream, if it is known beforehand: the reader can ask for it at once, and finishing with
     /// another length is an error.
-    pub fn length(mut self, bytes: u64) -> Builder {
+    pub fn length(mut self, bytes: u64) -> PipeBuilder {
         self.length = Some(bytes);
         self
     }
 
-    /// So many bytes will come, and perhaps more: without [`Builder::capacity`] and [`Builder::length`], the capacity is not less
+    /// So many bytes will come, and perhaps more: without [`PipeBuilder::capacity`] and [`PipeBuilder::length`], the capacity is not less
     /// than this, however short addresses are, or opening the stream is an error.
-    pub fn at_least(mut self, bytes: u64) -> Builder {
+    pub fn at_least(mut self, bytes: u64) -> PipeBuilder {
         self.at_least = bytes;
         self
     }
 
     /// How touches are noticed. Default: `EAGRE_TRAP`, or the best that works here.
-    pub fn trap(mut self, trap: Trap) -> Builder {
+    pub fn trap(mut self, trap: Trap) -> PipeBuilder {
         self.trap = Some(trap);
         self
     }
 
     /// How blocks change their address. Default: `EAGRE_MOVER`, or the best that works with the trap.
-    pub fn mover(mut self, mover: Mover) -> Builder {
+    pub fn mover(mut self, mover: Mover) -> PipeBuilder {
         self.mover = Some(mover);
         self
     }
 
     /// Where the memory comes from. Default: a pool shared by all streams of the same kind in this process.
-    pub fn pool(mut self, pool: &Pool) -> Builder {
+    pub fn pool(mut self, pool: &Pool) -> PipeBuilder {
         self.pool = Some(pool.clone());
         self
     }
 
     /// Whether blocks circulate (the default). Without, every block is new memory from the system, given back behind
     /// the reader: stream B of the Vortex paper, the slow way that everything else is compared with.
-    pub fn recycle(mut self, recycle: bool) -> Builder {
+    pub fn recycle(mut self, recycle: bool) -> PipeBuilder {
         self.recycle = recycle;
         self
     }
@@ -166,44 +166,44 @@ impl Builder {
     /// Whole blocks the writer skips are zero in any case. In a block it touches, bytes it leaves out are zero only in a
     /// sparse stream, which zeroes every block before the writer gets it and is slower for it; otherwise they hold what
     /// this same stream carried there before.
-    pub fn sparse(mut self, sparse: bool) -> Builder {
+    pub fn sparse(mut self, sparse: bool) -> PipeBuilder {
         self.sparse = sparse;
         self
     }
 
     /// What a pointer gets after the stream has failed.
-    pub fn on_failure(mut self, what: OnFailure) -> Builder {
+    pub fn on_failure(mut self, what: OnFailure) -> PipeBuilder {
         self.on_failure = what;
         self
     }
 
     /// The longest time one end may wait for the other. Default: for ever.
-    pub fn timeout(mut self, limit: Duration) -> Builder {
+    pub fn timeout(mut self, limit: Duration) -> PipeBuilder {
         self.timeout = Some(limit);
         self
     }
 
     /// Pointers are needed: where no trap works that gives them, opening the stream is an error. Without it the stream
     /// opens for explicit calls, and asking for its pointer is the error.
-    pub fn pointers(mut self) -> Builder {
+    pub fn pointers(mut self) -> PipeBuilder {
         self.pointers = true;
         self
     }
 
     /// No end will use its pointer: the stream is for explicit calls only. It takes no addresses beside its blocks, carries any
     /// number of bytes however short addresses are (`ulimit -v`), and needs neither trap nor mover. Asking for its pointer is
-    /// [`ErrorKind::NoPointer`](super::ErrorKind::NoPointer).
+    /// [`StreamErrorKind::NoPointer`](super::StreamErrorKind::NoPointer).
     ///
     /// Whatever `EAGRE_TRAP` and `EAGRE_MOVER` say, its trap is `off` and its mover `copy`. Its blocks stay where they lie in the
     /// pool, so that any [`Pool`] of this process will do, whatever mover it was made for.
-    pub fn explicit(mut self) -> Builder {
+    pub fn explicit(mut self) -> PipeBuilder {
         self.explicit = true;
         self
     }
 
-    /// For [`Builder::source`]: the callback is asked only for blocks the reader has touched (stream A of the Vortex
+    /// For [`PipeBuilder::source`]: the callback is asked only for blocks the reader has touched (stream A of the Vortex
     /// paper), not ahead.
-    pub fn on_demand(mut self, on_demand: bool) -> Builder {
+    pub fn on_demand(mut self, on_demand: bool) -> PipeBuilder {
         self.on_demand = on_demand;
         self
     }
@@ -408,7 +408,7 @@ impl Builder {
 /// A stream whose two ends are still together.
 ///
 /// While they are, one thread uses both, and a wait of one end for the other could never end: it fails the stream with
-/// [`ErrorKind::Deadlock`](super::ErrorKind::Deadlock). [`Pipe::split`] parts them.
+/// [`StreamErrorKind::Deadlock`](super::StreamErrorKind::Deadlock). [`Pipe::split`] parts them.
 #[derive(Debug)]
 pub struct Pipe {
     writer: Writer,
@@ -417,16 +417,16 @@ pub struct Pipe {
 
 impl Pipe {
     /// How the stream is to be.
-    pub fn builder() -> Builder {
-        Builder::new()
+    pub fn builder() -> PipeBuilder {
+        PipeBuilder::new()
     }
 
     /// A stream with all defaults.
     ///
     /// # Errors
-    /// As [`Builder::open`].
+    /// As [`PipeBuilder::open`].
     pub fn open() -> Result<Pipe, OpenError> {
-        Builder::new().open()
+        PipeBuilder::new().open()
     }
 
     /// The two ends, for two threads.

@@ -1,7 +1,7 @@
 //! What both ends share of pointers: scopes, and making a stretch of blocks contiguous.
 
 use super::core::{Core, Touching};
-use super::error::{ErrorKind, Failure, StreamError};
+use super::error::{Failure, StreamError, StreamErrorKind};
 use crate::sys::Errno;
 use crate::trap::{self, End, Ready};
 
@@ -11,7 +11,7 @@ pub(crate) fn check_handler(core: &Core) -> Result<(), StreamError> {
 }
 
 fn refused(core: &Core, errno: Errno) -> StreamError {
-    StreamError::new(ErrorKind::System, &core.config.name, Some(errno.to_string()))
+    StreamError::new(StreamErrorKind::System, &core.config.name, Some(errno.to_string()))
 }
 
 /// While a closure runs on a pointer.

@@ -2,7 +2,7 @@
 
 use super::control::Control;
 use super::core::{Core, Touching, UNKNOWN};
-use super::error::{ErrorKind, Failure, StreamError};
+use super::error::{Failure, StreamError, StreamErrorKind};
 use super::life::User;
 use super::pointer::{self, Scope};
 use super::protocol::Completion;
@@ -35,13 +35,13 @@ impl Reader {
         Reader { user: User::of(core), completion: None, bounce: Vec::new(), filled: 0 }
     }
 
-    fn error(&self, kind: ErrorKind) -> StreamError {
+    fn error(&self, kind: StreamErrorKind) -> StreamError {
         StreamError::new(kind, &self.user.config.name, None)
     }
 
     /// Blocks taken are still out; or the stream has failed, which may be because one of them was dropped.
     fn busy(&self) -> StreamError {
-        self.user.status.failure().map_or_else(|| self.error(ErrorKind::Busy), |failure| self.failed(failure))
+        self.user.status.failure().map_or_else(|| self.error(StreamErrorKind::Busy), |failure| self.failed(failure))
     }
 
     fn failed(&self, failure: Failure) -> StreamError {
@@ -63,7 +63,7 @@ impl Reader {
     /// knows nothing of ours, gets the faults of this pointer.
     ///
     /// # Errors
-    /// [`ErrorKind::NoPointer`] if the stream's trap is `off`. [`ErrorKind::System`] if the handler cannot be installed.
+    /// [`StreamErrorKind::NoPointer`] if the stream's trap is `off`. [`StreamErrorKind::System`] if the handler cannot be installed.
     pub fn as_ptr(&mut self) -> Result<NonNull<u8>, StreamError> {
         let pointer = self.pointer()?;
         pointer::check_handler(&self.user)?;
@@ -114,10 +114,10 @@ impl Reader {
     /// explicit interface goes on from there.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidLength`] if `offset` lies in front of what has been given back.
+    /// [`StreamErrorKind::InvalidLength`] if `offset` lies in front of what has been given back.
     pub fn advance_to(&mut self, offset: u64) -> Result<(), StreamError> {
         if offset < self.user.config.block.start_of(self.user.flow.load().released) {
-            return Err(self.error(ErrorKind::InvalidLength));
+            return Err(self.error(StreamErrorKind::InvalidLength));
         }
         self.user.side(End::Reader).position.store(offset, SeqCst);
         self.release(self.user.config.block.block_of(offset));
@@ -141,7 +141,7 @@ impl Reader {
 
     fn unless_past_end(&self, brought: Result<bool, Failure>) -> Result<bool, StreamError> {
         match brought {
-            Err(failure) if failure.kind == ErrorKind::PastEnd => Ok(false),
+            Err(failure) if failure.kind == StreamErrorKind::PastEnd => Ok(false),
             other => other.map_err(|failure| self.failed(failure)),
         }
     }
@@ -150,7 +150,7 @@ impl Reader {
     /// ends, none at its end. Waits for the writer. [`Reader::consume`] says how many are done with.
     ///
     /// # Errors
-    /// The stream's failure. [`ErrorKind::TooLarge`] if the bytes would span more than the window's `M + 1` blocks.
+    /// The stream's failure. [`StreamErrorKind::TooLarge`] if the bytes would span more than the window's `M + 1` blocks.
     pub fn fill(&mut self, bytes: usize) -> Result<&[u8], StreamError> {
         if self.completion.is_some_and(|completion| completion.span() > 0) {
             return Err(self.busy());
@@ -169,7 +169,7 @@ impl Reader {
         };
         let (first, mut last) = (block.block_of(position), block.block_of(position + wanted - 1));
         if last - first > u64::from(self.user.config.windows.lookback) {
-            return Err(self.error(ErrorKind::TooLarge));
+            return Err(self.error(StreamErrorKind::TooLarge));
         }
         for number in first..=last {
             if !self.bring(number)? {
@@ -251,7 +251,7 @@ impl Reader {
     /// `None` at the end of the stream. The position must be at the start of a block.
     ///
     /// # Errors
-    /// The stream's failure. [`ErrorKind::Busy`] if `M + 1` blocks are out, or the position is inside a block.
+    /// The stream's failure. [`StreamErrorKind::Busy`] if `M + 1` blocks are out, or the position is inside a block.
     pub fn take(&mut self) -> Result<Option<ReadBlock>, StreamError> {
         self.take_if(Reader::bring)
     }
@@ -314,9 +314,9 @@ impl Reader {
         }
     }
 
-    /// Fails the stream: the writer gets [`ErrorKind::ReaderGone`] with this message.
+    /// Fails the stream: the writer gets [`StreamErrorKind::ReaderGone`] with this message.
     pub fn fail(&mut self, message: &str) {
-        let failure = (ErrorKind::ReaderGone, End::Reader).into();
+        let failure = (StreamErrorKind::ReaderGone, End::Reader).into();
         if self.user.status.set_with(failure, message.to_owned()) {
             self.user.wake_all();
         }
@@ -324,7 +324,7 @@ impl Reader {
 }
 
 impl Reader {
-    /// Fails the stream because a file did: the writer gets [`ErrorKind::Io`] with this message, which as an
+    /// Fails the stream because a file did: the writer gets [`StreamErrorKind::Io`] with this message, which as an
     /// [`io::Error`] is of the kind of `error`.
     pub fn fail_io(&mut self, error: &io::Error, message: &str) {
         self.user.fail_io(End::Reader, error, message);
@@ -334,7 +334,7 @@ impl Reader {
 impl Drop for Reader {
     fn drop(&mut self) {
         if self.known_length().is_none() {
-            self.user.fail((ErrorKind::ReaderGone, End::Reader).into());
+            self.user.fail((StreamErrorKind::ReaderGone, End::Reader).into());
         }
     }
 }

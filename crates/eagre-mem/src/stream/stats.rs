@@ -69,7 +69,7 @@ pub struct EndStats {
 /// What a stream has done and holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Stats {
+pub struct StreamStats {
     /// The writer's side.
     pub writer: EndStats,
     /// The reader's side.
@@ -87,7 +87,7 @@ pub struct Stats {
 }
 
 impl Core {
-    pub(crate) fn stats(&self) -> Stats {
+    pub(crate) fn stats(&self) -> StreamStats {
         let end = |end: End| {
             let side = self.side(end);
             let counters = &side.counters;
@@ -102,7 +102,7 @@ impl Core {
             }
         };
         let flow = self.flow.load();
-        Stats {
+        StreamStats {
             writer: end(End::Writer),
             reader: end(End::Reader),
             published: flow.published,

@@ -5,7 +5,7 @@
 //! `crate::trap`; the pager, which must not wait, has its own way (`super::faults`).
 
 use super::core::{Core, Step, Touching};
-use super::error::{ErrorKind, Failure};
+use super::error::{Failure, StreamErrorKind};
 use crate::sys::futex;
 use crate::trap::End;
 use std::sync::atomic::{AtomicU32, Ordering::*};
@@ -49,10 +49,10 @@ impl Core {
                 Step::Ready => break Ok(()),
                 Step::Wait => self.wait(touching, started),
                 Step::Busy => self.nap(touching.end, started),
-                Step::Behind => break Err((ErrorKind::TooLarge, touching.end).into()),
+                Step::Behind => break Err((StreamErrorKind::TooLarge, touching.end).into()),
                 // To the explicit interface the end of the stream is no failure.
-                Step::Fail(ErrorKind::PastEnd, _) if !touching.own => {
-                    break Err((ErrorKind::PastEnd, touching.end).into());
+                Step::Fail(StreamErrorKind::PastEnd, _) if !touching.own => {
+                    break Err((StreamErrorKind::PastEnd, touching.end).into());
                 }
                 Step::Fail(kind, errno) => self.fail(Failure { kind, errno, by: touching.end }),
             }
@@ -81,12 +81,12 @@ impl Core {
     fn wait(&self, touching: Touching, started: u64) {
         let end = touching.end;
         if self.one_handle.load(Relaxed) {
-            return self.fail((ErrorKind::Deadlock, end).into());
+            return self.fail((StreamErrorKind::Deadlock, end).into());
         }
         self.announce_wait(touching, started);
         let limit = match self.config.timeout {
             Some(timeout) => match timeout.checked_sub(Duration::from_nanos(futex::now() - started)) {
-                None => return self.fail((ErrorKind::TimedOut, end).into()),
+                None => return self.fail((StreamErrorKind::TimedOut, end).into()),
                 left => left,
             },
             None => None,
@@ -116,7 +116,7 @@ impl Core {
     /// Waits for a pinned block to be let go.
     fn nap(&self, end: End, started: u64) {
         if self.pinned_for_good(end, started) {
-            return self.fail((ErrorKind::Pinned, end).into());
+            return self.fail((StreamErrorKind::Pinned, end).into());
         }
         let nobody = AtomicU32::new(0);
         futex::wait(&nobody, 0, Some(Duration::from_micros(500)));

@@ -2,7 +2,7 @@
 
 use super::control::Control;
 use super::core::{Core, Touching};
-use super::error::{ErrorKind, Failure, StreamError};
+use super::error::{Failure, StreamError, StreamErrorKind};
 use super::life::User;
 use super::pointer::{self, Scope};
 use super::protocol::Completion;
@@ -48,13 +48,13 @@ impl Writer {
         &self.user.0
     }
 
-    fn error(&self, kind: ErrorKind) -> StreamError {
+    fn error(&self, kind: StreamErrorKind) -> StreamError {
         StreamError::new(kind, &self.user.config.name, None)
     }
 
     /// Blocks taken are still out; or the stream has failed, which may be because one of them was dropped.
     fn busy(&self) -> StreamError {
-        self.user.status.failure().map_or_else(|| self.error(ErrorKind::Busy), |failure| self.failed(failure))
+        self.user.status.failure().map_or_else(|| self.error(StreamErrorKind::Busy), |failure| self.failed(failure))
     }
 
     fn failed(&self, failure: Failure) -> StreamError {
@@ -76,7 +76,7 @@ impl Writer {
     /// knows nothing of ours, gets the faults of this pointer.
     ///
     /// # Errors
-    /// [`ErrorKind::NoPointer`] if the stream's trap is `off`. [`ErrorKind::System`] if the handler cannot be installed.
+    /// [`StreamErrorKind::NoPointer`] if the stream's trap is `off`. [`StreamErrorKind::System`] if the handler cannot be installed.
     pub fn as_mut_ptr(&mut self) -> Result<NonNull<u8>, StreamError> {
         let pointer = self.pointer()?;
         pointer::check_handler(&self.user)?;
@@ -113,10 +113,10 @@ impl Writer {
     /// explicit interface goes on from there.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidLength`] if `offset` lies in front of what has been published.
+    /// [`StreamErrorKind::InvalidLength`] if `offset` lies in front of what has been published.
     pub fn advance_to(&mut self, offset: u64) -> Result<(), StreamError> {
         if offset < self.user.config.block.start_of(self.user.flow.load().published) {
-            return Err(self.error(ErrorKind::InvalidLength));
+            return Err(self.error(StreamErrorKind::InvalidLength));
         }
         self.user.side(End::Writer).position.store(offset, Relaxed);
         self.publish(self.user.config.block.block_of(offset));
@@ -131,7 +131,7 @@ impl Writer {
     fn check_idle(&self) -> Result<(), StreamError> {
         match &self.completion {
             Some(completion) if completion.span() > 0 => Err(self.busy()),
-            _ if self.finished => Err(self.error(ErrorKind::InvalidLength)),
+            _ if self.finished => Err(self.error(StreamErrorKind::InvalidLength)),
             _ => Ok(()),
         }
     }
@@ -145,14 +145,14 @@ impl Writer {
     /// The slice holds bytes of no meaning; [`Writer::commit`] says how many of them are the stream's now.
     ///
     /// # Errors
-    /// The stream's failure. [`ErrorKind::TooLarge`] if the bytes would span more than the window's `L + 1` blocks.
+    /// The stream's failure. [`StreamErrorKind::TooLarge`] if the bytes would span more than the window's `L + 1` blocks.
     pub fn reserve(&mut self, bytes: usize) -> Result<&mut [u8], StreamError> {
         self.check_idle()?;
         let block = self.user.config.block;
         let (position, bytes) = (self.position(), bytes.max(1));
         let (first, last) = (block.block_of(position), block.block_of(position + bytes as u64 - 1));
         if last - first > u64::from(self.user.config.windows.rewrite) {
-            return Err(self.error(ErrorKind::TooLarge));
+            return Err(self.error(StreamErrorKind::TooLarge));
         }
         for block in first..=last {
             self.bring(Touching::explicit(End::Writer, block))?;
@@ -225,7 +225,7 @@ impl Writer {
     /// order. The position must be at the start of a block.
     ///
     /// # Errors
-    /// The stream's failure. [`ErrorKind::Busy`] if `L + 1` blocks are out, or the position is inside a block.
+    /// The stream's failure. [`StreamErrorKind::Busy`] if `L + 1` blocks are out, or the position is inside a block.
     pub fn take(&mut self) -> Result<WriteBlock, StreamError> {
         let taken = self.take_if(|core, touching| core.bring(touching).map(|()| true))?;
         taken.ok_or_else(|| self.busy())
@@ -309,8 +309,8 @@ impl Writer {
     /// one byte of it. May wait for the reader.
     ///
     /// # Errors
-    /// The stream's failure; [`ErrorKind::InvalidLength`] if more was published, or another length announced, which
-    /// fails the stream; [`ErrorKind::Busy`] if blocks taken are still out.
+    /// The stream's failure; [`StreamErrorKind::InvalidLength`] if more was published, or another length announced, which
+    /// fails the stream; [`StreamErrorKind::Busy`] if blocks taken are still out.
     pub fn finish_at(&mut self, length: u64) -> Result<(), StreamError> {
         self.check_idle()?;
         // What was reserved can no longer be committed.
@@ -320,12 +320,12 @@ impl Writer {
         let blocks = block.block_of(length) + 1;
         let announced = core.config.length.is_none_or(|announced| announced == length);
         if !announced || blocks <= core.flow.load().published {
-            core.fail((ErrorKind::InvalidLength, End::Writer).into());
+            core.fail((StreamErrorKind::InvalidLength, End::Writer).into());
         }
         // What no one has touched yet, this touch brings in, zeroed.
         let last = Touching { zero: true, ..Touching::explicit(End::Writer, blocks - 1) };
         if let Err(failure) = core.bring(last) {
-            let read_to_its_end = failure.kind == ErrorKind::ReaderGone && core.was_read_to(length);
+            let read_to_its_end = failure.kind == StreamErrorKind::ReaderGone && core.was_read_to(length);
             if !read_to_its_end || !core.status.forgive(failure) {
                 return Err(self.failed(failure));
             }
@@ -345,9 +345,9 @@ impl Writer {
         Ok(())
     }
 
-    /// Fails the stream: the reader gets [`ErrorKind::WriterFailed`] with this message.
+    /// Fails the stream: the reader gets [`StreamErrorKind::WriterFailed`] with this message.
     pub fn fail(&mut self, message: &str) {
-        let failure = (ErrorKind::WriterFailed, End::Writer).into();
+        let failure = (StreamErrorKind::WriterFailed, End::Writer).into();
         if self.user.status.set_with(failure, message.to_owned()) {
             self.user.wake_all();
         }
@@ -355,7 +355,7 @@ impl Writer {
 }
 
 impl Writer {
-    /// Fails the stream because a file did: the reader gets [`ErrorKind::Io`] with this message, which as an
+    /// Fails the stream because a file did: the reader gets [`StreamErrorKind::Io`] with this message, which as an
     /// [`io::Error`] is of the kind of `error`.
     pub fn fail_io(&mut self, error: &io::Error, message: &str) {
         self.user.fail_io(End::Writer, error, message);
@@ -365,7 +365,7 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         if !self.finished {
-            self.user.fail((ErrorKind::WriterGone, End::Writer).into());
+            self.user.fail((StreamErrorKind::WriterGone, End::Writer).into());
         }
     }
 }
@@ -428,7 +428,7 @@ impl WriteBlock {
 impl Drop for WriteBlock {
     fn drop(&mut self) {
         if !self.completed {
-            self.user.fail((ErrorKind::WriterGone, End::Writer).into());
+            self.user.fail((StreamErrorKind::WriterGone, End::Writer).into());
         }
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::stream::{ErrorKind, Pipe, ReadBlock, Reader, WriteBlock, Writer};
+use crate::stream::{Pipe, ReadBlock, Reader, StreamErrorKind, WriteBlock, Writer};
 use crate::units::BlockSize;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
@@ -66,7 +66,7 @@ fn blocks_come_back_full_and_in_order() {
     for at in 0..2 {
         transfer.begin(writer.take().unwrap(), (at * BLOCK) as u64, BLOCK);
     }
-    assert_eq!(writer.take().unwrap_err().kind(), ErrorKind::Busy);
+    assert_eq!(writer.take().unwrap_err().kind(), StreamErrorKind::Busy);
     for at in 0..2 {
         let full = transfer.finish(|| true).unwrap().unwrap();
         assert_eq!((full.offset, full.bytes), ((at * BLOCK) as u64, BLOCK));

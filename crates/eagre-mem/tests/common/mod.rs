@@ -12,7 +12,7 @@ pub(crate) mod process;
 pub(crate) mod traffic;
 
 use eagre_mem::probe::{self, PAIRS, Pair};
-use eagre_mem::stream::{Builder, Pipe};
+use eagre_mem::stream::{Pipe, PipeBuilder};
 use eagre_mem::{BlockSize, Trap};
 use std::sync::OnceLock;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -121,12 +121,12 @@ impl Watchdog {
 }
 
 /// A stream of small blocks for a pair.
-pub(crate) fn small(pair: Pair) -> Builder {
+pub(crate) fn small(pair: Pair) -> PipeBuilder {
     sized(pair, BlockSize::MIN)
 }
 
 /// A stream for a pair.
-pub(crate) fn sized(pair: Pair, block: BlockSize) -> Builder {
+pub(crate) fn sized(pair: Pair, block: BlockSize) -> PipeBuilder {
     Pipe::builder().trap(pair.trap).mover(pair.mover).block_size(block)
 }
 

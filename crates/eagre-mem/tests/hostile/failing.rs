@@ -4,7 +4,7 @@
 use super::frame::{Ends, For, Scenario};
 use super::taken::{again_and_again, some_rounds};
 use super::util::*;
-use eagre_mem::stream::{ErrorKind, Reader, Writer};
+use eagre_mem::stream::{Reader, StreamErrorKind, Writer};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn by_pointer(round: usize) -> bool {
 }
 
 /// Reads the next byte, which will not come, and returns why.
-fn read(reader: &mut Reader, round: usize) -> ErrorKind {
+fn read(reader: &mut Reader, round: usize) -> StreamErrorKind {
     let error = if by_pointer(round) {
         // SAFETY: the first byte of a stream that drains.
         reader.scope(|from| unsafe { from.read_volatile() }).unwrap_err()
@@ -39,7 +39,7 @@ fn read(reader: &mut Reader, round: usize) -> ErrorKind {
 }
 
 /// Writes more than a stream holds that nobody reads, and returns why that cannot be.
-fn write(writer: &mut Writer, round: usize) -> ErrorKind {
+fn write(writer: &mut Writer, round: usize) -> StreamErrorKind {
     const BLOCKS: usize = 8;
     let error = if by_pointer(round) {
         // SAFETY: ascending stores in a stream that drains.
@@ -57,7 +57,7 @@ fn says_so() {
         let (mut writer, mut reader) = ends("says so");
         writer.copy_in(&[1]).unwrap();
         writer.fail("as expected");
-        assert_eq!(read(&mut reader, round), ErrorKind::WriterFailed);
+        assert_eq!(read(&mut reader, round), StreamErrorKind::WriterFailed);
     });
 }
 
@@ -72,7 +72,7 @@ fn panics() {
             resume_unwind(Box::new("as expected"));
         }));
         assert!(panicked.is_err());
-        assert_eq!(read(&mut reader, round), ErrorKind::WriterGone);
+        assert_eq!(read(&mut reader, round), StreamErrorKind::WriterGone);
     });
 }
 
@@ -80,7 +80,10 @@ fn cancelled() {
     again_and_again(some_rounds(), |round| {
         let (mut writer, mut reader) = ends("cancelled");
         writer.control().cancel();
-        assert_eq!((read(&mut reader, round), write(&mut writer, round)), (ErrorKind::Cancelled, ErrorKind::Cancelled));
+        assert_eq!(
+            (read(&mut reader, round), write(&mut writer, round)),
+            (StreamErrorKind::Cancelled, StreamErrorKind::Cancelled)
+        );
     });
 }
 
@@ -90,8 +93,8 @@ fn timed_out() {
         let (mut writer, mut reader) = builder.open().unwrap().split();
         // The end that waits.
         match round % 4 {
-            0 | 1 => assert_eq!(read(&mut reader, round), ErrorKind::TimedOut),
-            _ => assert_eq!(write(&mut writer, round), ErrorKind::TimedOut),
+            0 | 1 => assert_eq!(read(&mut reader, round), StreamErrorKind::TimedOut),
+            _ => assert_eq!(write(&mut writer, round), StreamErrorKind::TimedOut),
         }
     });
 }
@@ -100,7 +103,7 @@ fn reader_gone() {
     again_and_again(some_rounds(), |round| {
         let (mut writer, reader) = ends("reader gone");
         drop(reader);
-        assert_eq!(write(&mut writer, round), ErrorKind::ReaderGone);
+        assert_eq!(write(&mut writer, round), StreamErrorKind::ReaderGone);
     });
 }
 
@@ -111,7 +114,7 @@ fn callback_fails() {
     again_and_again(some_rounds(), |round| {
         let source = |_: u64, _: &mut [u8]| Err(std::io::Error::other("as expected"));
         let mut reader = small("callback").source(source).unwrap();
-        assert_eq!(read(&mut reader, round), ErrorKind::WriterFailed);
+        assert_eq!(read(&mut reader, round), StreamErrorKind::WriterFailed);
     });
 }
 
@@ -121,6 +124,6 @@ fn past_the_end() {
         writer.finish_at(1).unwrap();
         // SAFETY: beyond the end of a stream that drains.
         let read = reader.scope(|from| unsafe { from.add(3 * BLOCK).read_volatile() });
-        assert_eq!(read.unwrap_err().kind(), ErrorKind::PastEnd);
+        assert_eq!(read.unwrap_err().kind(), StreamErrorKind::PastEnd);
     });
 }

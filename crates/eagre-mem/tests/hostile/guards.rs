@@ -2,7 +2,7 @@
 
 use super::frame::{Ends, For, Scenario, skip};
 use super::util::*;
-use eagre_mem::stream::{ErrorKind, Pipe};
+use eagre_mem::stream::{Pipe, StreamErrorKind};
 use eagre_mem::{BlockSize, GrowingBuffer, Pool, StreamPool};
 
 pub(crate) const SCENARIOS: &[Scenario] = &[
@@ -74,7 +74,7 @@ fn past_capacity() {
     // SAFETY: ascending stores; what is past the capacity is lost.
     let write = |to: *mut u8| unsafe { (0..1 << 30).step_by(BLOCK).for_each(|at| to.add(at).write_volatile(7)) };
     let error = writer.scope(write).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::CapacityExceeded);
+    assert_eq!(error.kind(), StreamErrorKind::CapacityExceeded);
     assert!(error.to_string().contains("1114111 bytes"), "{error}");
     streams_work();
 }
@@ -85,7 +85,7 @@ fn past_end() {
     writer.finish().unwrap();
     // SAFETY: ascending loads; past the end there are zeros.
     let sum = |from: *const u8| unsafe { (0..1 << 30).step_by(BLOCK).map(|at| from.add(at).read_volatile()).max() };
-    assert_eq!(reader.scope(sum).unwrap_err().kind(), ErrorKind::PastEnd);
+    assert_eq!(reader.scope(sum).unwrap_err().kind(), StreamErrorKind::PastEnd);
     streams_work();
 }
 
@@ -104,7 +104,7 @@ fn limited() {
     });
     // SAFETY: ascending stores; what is past the capacity, by less than the guard of a block, is lost.
     let write = |to: *mut u8| unsafe { (0..67 << 20).step_by(1 << 20).for_each(|at| to.add(at).write_volatile(7)) };
-    assert_eq!(writer.scope(write).unwrap_err().kind(), ErrorKind::CapacityExceeded);
+    assert_eq!(writer.scope(write).unwrap_err().kind(), StreamErrorKind::CapacityExceeded);
     read.join().unwrap();
     flow_through(Pipe::open().unwrap().split(), 32 << 17);
 }

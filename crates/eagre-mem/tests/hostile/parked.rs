@@ -2,7 +2,7 @@
 
 use super::frame::{Ends, For, Scenario};
 use super::util::*;
-use eagre_mem::stream::{ErrorKind, OnFailure};
+use eagre_mem::stream::{OnFailure, StreamErrorKind};
 use std::time::Duration;
 
 pub(crate) const SCENARIOS: &[Scenario] = &[
@@ -25,12 +25,12 @@ fn writer_dropped() {
     let (writer, reader) = ends("dropped");
     let thread = park("dropped", reader);
     drop(writer);
-    assert_eq!(thread.join().unwrap(), Err(ErrorKind::WriterGone));
+    assert_eq!(thread.join().unwrap(), Err(StreamErrorKind::WriterGone));
     streams_work();
 }
 
 /// A thread that writes until it must wait for the reader.
-fn park_writer(name: &'static str, mut writer: eagre_mem::stream::Writer) -> std::thread::JoinHandle<ErrorKind> {
+fn park_writer(name: &'static str, mut writer: eagre_mem::stream::Writer) -> std::thread::JoinHandle<StreamErrorKind> {
     let thread = std::thread::spawn(move || write_words(&mut writer, 40 * BLOCK / 8).unwrap_err().kind());
     until(|| waits(name, End::Writer));
     thread
@@ -40,7 +40,7 @@ fn reader_dropped() {
     let (writer, reader) = ends("dropped");
     let thread = park_writer("dropped", writer);
     drop(reader);
-    assert_eq!(thread.join().unwrap(), ErrorKind::ReaderGone);
+    assert_eq!(thread.join().unwrap(), StreamErrorKind::ReaderGone);
     streams_work();
 }
 
@@ -52,7 +52,7 @@ fn writer_panics() {
         panic!("as expected");
     });
     assert!(panics.join().is_err());
-    assert_eq!(thread.join().unwrap(), Err(ErrorKind::WriterGone));
+    assert_eq!(thread.join().unwrap(), Err(StreamErrorKind::WriterGone));
     streams_work();
 }
 
@@ -66,7 +66,7 @@ fn reader_panics() {
         })
     });
     assert!(panics.join().is_err());
-    assert_eq!(thread.join().unwrap(), ErrorKind::ReaderGone);
+    assert_eq!(thread.join().unwrap(), StreamErrorKind::ReaderGone);
     streams_work();
 }
 
@@ -91,7 +91,7 @@ fn cancelled() {
     let control = writer.control();
     let thread = park("cancelled", reader);
     control.cancel();
-    assert_eq!(thread.join().unwrap(), Err(ErrorKind::Cancelled));
+    assert_eq!(thread.join().unwrap(), Err(StreamErrorKind::Cancelled));
     drop(writer);
 }
 
@@ -99,14 +99,14 @@ fn timed_out() {
     let (_writer, mut reader) = small("slow").timeout(Duration::from_millis(20)).open().unwrap().split();
     // SAFETY: the first byte of the stream.
     let error = reader.scope(|from| unsafe { from.read_volatile() }).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::TimedOut);
+    assert_eq!(error.kind(), StreamErrorKind::TimedOut);
 }
 
 fn one_handle() {
     let mut pipe = small("alone").open().unwrap();
     // SAFETY: the first byte of the stream.
     let error = pipe.reader().scope(|from| unsafe { from.read_volatile() }).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Deadlock);
+    assert_eq!(error.kind(), StreamErrorKind::Deadlock);
 }
 
 /// A raw pointer outlives both ends, against its contract, in a thread that waits in a fault. It gets a throw-away page

@@ -1,7 +1,7 @@
 //! What the scenarios share.
 
 use eagre_mem::BlockSize;
-use eagre_mem::stream::{Builder, ErrorKind, Pipe, Reader, StreamError, Writer, wait_report};
+use eagre_mem::stream::{Pipe, PipeBuilder, Reader, StreamError, StreamErrorKind, Writer, wait_report};
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
@@ -11,7 +11,7 @@ pub(crate) use eagre_mem::End;
 pub(crate) const BLOCK: usize = BlockSize::MIN.bytes();
 
 /// A stream of small blocks.
-pub(crate) fn small(name: &str) -> Builder {
+pub(crate) fn small(name: &str) -> PipeBuilder {
     Pipe::builder().name(name).block_size(BlockSize::MIN).capacity(1 << 30)
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn waits(stream: &str, end: End) -> bool {
 }
 
 /// Starts a thread that touches the first byte of a reader's pointer and so waits in a fault, and returns once it does.
-pub(crate) fn park(name: &'static str, mut reader: Reader) -> std::thread::JoinHandle<Result<u8, ErrorKind>> {
+pub(crate) fn park(name: &'static str, mut reader: Reader) -> std::thread::JoinHandle<Result<u8, StreamErrorKind>> {
     let thread = std::thread::spawn(move || {
         // SAFETY: the first byte of the stream.
         reader.scope(|from| unsafe { from.read_volatile() }).map_err(|error| error.kind())

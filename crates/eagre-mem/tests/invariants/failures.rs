@@ -7,7 +7,7 @@
 use super::waits::until_waiting;
 use crate::common::{SMALL, small};
 use eagre_mem::probe::Pair;
-use eagre_mem::stream::{Control, ErrorKind, Reader, StreamError, Writer};
+use eagre_mem::stream::{Control, Reader, StreamError, StreamErrorKind, Writer};
 use eagre_mem::{BlockSize, End, Pool, Trap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -110,13 +110,13 @@ fn happen<E>(cause: Cause, mut end: E, control: &Control, fail: impl Fn(&mut E))
     Some(end)
 }
 
-fn expected(cause: Cause, end: End) -> ErrorKind {
+fn expected(cause: Cause, end: End) -> StreamErrorKind {
     match (cause, end) {
-        (Cause::Cancel, _) => ErrorKind::Cancelled,
-        (Cause::Timeout, _) => ErrorKind::TimedOut,
-        (Cause::Says, End::Writer) => ErrorKind::WriterFailed,
-        (_, End::Writer) => ErrorKind::WriterGone,
-        _ => ErrorKind::ReaderGone,
+        (Cause::Cancel, _) => StreamErrorKind::Cancelled,
+        (Cause::Timeout, _) => StreamErrorKind::TimedOut,
+        (Cause::Says, End::Writer) => StreamErrorKind::WriterFailed,
+        (_, End::Writer) => StreamErrorKind::WriterGone,
+        _ => StreamErrorKind::ReaderGone,
     }
 }
 
@@ -150,7 +150,7 @@ each_pair! {
                         // SAFETY: ascending stores.
                         let wrote = writer.scope(|to| unsafe { (0..2 * SMALL).for_each(|at| to.add(at).write(1)) });
                         if let Err(error) = wrote {
-                            assert_eq!((error.kind(), cause), (ErrorKind::TimedOut, Cause::Timeout));
+                            assert_eq!((error.kind(), cause), (StreamErrorKind::TimedOut, Cause::Timeout));
                         }
                     }
                 }
@@ -212,7 +212,7 @@ each_pair! {
         writer.copy_in(&[1; 100]).unwrap();
         writer.fail("the disk is full");
         for _ in 0..3 {
-            assert_eq!(writer.reserve(1).unwrap_err().kind(), ErrorKind::WriterFailed);
+            assert_eq!(writer.reserve(1).unwrap_err().kind(), StreamErrorKind::WriterFailed);
             let error = reader.fill(1).unwrap_err();
             assert_eq!(error.detail(), Some("the disk is full"));
             if pair.trap != Trap::Off {
@@ -264,6 +264,6 @@ each_pointer_pair! {
             // SAFETY: inside the reservation of a failed stream, which drains.
             assert_eq!(unsafe { raw.add(at).read_volatile() }, 0);
         }
-        assert_eq!(reader.scope(|_| ()).unwrap_err().kind(), ErrorKind::WriterGone);
+        assert_eq!(reader.scope(|_| ()).unwrap_err().kind(), StreamErrorKind::WriterGone);
     }
 }

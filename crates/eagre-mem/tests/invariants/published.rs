@@ -13,7 +13,7 @@ const DRAFT: u8 = 0;
 each_pointer_pair! {
     fn invariant_2_by_pointer(pair) {
         for (l, m, n) in [(0, 0, 1), (1, 1, 1), (2, 0, 1), (0, 2, 2), (3, 3, 3), (1, 2, 1)] {
-            let windows = |builder: eagre_mem::stream::Builder| builder.rewrite(l).lookback(m).read_ahead(n);
+            let windows = |builder: eagre_mem::stream::PipeBuilder| builder.rewrite(l).lookback(m).read_ahead(n);
             let (mut writer, mut reader) = windows(small(pair)).open().unwrap().split();
             let block = SMALL as u64;
             std::thread::scope(move |scope| {

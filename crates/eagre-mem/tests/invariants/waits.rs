@@ -3,7 +3,7 @@
 use crate::common::child::{self, Case};
 use crate::common::{SMALL, small};
 use eagre_mem::probe::Pair;
-use eagre_mem::stream::{Builder, ErrorKind, Wait, wait_report};
+use eagre_mem::stream::{PipeBuilder, StreamErrorKind, Wait, wait_report};
 use eagre_mem::{End, Trap};
 use std::io::{BufRead, BufReader};
 use std::os::fd::FromRawFd;
@@ -19,7 +19,7 @@ pub(crate) fn until_waiting(name: &str, end: End) -> Wait {
     }
 }
 
-fn named(pair: Pair, name: &str) -> (Builder, String) {
+fn named(pair: Pair, name: &str) -> (PipeBuilder, String) {
     let name = format!("{name}, {pair}");
     (small(pair).name(&name), name)
 }
@@ -73,21 +73,21 @@ each_pair! {
     fn invariant_7_one_handle_cannot_wait_for_itself(pair) {
         let mut pipe = small(pair).open().unwrap();
         let error = pipe.reader().fill(1).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Deadlock);
+        assert_eq!(error.kind(), StreamErrorKind::Deadlock);
 
         let mut pipe = small(pair).open().unwrap();
         let error = pipe.writer().copy_in(&vec![1; 10 * SMALL]).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Deadlock);
+        assert_eq!(error.kind(), StreamErrorKind::Deadlock);
 
         if pair.trap != Trap::Off {
             let mut pipe = small(pair).open().unwrap();
             // SAFETY: ascending stores.
             let wrote = pipe.writer().scope(|to| unsafe { (0..10 * SMALL).for_each(|at| to.add(at).write(1)) });
-            assert_eq!(wrote.unwrap_err().kind(), ErrorKind::Deadlock);
+            assert_eq!(wrote.unwrap_err().kind(), StreamErrorKind::Deadlock);
             let mut pipe = small(pair).open().unwrap();
             // SAFETY: the first byte.
             let read = pipe.reader().scope(|from| unsafe { from.read() });
-            assert_eq!(read.unwrap_err().kind(), ErrorKind::Deadlock);
+            assert_eq!(read.unwrap_err().kind(), StreamErrorKind::Deadlock);
         }
     }
 
@@ -126,6 +126,6 @@ fn long_wait(pair: Pair) {
         let line = BufReader::new(told).lines().next().unwrap().unwrap();
         assert!(line.starts_with("eagre: stream slow: the reader has waited"), "{line}");
         writer.fail("long enough");
-        assert_eq!(reading.join().unwrap().unwrap_err().kind(), ErrorKind::WriterFailed);
+        assert_eq!(reading.join().unwrap().unwrap_err().kind(), StreamErrorKind::WriterFailed);
     });
 }

@@ -13,7 +13,7 @@ use eagre_mem::transfer::{Engine, Transfer, TransferError, Transferred};
 
 use super::failure::Task;
 use super::plan::{Access, Opened, Plan};
-use crate::{BlockSize, Builder, ErrorKind, OpenError, Reader, StreamError, WriteBlock, Writer};
+use crate::{BlockSize, OpenError, PipeBuilder, Reader, StreamError, StreamErrorKind, WriteBlock, Writer};
 
 /// How a file is to be read.
 ///
@@ -27,7 +27,7 @@ pub struct ReadOptions {
     piece: Option<usize>,
     from: Option<u64>,
     length: Option<u64>,
-    stream: Option<Builder>,
+    stream: Option<PipeBuilder>,
     explicit: bool,
 }
 
@@ -71,14 +71,14 @@ impl ReadOptions {
 
     /// The stream that carries the bytes: its windows, trap, pool. The writing window is the file's: `L + 1` blocks are
     /// on their way from the disk at a time.
-    pub fn stream(mut self, stream: Builder) -> ReadOptions {
+    pub fn stream(mut self, stream: PipeBuilder) -> ReadOptions {
         self.stream = Some(stream);
         self
     }
 
     /// The reader is used through explicit calls only (`fill`/`consume`, `BufRead`), not by pointer: then the stream takes no
     /// addresses, and the file may be of any size however short they are (`ulimit -v`). Where addresses are too short for a
-    /// pointer, the stream is one for explicit calls in any case. See [`Builder::explicit`], also for pools.
+    /// pointer, the stream is one for explicit calls in any case. See [`PipeBuilder::explicit`], also for pools.
     pub fn explicit(mut self) -> ReadOptions {
         self.explicit = true;
         self
@@ -88,7 +88,7 @@ impl ReadOptions {
     ///
     /// # Errors
     /// The system's, a directory at `path`, or a stream that cannot be opened. What goes wrong later, the reader
-    /// gets: as an [`ErrorKind::Io`] that names the file and the byte.
+    /// gets: as an [`StreamErrorKind::Io`] that names the file and the byte.
     pub fn open(self, path: impl AsRef<Path>) -> io::Result<Reader> {
         let task = Task::read(path.as_ref());
         let file = File::open(path).map_err(|error| task.error(&error))?;
@@ -262,7 +262,7 @@ fn next_block(writer: &mut Writer, wait: bool) -> Result<Option<WriteBlock>, Str
         return writer.take().map(Some);
     }
     match writer.try_take() {
-        Err(full) if full.kind() == ErrorKind::Busy => Ok(None),
+        Err(full) if full.kind() == StreamErrorKind::Busy => Ok(None),
         other => other,
     }
 }

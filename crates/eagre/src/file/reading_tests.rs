@@ -83,7 +83,7 @@ fn a_byte_that_cannot_be_read_is_an_error_that_names_it() {
                     }
                 };
                 assert!(reader.position() <= bad);
-                assert_eq!((error.kind(), error.os_error()), (ErrorKind::Io, Some(libc::EIO)));
+                assert_eq!((error.kind(), error.os_error()), (StreamErrorKind::Io, Some(libc::EIO)));
                 let at = bad - bad % alignment as u64;
                 let text = error.to_string();
                 // What was asked for again for alignment's sake is good up to the bad byte or its sector.

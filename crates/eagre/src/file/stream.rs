@@ -1,10 +1,10 @@
 //! The stream between a file and its user.
 //!
-//! Pointers take addresses, twice as many as the file has bytes. Who does without them ([`Builder::explicit`]) needs none;
+//! Pointers take addresses, twice as many as the file has bytes. Who does without them ([`PipeBuilder::explicit`]) needs none;
 //! and who has not said so gets a stream for explicit calls where addresses are too short for pointers: reading a file must
 //! not depend on `ulimit -v`.
 
-use crate::{BlockSize, Builder, OpenError, Pipe};
+use crate::{BlockSize, OpenError, Pipe, PipeBuilder};
 
 /// Blocks for where there is no memory for several of 2 MiB: slower, but an eighth of it.
 pub(crate) const SMALL_BLOCK: BlockSize = match BlockSize::new(256 << 10) {
@@ -16,12 +16,12 @@ pub(crate) const SMALL_BLOCK: BlockSize = match BlockSize::new(256 << 10) {
 /// a pointer. `more` sets what holds for all of them.
 ///
 /// # Errors
-/// As [`Builder::open`].
+/// As [`PipeBuilder::open`].
 pub(super) fn open(
-    given: Option<Builder>,
+    given: Option<PipeBuilder>,
     block: BlockSize,
     explicit: bool,
-    more: impl Fn(Builder) -> Builder,
+    more: impl Fn(PipeBuilder) -> PipeBuilder,
 ) -> Result<Pipe, OpenError> {
     let with_blocks = |block| more(Pipe::builder().block_size(block));
     let small = given.is_none().then(|| with_blocks(block.min(SMALL_BLOCK)).explicit());

@@ -17,7 +17,7 @@ use rustix::fs::FallocateFlags;
 use super::failure::Task;
 use super::output::Output;
 use super::plan::{Access, Opened, Plan};
-use crate::{BlockSize, Builder, ErrorKind, OpenError, ReadBlock, Reader, StreamError, Writer};
+use crate::{BlockSize, OpenError, PipeBuilder, ReadBlock, Reader, StreamError, StreamErrorKind, Writer};
 
 /// How a file is to be written.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,7 @@ pub struct WriteOptions {
     engine: Option<Engine>,
     piece: Option<usize>,
     length: Option<u64>,
-    stream: Option<Builder>,
+    stream: Option<PipeBuilder>,
     explicit: bool,
 }
 
@@ -68,14 +68,14 @@ impl WriteOptions {
 
     /// The stream that carries the bytes: its windows, trap, pool. The reading window is the file's: `M + 1` blocks are
     /// on their way to the disk at a time.
-    pub fn stream(mut self, stream: Builder) -> WriteOptions {
+    pub fn stream(mut self, stream: PipeBuilder) -> WriteOptions {
         self.stream = Some(stream);
         self
     }
 
     /// The writer is used through explicit calls only (`reserve`/`commit`, `Write`), not by pointer: then the stream takes no
     /// addresses, and the file may be of any size however short they are (`ulimit -v`). Where addresses are too short for a
-    /// pointer, the stream is one for explicit calls in any case. See [`Builder::explicit`], also for pools.
+    /// pointer, the stream is one for explicit calls in any case. See [`PipeBuilder::explicit`], also for pools.
     pub fn explicit(mut self) -> WriteOptions {
         self.explicit = true;
         self
@@ -85,7 +85,7 @@ impl WriteOptions {
     ///
     /// # Errors
     /// As [`Output::create`] and [`Output::check_room`], or a stream that cannot be opened. What goes wrong later, the
-    /// writer gets: as an [`ErrorKind::Io`] that names the file and the byte.
+    /// writer gets: as an [`StreamErrorKind::Io`] that names the file and the byte.
     pub fn create(self, path: impl AsRef<Path>) -> io::Result<FileWriter> {
         let task = Task::write(path.as_ref());
         let output = Output::create(path).map_err(|error| task.error(&error))?;
@@ -330,7 +330,7 @@ fn empty(reader: &mut Reader, transfer: &mut Transfer<ReadBlock>, mut ahead: Opt
 /// A block to write, if there is one already and the window is not full.
 fn next_block(reader: &mut Reader) -> Result<Option<ReadBlock>, StreamError> {
     match reader.try_take() {
-        Err(full) if full.kind() == ErrorKind::Busy => Ok(None),
+        Err(full) if full.kind() == StreamErrorKind::Busy => Ok(None),
         other => other,
     }
 }

@@ -55,7 +55,7 @@ fn a_disk_that_is_full_is_an_error_at_both_ends() {
             // At the very end, the writer may have finished before.
             if bad < 20 * BLOCK as u64 {
                 let error = wrote.unwrap_err();
-                assert_eq!((error.kind(), error.os_error()), (ErrorKind::Io, Some(libc::ENOSPC)));
+                assert_eq!((error.kind(), error.os_error()), (StreamErrorKind::Io, Some(libc::ENOSPC)));
             }
         }
     }
@@ -68,7 +68,7 @@ fn a_device_that_dies_is_an_error() {
         let faults = Faults { seed: 1, dies_after: Some(dies_after), ..Faults::default() };
         let (written, wrote) = write_through(&tempfile::tempfile().unwrap(), &bytes, faults);
         assert_eq!(written.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
-        assert_eq!(wrote.unwrap_err().kind(), ErrorKind::Io);
+        assert_eq!(wrote.unwrap_err().kind(), StreamErrorKind::Io);
     }
 }
 

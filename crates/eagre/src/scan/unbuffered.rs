@@ -11,7 +11,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use super::plan::Extent;
 use super::source::{Seen, Source, cut};
 use crate::file::{self, ReadOptions};
-use crate::{ErrorKind, Pipe, ReadBlock, Reader, StreamError};
+use crate::{Pipe, ReadBlock, Reader, StreamError, StreamErrorKind};
 
 /// More threads than this wait for the disk, and each keeps a block of memory.
 pub(super) const THREADS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
@@ -63,7 +63,7 @@ impl<'a> Unbuffered<'a> {
         loop {
             if state.next == number {
                 match state.reader.take() {
-                    Err(busy) if busy.kind() == ErrorKind::Busy => {}
+                    Err(busy) if busy.kind() == StreamErrorKind::Busy => {}
                     taken => {
                         state.next += 1;
                         self.changed.notify_all();
