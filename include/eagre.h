@@ -33,18 +33,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What to count: newlines.
-#define EAGRE_LINES 1
-
-// What to count: words, as wc counts them in the C locale: parted by white space, with a visible character of ASCII.
-#define EAGRE_WORDS 2
-
-// What to count: the columns of the longest line, as wc -L measures it in the C locale.
-#define EAGRE_LONGEST 4
-
-// Flags of eagre_finder_open: capital and small letters of ASCII are the same.
-#define EAGRE_IGNORE_CASE 1
-
 // The version of EagreOptions in this header.
 #define EAGRE_OPTIONS_VERSION 1
 
@@ -69,11 +57,8 @@
 // Without it the stream opens for explicit calls, and its pointers are null. For code that does not look.
 #define EAGRE_POINTERS 16
 
-// The version of EagrePartitionOptions in this header.
-#define EAGRE_PARTITION_OPTIONS_VERSION 1
-
-// EagrePartitionOptions.flags: the buckets lie in one array, each behind the one before.
-#define EAGRE_DENSE 1
+// The version of EagreStats in this header.
+#define EAGRE_STATS_VERSION 2
 
 // The version of EagreSortOptions in this header.
 #define EAGRE_SORT_OPTIONS_VERSION 1
@@ -85,8 +70,23 @@
 // were in.
 #define EAGRE_STABLE 1
 
-// The version of EagreStats in this header.
-#define EAGRE_STATS_VERSION 2
+// The version of EagrePartitionOptions in this header.
+#define EAGRE_PARTITION_OPTIONS_VERSION 1
+
+// EagrePartitionOptions.flags: the buckets lie in one array, each behind the one before.
+#define EAGRE_DENSE 1
+
+// What to count: newlines.
+#define EAGRE_LINES 1
+
+// What to count: words, as wc counts them in the C locale: parted by white space, with a visible character of ASCII.
+#define EAGRE_WORDS 2
+
+// What to count: the columns of the longest line, as wc -L measures it in the C locale.
+#define EAGRE_LONGEST 4
+
+// Flags of eagre_finder_open: capital and small letters of ASCII are the same.
+#define EAGRE_IGNORE_CASE 1
 
 // How a call ended. 0 is success. A later version of the library may add to them.
 typedef enum EagreStatus {
@@ -260,6 +260,12 @@ typedef struct EagreOptions {
     const struct EagrePool *pool;
 } EagreOptions;
 
+// Code that writes to a stream pointer.
+typedef void (*EagreWriteScope)(void *stream, void *context);
+
+// Code that reads from a stream pointer.
+typedef void (*EagreReadScope)(const void *stream, void *context);
+
 // Fills a stream: puts its bytes that start at offset into bytes, at least one and at most size, and returns how many.
 // 0 means that the stream ends here. A negative number, best a negated errno, fails the stream with EAGRE_WRITER_FAILED.
 typedef int64_t (*EagreSource)(void *context, uint64_t offset, void *bytes, size_t size);
@@ -321,29 +327,28 @@ typedef struct EagreStats {
     uint64_t capacity;
 } EagreStats;
 
-// What was counted. A number that was not asked for is 0; bytes always are counted.
-typedef struct EagreCounts {
-    // Newlines.
-    uint64_t lines;
-    // Words.
-    uint64_t words;
-    // Bytes.
-    uint64_t bytes;
-    // Columns of the longest line.
-    uint64_t longest;
-} EagreCounts;
+// Told how far a sort is: done of total keys. Returns 0 to go on, anything else to end with EAGRE_CANCELLED. Any thread
+// of the sort may call it, one at a time.
+typedef int (*EagreProgress)(void *context, uint64_t done, uint64_t total);
 
-// What to find: size bytes, any bytes, at least one.
-typedef struct EagrePattern {
-    // The first of them.
-    const void *bytes;
-    // How many.
-    size_t size;
-} EagrePattern;
-
-// Gets an occurrence: the offset of its first byte, its size bytes, and the pattern's number, counted from 0. Returns 0
-// to go on, anything else to end the search.
-typedef int (*EagreFound)(void *context, uint64_t offset, const void *bytes, size_t size, size_t pattern);
+// How to sort. Fill it with eagre_sort_options_default, then change what should be different.
+typedef struct EagreSortOptions {
+    // The size of this struct in bytes.
+    uint32_t size;
+    // EAGRE_SORT_OPTIONS_VERSION.
+    uint32_t version;
+    // How many threads may be used at most, the caller's included. 0, the default: as many as this process may run on.
+    uint32_t threads;
+    // EAGRE_STABLE or 0, the default.
+    uint32_t flags;
+    // The most bytes of memory taken beside the keys, or beside the copies that eagre_argsort makes of them. Default:
+    // EAGRE_SLACK_DEFAULT. With too little it takes longer.
+    uint64_t slack;
+    // Called every few MiB of work, or null, the default. It must return: no longjmp, no exception.
+    EagreProgress progress;
+    // The first argument of progress.
+    void *context;
+} EagreSortOptions;
 
 // By what to partition, and how. Fill it with eagre_partition_options_default, then change what should be different.
 //
@@ -376,299 +381,35 @@ typedef struct EagrePartitionOptions {
     const struct EagrePool *pool;
 } EagrePartitionOptions;
 
-// Code that reads from a stream pointer.
-typedef void (*EagreReadScope)(const void *stream, void *context);
+// What was counted. A number that was not asked for is 0; bytes always are counted.
+typedef struct EagreCounts {
+    // Newlines.
+    uint64_t lines;
+    // Words.
+    uint64_t words;
+    // Bytes.
+    uint64_t bytes;
+    // Columns of the longest line.
+    uint64_t longest;
+} EagreCounts;
 
-// Told how far a sort is: done of total keys. Returns 0 to go on, anything else to end with EAGRE_CANCELLED. Any thread
-// of the sort may call it, one at a time.
-typedef int (*EagreProgress)(void *context, uint64_t done, uint64_t total);
+// What to find: size bytes, any bytes, at least one.
+typedef struct EagrePattern {
+    // The first of them.
+    const void *bytes;
+    // How many.
+    size_t size;
+} EagrePattern;
 
-// How to sort. Fill it with eagre_sort_options_default, then change what should be different.
-typedef struct EagreSortOptions {
-    // The size of this struct in bytes.
-    uint32_t size;
-    // EAGRE_SORT_OPTIONS_VERSION.
-    uint32_t version;
-    // How many threads may be used at most, the caller's included. 0, the default: as many as this process may run on.
-    uint32_t threads;
-    // EAGRE_STABLE or 0, the default.
-    uint32_t flags;
-    // The most bytes of memory taken beside the keys, or beside the copies that eagre_argsort makes of them. Default:
-    // EAGRE_SLACK_DEFAULT. With too little it takes longer.
-    uint64_t slack;
-    // Called every few MiB of work, or null, the default. It must return: no longjmp, no exception.
-    EagreProgress progress;
-    // The first argument of progress.
-    void *context;
-} EagreSortOptions;
-
-// Code that writes to a stream pointer.
-typedef void (*EagreWriteScope)(void *stream, void *context);
+// Gets an occurrence: the offset of its first byte, its size bytes, and the pattern's number, counted from 0. Returns 0
+// to go on, anything else to end the search.
+typedef int (*EagreFound)(void *context, uint64_t offset, const void *bytes, size_t size, size_t pattern);
 
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
 
-// The bytes of a block to fill, and how many they are (unless size is null). What they hold has no meaning. Valid
-// until the block is completed. Null if block is.
-void *eagre_write_block_data(struct EagreWriteBlock *block, size_t *size);
-
-// Where a block begins in the stream, in bytes. EAGRE_UNKNOWN if block is null.
-uint64_t eagre_write_block_offset(const struct EagreWriteBlock *block);
-
-// Gives a block up without completing it, which fails the stream: the reader gets EAGRE_WRITER_GONE. Null is nothing.
-void eagre_write_block_abandon(struct EagreWriteBlock *block);
-
-// The bytes of a block to read, and how many they are (unless size is null); the last one of a stream may be short.
-// Valid until the block is released. Null if block is.
-const void *eagre_read_block_data(const struct EagreReadBlock *block, size_t *size);
-
-// Where a block begins in the stream, in bytes. EAGRE_UNKNOWN if block is null.
-uint64_t eagre_read_block_offset(const struct EagreReadBlock *block);
-
-// Gives a block up without releasing it, once its reader is closed. Before that the stream would stop when the window
-// is full. Null is nothing.
-void eagre_read_block_abandon(struct EagreReadBlock *block);
-
-// Opens a stream that source fills, and gives out its reading end.
-//
-// source is called by a helper thread with context, and may do whatever it likes, but must return: no longjmp, no
-// exception. That thread calls free_context(context) when it is done, perhaps some time after the reader was closed;
-// so it does if opening fails. Fails as eagre_open.
-enum EagreStatus eagre_open_source(const struct EagreOptions *options, EagreSource source, void *context, EagreFree free_context, struct EagreReader **reader);
-
-// Opens a stream that sink empties, and gives out its writing end. eagre_writer_finish waits for the sink.
-//
-// sink is called by a helper thread with context, and may do whatever it likes, but must return: no longjmp, no
-// exception. That thread calls free_context(context) when it is done: before eagre_writer_finish returns, or some time
-// after a writer was closed that did not finish; so it does if opening fails. Fails as eagre_open.
-enum EagreStatus eagre_open_sink(const struct EagreOptions *options, EagreSink sink, void *context, EagreFree free_context, struct EagreWriter **writer);
-
-// Fails the stream: both ends get EAGRE_CANCELLED from their next call, or the one they wait in.
-enum EagreStatus eagre_control_cancel(const struct EagreControl *control);
-
-// Whether the stream has failed, and how.
-enum EagreStatus eagre_control_check(const struct EagreControl *control);
-
-// How many bytes the stream can carry. 0 if control is null.
-uint64_t eagre_control_capacity(const struct EagreControl *control);
-
-// What the stream has done and holds. Call it as eagre_control_stats(control, &stats, sizeof stats).
-//
-// Fails with EAGRE_INVALID if a pointer is null, EAGRE_WRONG_VERSION if size is not that of an EagreStats.
-enum EagreStatus eagre_control_stats(const struct EagreControl *control, struct EagreStats *stats, size_t size);
-
-// Frees the handle; the stream goes on. Null is nothing.
-void eagre_control_close(struct EagreControl *control);
-
-// Counts a file by the fastest way there is: mapped, read, or read past the page cache, whatever suits it.
-//
-// what is the sum of EAGRE_LINES, EAGRE_WORDS and EAGRE_LONGEST. threads is how many may be used at most, the caller's
-// included; 0 for as many as this process may run on. size is sizeof(EagreCounts).
-//
-// Fails with EAGRE_SYSTEM if the file cannot be read to its end, EAGRE_RESOURCES if memory is refused, EAGRE_INVALID or
-// EAGRE_WRONG_VERSION.
-enum EagreStatus eagre_count_file(const char *path, uint32_t what, uint32_t threads, struct EagreCounts *counts, size_t size);
-
-// Counts what is left of a stream, and consumes it. Arguments as for eagre_count_file.
-//
-// Fails with the stream's failure, EAGRE_INVALID or EAGRE_WRONG_VERSION.
-enum EagreStatus eagre_count_stream(struct EagreReader *reader, uint32_t what, struct EagreCounts *counts, size_t size);
-
-// Opens a file as a stream, and gives out its reading end: large files come straight from the disk, past the page
-// cache, several requests at a time; files that are in the cache, pipes and the like as they are.
-//
-// options may be null. Of a stream for a file, rewrite + 1 blocks are on their way from the disk at a time, and length
-// is how many bytes to read: a file with fewer is an error. Without it, the file is read to its end.
-//
-// Fails with EAGRE_SYSTEM if the file cannot be opened, or as eagre_open. If it cannot be read later, the stream fails
-// with EAGRE_SYSTEM, and eagre_last_error names the file and the byte.
-enum EagreStatus eagre_open_file(const char *path, const struct EagreOptions *options, struct EagreReader **reader);
-
-// Makes a file from a stream, and gives out its writing end. eagre_writer_finish and eagre_writer_finish_at wait until
-// all of it is on the disk; then the file appears under its name, complete, in the place of the one that was there. A
-// writer that is closed before leaves nothing. Pipes and devices are written as they are.
-//
-// options may be null. Of a stream for a file, lookback + 1 blocks are on their way to the disk at a time, and length
-// is how long the file will be: a disk without room for it is an error at once.
-//
-// Fails with EAGRE_SYSTEM if the file cannot be made, or as eagre_open. If it cannot be written later, the stream fails
-// with EAGRE_SYSTEM, and eagre_last_error names the file and the byte.
-enum EagreStatus eagre_create_file(const char *path, const struct EagreOptions *options, struct EagreWriter **writer);
-
-// Makes a finder for count patterns, which are copied. Close it with eagre_finder_close.
-//
-// Occurrences are those of grep -F -o: from left to right, the longest pattern where several begin at one byte, none
-// that overlaps the one before. flags is 0 or EAGRE_IGNORE_CASE. Fails with EAGRE_INVALID.
-enum EagreStatus eagre_finder_open(const struct EagrePattern *patterns, size_t count, uint32_t flags, struct EagreFinder **finder);
-
-// Counts the occurrences in a file. threads is how many may be used at most, the caller's included; 0 for as many as
-// this process may run on.
-//
-// Fails with EAGRE_SYSTEM if the file cannot be read to its end, EAGRE_RESOURCES if memory is refused, or EAGRE_INVALID.
-enum EagreStatus eagre_finder_count_file(const struct EagreFinder *finder, const char *path, uint32_t threads, uint64_t *count);
-
-// Calls found(context, …) for each occurrence in a file, in order, in the calling thread. threads as for
-// eagre_finder_count_file. found must return: no longjmp, no exception.
-//
-// Fails with EAGRE_SYSTEM if the file cannot be read to its end, EAGRE_RESOURCES if memory is refused, or EAGRE_INVALID;
-// what lies before was reported.
-enum EagreStatus eagre_finder_scan_file(const struct EagreFinder *finder, const char *path, uint32_t threads, EagreFound found, void *context);
-
-// Calls found(context, …) for each occurrence in what is left of a stream, and consumes it. Offsets are the stream's.
-// found must return: no longjmp, no exception. If it ends the search, the reader stands somewhere behind the occurrence.
-//
-// Fails with the stream's failure, or EAGRE_INVALID; what lies before was reported.
-enum EagreStatus eagre_finder_scan_stream(const struct EagreFinder *finder, struct EagreReader *reader, EagreFound found, void *context);
-
-// Frees a finder, which nobody uses any more. Takes a null pointer too.
-void eagre_finder_close(struct EagreFinder *finder);
-
-// Opens a stream and gives out its two ends, usually for two threads.
-//
-// options may be null: all defaults. On failure both ends are null. Close them with eagre_writer_close and
-// eagre_reader_close.
-//
-// Fails with EAGRE_INVALID, EAGRE_WRONG_VERSION, EAGRE_SETTING, EAGRE_UNAVAILABLE or EAGRE_RESOURCES.
-enum EagreStatus eagre_open(const struct EagreOptions *options, struct EagreWriter **writer, struct EagreReader **reader);
-
-// Fills options with the defaults. Call it as eagre_options_default(&options, sizeof options).
-//
-// Fails with EAGRE_INVALID if options is null, EAGRE_WRONG_VERSION if size is not that of an EagreOptions.
-enum EagreStatus eagre_options_default(struct EagreOptions *options, size_t size);
-
-// Fills options with the defaults. Call it as eagre_partition_options_default(&options, sizeof options).
-//
-// Fails with EAGRE_INVALID if options is null, EAGRE_WRONG_VERSION if size is not that of an EagrePartitionOptions.
-enum EagreStatus eagre_partition_options_default(struct EagrePartitionOptions *options, size_t size);
-
-// Copies count keys into buckets, in one pass; in a bucket they keep their order. key is an EagreKey of 32 or 64 bits, or
-// pairs, which go by their first part; options may be null. Close what comes out with eagre_partition_close.
-//
-// Fails with EAGRE_OUT_OF_BLOCKS or EAGRE_RESOURCES if memory is not to be had, EAGRE_INVALID if options ask for what
-// cannot be, or EAGRE_WRONG_VERSION.
-enum EagreStatus eagre_partition(const void *keys, size_t count, int32_t key, const struct EagrePartitionOptions *options, struct EagrePartition **partition);
-
-// How many buckets there are; 0 for a null pointer.
-size_t eagre_partition_ways(const struct EagrePartition *partition);
-
-// The keys of a bucket, to read and change, and in count how many they are. Several threads may ask at a time, and
-// have a bucket each. Null only on failure: EAGRE_INVALID.
-void *eagre_partition_bucket(const struct EagrePartition *partition, size_t bucket, size_t *count);
-
-// Gives up buckets and their memory. Null is nothing.
-void eagre_partition_close(struct EagrePartition *partition);
-
-// Makes a pool of at most budget blocks of block_size bytes (0: 2 MiB), for streams of the same trap (an EagreTrap) and
-// mover (an EagreMover). Name it in EagreOptions.pool. Close it with eagre_pool_close.
-//
-// A stream holds at most read_ahead + rewrite + lookback + 1 blocks.
-enum EagreStatus eagre_pool_open(uint64_t block_size, uint32_t budget, int32_t trap, int32_t mover, struct EagrePool **pool);
-
-// Gives up a pool. Its streams keep it alive, so this may be called as soon as they are open. Null is nothing.
-void eagre_pool_close(struct EagrePool *pool);
-
-// The pointer to byte 0 of the stream. Reading through it consumes the stream. Null on failure: EAGRE_NO_POINTER.
-//
-// Valid until this end is closed. A read may touch the furthest block read so far, the M blocks before it, and
-// anything after it up to the end and the zero byte that follows it; a read further back ends the process with a
-// message, as the block has been given back. After a failure of the stream zeros are read; ask eagre_reader_check
-// before you trust a result.
-void *eagre_reader_pointer(struct EagreReader *reader);
-
-// Calls read(stream, context) with the pointer to byte 0 of the stream, and tells whether the stream failed meanwhile:
-// what read found is to be trusted only if this returns EAGRE_OK.
-//
-// Under the signal trap the fault signals are unblocked in this thread for as long as it runs. read must return: no
-// longjmp, no exception.
-enum EagreStatus eagre_reader_scope(struct EagreReader *reader, EagreReadScope read, void *context);
-
-// The next bytes: at least bytes of them (0 counts as 1), contiguous; fewer only where the stream ends, none at its
-// end. Waits for the writer. No faults.
-//
-// Puts how many bytes there are into *size. Valid until the next call with this reader; eagre_reader_consume says how
-// many are done with. At the end of the stream *size is 0 and the pointer is not null.
-//
-// Null on failure: the stream's, or EAGRE_TOO_LARGE if the bytes would span more than M + 1 blocks.
-const void *eagre_reader_fill(struct EagreReader *reader, size_t bytes, size_t *size);
-
-// The first bytes bytes of what eagre_reader_fill gave are done with. Blocks behind them go back to the writer.
-//
-// Fails with EAGRE_INVALID if that is more than there was.
-enum EagreStatus eagre_reader_consume(struct EagreReader *reader, size_t bytes);
-
-// Copies the next size bytes to data, however many they are. Waits for the writer. No faults.
-//
-// Puts how many were copied into *copied (unless copied is null): fewer than size only at the end of the stream. On
-// failure some bytes may have been consumed.
-enum EagreStatus eagre_reader_copy_out(struct EagreReader *reader, void *data, size_t size, size_t *copied);
-
-// The length of the stream in bytes, once the writer has finished or if it was announced at open; else EAGRE_UNKNOWN.
-uint64_t eagre_reader_length(const struct EagreReader *reader);
-
-// How many bytes have been consumed, or declared read by eagre_reader_advance_to. EAGRE_UNKNOWN if reader is null.
-uint64_t eagre_reader_position(const struct EagreReader *reader);
-
-// Declares that a pointer has read everything before offset: fill and copy_out go on from there.
-//
-// Fails with EAGRE_INVALID_LENGTH if offset lies before what has been given back.
-enum EagreStatus eagre_reader_advance_to(struct EagreReader *reader, uint64_t offset);
-
-// Fails the stream: the writer gets EAGRE_READER_GONE with this message, which may be null and is copied.
-enum EagreStatus eagre_reader_fail(struct EagreReader *reader, const char *message);
-
-// Whether the stream has failed, and how. For code on a pointer, which is not told.
-enum EagreStatus eagre_reader_check(const struct EagreReader *reader);
-
-// A handle to watch and cancel the stream from any thread. Close it with eagre_control_close.
-enum EagreStatus eagre_reader_control(const struct EagreReader *reader, struct EagreControl **control);
-
-// Takes the next block, to be used while others are in use: up to M + 1 at a time, released in any order. The
-// position must be at the start of a block. Waits for the writer. At the end of the stream *block is null.
-//
-// Give the block back with eagre_reader_release. Fails with the stream's failure, or with EAGRE_BUSY if M + 1 blocks
-// are out or the position is inside a block.
-enum EagreStatus eagre_reader_take(struct EagreReader *reader, struct EagreReadBlock **block);
-
-// A block taken is done with; it is not to be used any more. Blocks go back in order, whatever the order of release.
-//
-// Fails with EAGRE_INVALID, and leaves the block alone, if it was taken from another stream.
-enum EagreStatus eagre_reader_release(struct EagreReader *reader, struct EagreReadBlock *block);
-
-// Closes this end and frees the handle. Null is nothing.
-//
-// Closed before the writer finished, the writer gets EAGRE_READER_GONE. Pointers of this end are not to be used any
-// more.
-void eagre_reader_close(struct EagreReader *reader);
-
-// Fills options with the defaults. Call it as eagre_sort_options_default(&options, sizeof options).
-//
-// Fails with EAGRE_INVALID if options is null, EAGRE_WRONG_VERSION if size is not that of an EagreSortOptions.
-enum EagreStatus eagre_sort_options_default(struct EagreSortOptions *options, size_t size);
-
-// Sorts count keys in ascending order, in place. key is an EagreKey; options may be null.
-//
-// Fails with EAGRE_RESOURCES if memory is not to be had, EAGRE_CANCELLED if progress said so, EAGRE_INVALID or
-// EAGRE_WRONG_VERSION. Even then keys holds the same keys, in some order.
-enum EagreStatus eagre_sort(void *keys, size_t count, int32_t key, const struct EagreSortOptions *options);
-
-// Brings the few smallest of count keys to the front, in ascending order; the others follow in any order. EAGRE_STABLE
-// is not for this. Otherwise as eagre_sort.
-enum EagreStatus eagre_sort_smallest(void *keys, size_t count, int32_t key, size_t few, const struct EagreSortOptions *options);
-
-// Brings the few largest of count keys to the front, in descending order; the others follow in any order. EAGRE_STABLE
-// is not for this. Otherwise as eagre_sort.
-enum EagreStatus eagre_sort_largest(void *keys, size_t count, int32_t key, size_t few, const struct EagreSortOptions *options);
-
-// Puts into places, which has room for count numbers, where the keys are in ascending order: first the index of the
-// smallest. Equal keys come in the order they are in, EAGRE_STABLE or not. The keys stay where they are: places must not
-// lie over them, not even in part.
-//
-// It takes memory for copies of the keys, each with its place: 8, 16 or 32 bytes for a key of 4, 8 or 16, and 8 for the
-// result.
-//
-// Fails as eagre_sort, and with EAGRE_INVALID if places and keys overlap; places is as it was then.
-enum EagreStatus eagre_argsort(const void *keys, size_t count, int32_t key, const struct EagreSortOptions *options, uint64_t *places);
+// ---- Errors ----
 
 // A status in a few words. Never null; the text is constant and belongs to the library.
 const char *eagre_strerror(int status);
@@ -685,66 +426,22 @@ const char *eagre_last_error(void);
 // EAGRE_OK if no call has failed in this thread.
 enum EagreStatus eagre_last_status(void);
 
-// The version of the library, such as "0.1.0". The text is constant and belongs to the library.
-const char *eagre_version(void);
+// ---- Streams ----
 
-// Who waits for whom, in every open stream of this process: a line for each waiting end, none if nobody waits.
+// Opens a stream and gives out its two ends, usually for two threads.
 //
-// Writes at most size bytes to buffer, the zero byte at the end included, and returns how long the whole report is
-// without it, as snprintf does. buffer may be null if size is 0.
-size_t eagre_wait_report(char *buffer, size_t size);
-
-// What works on this machine: a line for each pair of a trap and a mover, with the reason and the cure if it does not.
+// options may be null: all defaults. On failure both ends are null. Close them with eagre_writer_close and
+// eagre_reader_close.
 //
-// Writes to buffer and returns as eagre_wait_report does.
-size_t eagre_doctor(char *buffer, size_t size);
+// Fails with EAGRE_INVALID, EAGRE_WRONG_VERSION, EAGRE_SETTING, EAGRE_UNAVAILABLE or EAGRE_RESOURCES.
+enum EagreStatus eagre_open(const struct EagreOptions *options, struct EagreWriter **writer, struct EagreReader **reader);
 
-// Makes an empty vector for elements of element_size bytes. It has addresses for limit elements, which cost no memory;
-// 0: for as many as the pool can hold. pool is where memory comes from, or null: the one that all streams share. Close
-// it with eagre_vector_close.
+// Fills options with the defaults. Call it as eagre_options_default(&options, sizeof options).
 //
-// Fails with EAGRE_INVALID, EAGRE_RESOURCES or EAGRE_UNAVAILABLE.
-enum EagreStatus eagre_vector_open(size_t element_size, uint64_t limit, const struct EagrePool *pool, struct EagreVector **vector);
+// Fails with EAGRE_INVALID if options is null, EAGRE_WRONG_VERSION if size is not that of an EagreOptions.
+enum EagreStatus eagre_options_default(struct EagreOptions *options, size_t size);
 
-// The first element. The same as long as the vector lives, however it grows. Null only if vector is.
-//
-// Memory behind the last element may be written as far as eagre_vector_capacity reaches: eagre_vector_set_length says
-// then how many elements there are.
-void *eagre_vector_data(struct EagreVector *vector);
-
-// How many elements there are; 0 for a null pointer.
-size_t eagre_vector_length(const struct EagreVector *vector);
-
-// For how many elements there is memory now; 0 for a null pointer.
-size_t eagre_vector_capacity(const struct EagreVector *vector);
-
-// How many elements there are addresses for; 0 for a null pointer.
-size_t eagre_vector_limit(const struct EagreVector *vector);
-
-// Sees to it that there is memory for so many more elements.
-//
-// Fails with EAGRE_CAPACITY_EXCEEDED beyond the limit, EAGRE_OUT_OF_BLOCKS if the pool or the machine has no memory
-// left, EAGRE_RESOURCES if there are too many mappings, EAGRE_FORKED, EAGRE_SYSTEM or EAGRE_INVALID; the vector is as it
-// was then.
-enum EagreStatus eagre_vector_reserve(struct EagreVector *vector, size_t additional);
-
-// Appends a copy of an element. Fails as eagre_vector_reserve.
-enum EagreStatus eagre_vector_push(struct EagreVector *vector, const void *element);
-
-// Appends copies of count elements in a row, all or none. Fails as eagre_vector_reserve.
-enum EagreStatus eagre_vector_extend(struct EagreVector *vector, const void *elements, size_t count);
-
-// Declares how many elements there are: at most as many as there is memory for. Those that are new hold whatever was
-// written there, or bytes of no meaning. With fewer, the memory is kept: see eagre_vector_shrink_to_fit.
-//
-// Fails with EAGRE_INVALID_LENGTH if there is no memory for so many, or EAGRE_INVALID.
-enum EagreStatus eagre_vector_set_length(struct EagreVector *vector, size_t length);
-
-// Gives memory behind the last element back to the pool. Fails with EAGRE_INVALID.
-enum EagreStatus eagre_vector_shrink_to_fit(struct EagreVector *vector);
-
-// Gives up a vector and its memory. Null is nothing.
-void eagre_vector_close(struct EagreVector *vector);
+// ---- Streams: the writer ----
 
 // The pointer to byte 0 of the stream. Writing through it produces the stream. Null on failure: EAGRE_NO_POINTER.
 //
@@ -834,6 +531,335 @@ enum EagreStatus eagre_writer_complete(struct EagreWriter *writer, struct EagreW
 // Closed before it was finished, the reader gets EAGRE_WRITER_GONE, and not a short stream. With a sink, closing does
 // not wait for it; finishing does. Pointers of this end are not to be used any more.
 void eagre_writer_close(struct EagreWriter *writer);
+
+// ---- Streams: the reader ----
+
+// The pointer to byte 0 of the stream. Reading through it consumes the stream. Null on failure: EAGRE_NO_POINTER.
+//
+// Valid until this end is closed. A read may touch the furthest block read so far, the M blocks before it, and
+// anything after it up to the end and the zero byte that follows it; a read further back ends the process with a
+// message, as the block has been given back. After a failure of the stream zeros are read; ask eagre_reader_check
+// before you trust a result.
+void *eagre_reader_pointer(struct EagreReader *reader);
+
+// Calls read(stream, context) with the pointer to byte 0 of the stream, and tells whether the stream failed meanwhile:
+// what read found is to be trusted only if this returns EAGRE_OK.
+//
+// Under the signal trap the fault signals are unblocked in this thread for as long as it runs. read must return: no
+// longjmp, no exception.
+enum EagreStatus eagre_reader_scope(struct EagreReader *reader, EagreReadScope read, void *context);
+
+// The next bytes: at least bytes of them (0 counts as 1), contiguous; fewer only where the stream ends, none at its
+// end. Waits for the writer. No faults.
+//
+// Puts how many bytes there are into *size. Valid until the next call with this reader; eagre_reader_consume says how
+// many are done with. At the end of the stream *size is 0 and the pointer is not null.
+//
+// Null on failure: the stream's, or EAGRE_TOO_LARGE if the bytes would span more than M + 1 blocks.
+const void *eagre_reader_fill(struct EagreReader *reader, size_t bytes, size_t *size);
+
+// The first bytes bytes of what eagre_reader_fill gave are done with. Blocks behind them go back to the writer.
+//
+// Fails with EAGRE_INVALID if that is more than there was.
+enum EagreStatus eagre_reader_consume(struct EagreReader *reader, size_t bytes);
+
+// Copies the next size bytes to data, however many they are. Waits for the writer. No faults.
+//
+// Puts how many were copied into *copied (unless copied is null): fewer than size only at the end of the stream. On
+// failure some bytes may have been consumed.
+enum EagreStatus eagre_reader_copy_out(struct EagreReader *reader, void *data, size_t size, size_t *copied);
+
+// The length of the stream in bytes, once the writer has finished or if it was announced at open; else EAGRE_UNKNOWN.
+uint64_t eagre_reader_length(const struct EagreReader *reader);
+
+// How many bytes have been consumed, or declared read by eagre_reader_advance_to. EAGRE_UNKNOWN if reader is null.
+uint64_t eagre_reader_position(const struct EagreReader *reader);
+
+// Declares that a pointer has read everything before offset: fill and copy_out go on from there.
+//
+// Fails with EAGRE_INVALID_LENGTH if offset lies before what has been given back.
+enum EagreStatus eagre_reader_advance_to(struct EagreReader *reader, uint64_t offset);
+
+// Fails the stream: the writer gets EAGRE_READER_GONE with this message, which may be null and is copied.
+enum EagreStatus eagre_reader_fail(struct EagreReader *reader, const char *message);
+
+// Whether the stream has failed, and how. For code on a pointer, which is not told.
+enum EagreStatus eagre_reader_check(const struct EagreReader *reader);
+
+// A handle to watch and cancel the stream from any thread. Close it with eagre_control_close.
+enum EagreStatus eagre_reader_control(const struct EagreReader *reader, struct EagreControl **control);
+
+// Takes the next block, to be used while others are in use: up to M + 1 at a time, released in any order. The
+// position must be at the start of a block. Waits for the writer. At the end of the stream *block is null.
+//
+// Give the block back with eagre_reader_release. Fails with the stream's failure, or with EAGRE_BUSY if M + 1 blocks
+// are out or the position is inside a block.
+enum EagreStatus eagre_reader_take(struct EagreReader *reader, struct EagreReadBlock **block);
+
+// A block taken is done with; it is not to be used any more. Blocks go back in order, whatever the order of release.
+//
+// Fails with EAGRE_INVALID, and leaves the block alone, if it was taken from another stream.
+enum EagreStatus eagre_reader_release(struct EagreReader *reader, struct EagreReadBlock *block);
+
+// Closes this end and frees the handle. Null is nothing.
+//
+// Closed before the writer finished, the writer gets EAGRE_READER_GONE. Pointers of this end are not to be used any
+// more.
+void eagre_reader_close(struct EagreReader *reader);
+
+// ---- Streams: blocks that are taken and completed in any order ----
+
+// The bytes of a block to fill, and how many they are (unless size is null). What they hold has no meaning. Valid
+// until the block is completed. Null if block is.
+void *eagre_write_block_data(struct EagreWriteBlock *block, size_t *size);
+
+// Where a block begins in the stream, in bytes. EAGRE_UNKNOWN if block is null.
+uint64_t eagre_write_block_offset(const struct EagreWriteBlock *block);
+
+// Gives a block up without completing it, which fails the stream: the reader gets EAGRE_WRITER_GONE. Null is nothing.
+void eagre_write_block_abandon(struct EagreWriteBlock *block);
+
+// The bytes of a block to read, and how many they are (unless size is null); the last one of a stream may be short.
+// Valid until the block is released. Null if block is.
+const void *eagre_read_block_data(const struct EagreReadBlock *block, size_t *size);
+
+// Where a block begins in the stream, in bytes. EAGRE_UNKNOWN if block is null.
+uint64_t eagre_read_block_offset(const struct EagreReadBlock *block);
+
+// Gives a block up without releasing it, once its reader is closed. Before that the stream would stop when the window
+// is full. Null is nothing.
+void eagre_read_block_abandon(struct EagreReadBlock *block);
+
+// ---- Streams: callbacks ----
+
+// Opens a stream that source fills, and gives out its reading end.
+//
+// source is called by a helper thread with context, and may do whatever it likes, but must return: no longjmp, no
+// exception. That thread calls free_context(context) when it is done, perhaps some time after the reader was closed;
+// so it does if opening fails. Fails as eagre_open.
+enum EagreStatus eagre_open_source(const struct EagreOptions *options, EagreSource source, void *context, EagreFree free_context, struct EagreReader **reader);
+
+// Opens a stream that sink empties, and gives out its writing end. eagre_writer_finish waits for the sink.
+//
+// sink is called by a helper thread with context, and may do whatever it likes, but must return: no longjmp, no
+// exception. That thread calls free_context(context) when it is done: before eagre_writer_finish returns, or some time
+// after a writer was closed that did not finish; so it does if opening fails. Fails as eagre_open.
+enum EagreStatus eagre_open_sink(const struct EagreOptions *options, EagreSink sink, void *context, EagreFree free_context, struct EagreWriter **writer);
+
+// ---- Streams: control and counters ----
+
+// Fails the stream: both ends get EAGRE_CANCELLED from their next call, or the one they wait in.
+enum EagreStatus eagre_control_cancel(const struct EagreControl *control);
+
+// Whether the stream has failed, and how.
+enum EagreStatus eagre_control_check(const struct EagreControl *control);
+
+// How many bytes the stream can carry. 0 if control is null.
+uint64_t eagre_control_capacity(const struct EagreControl *control);
+
+// What the stream has done and holds. Call it as eagre_control_stats(control, &stats, sizeof stats).
+//
+// Fails with EAGRE_INVALID if a pointer is null, EAGRE_WRONG_VERSION if size is not that of an EagreStats.
+enum EagreStatus eagre_control_stats(const struct EagreControl *control, struct EagreStats *stats, size_t size);
+
+// Frees the handle; the stream goes on. Null is nothing.
+void eagre_control_close(struct EagreControl *control);
+
+// ---- Files as streams ----
+
+// Opens a file as a stream, and gives out its reading end: large files come straight from the disk, past the page
+// cache, several requests at a time; files that are in the cache, pipes and the like as they are.
+//
+// options may be null. Of a stream for a file, rewrite + 1 blocks are on their way from the disk at a time, and length
+// is how many bytes to read: a file with fewer is an error. Without it, the file is read to its end.
+//
+// Fails with EAGRE_SYSTEM if the file cannot be opened, or as eagre_open. If it cannot be read later, the stream fails
+// with EAGRE_SYSTEM, and eagre_last_error names the file and the byte.
+enum EagreStatus eagre_open_file(const char *path, const struct EagreOptions *options, struct EagreReader **reader);
+
+// Makes a file from a stream, and gives out its writing end. eagre_writer_finish and eagre_writer_finish_at wait until
+// all of it is on the disk; then the file appears under its name, complete, in the place of the one that was there. A
+// writer that is closed before leaves nothing. Pipes and devices are written as they are.
+//
+// options may be null. Of a stream for a file, lookback + 1 blocks are on their way to the disk at a time, and length
+// is how long the file will be: a disk without room for it is an error at once.
+//
+// Fails with EAGRE_SYSTEM if the file cannot be made, or as eagre_open. If it cannot be written later, the stream fails
+// with EAGRE_SYSTEM, and eagre_last_error names the file and the byte.
+enum EagreStatus eagre_create_file(const char *path, const struct EagreOptions *options, struct EagreWriter **writer);
+
+// ---- Memory: pools, and vectors that grow without copying ----
+
+// Makes a pool of at most budget blocks of block_size bytes (0: 2 MiB), for streams of the same trap (an EagreTrap) and
+// mover (an EagreMover). Name it in EagreOptions.pool. Close it with eagre_pool_close.
+//
+// A stream holds at most read_ahead + rewrite + lookback + 1 blocks.
+enum EagreStatus eagre_pool_open(uint64_t block_size, uint32_t budget, int32_t trap, int32_t mover, struct EagrePool **pool);
+
+// Gives up a pool. Its streams keep it alive, so this may be called as soon as they are open. Null is nothing.
+void eagre_pool_close(struct EagrePool *pool);
+
+// Makes an empty vector for elements of element_size bytes. It has addresses for limit elements, which cost no memory;
+// 0: for as many as the pool can hold. pool is where memory comes from, or null: the one that all streams share. Close
+// it with eagre_vector_close.
+//
+// Fails with EAGRE_INVALID, EAGRE_RESOURCES or EAGRE_UNAVAILABLE.
+enum EagreStatus eagre_vector_open(size_t element_size, uint64_t limit, const struct EagrePool *pool, struct EagreVector **vector);
+
+// The first element. The same as long as the vector lives, however it grows. Null only if vector is.
+//
+// Memory behind the last element may be written as far as eagre_vector_capacity reaches: eagre_vector_set_length says
+// then how many elements there are.
+void *eagre_vector_data(struct EagreVector *vector);
+
+// How many elements there are; 0 for a null pointer.
+size_t eagre_vector_length(const struct EagreVector *vector);
+
+// For how many elements there is memory now; 0 for a null pointer.
+size_t eagre_vector_capacity(const struct EagreVector *vector);
+
+// How many elements there are addresses for; 0 for a null pointer.
+size_t eagre_vector_limit(const struct EagreVector *vector);
+
+// Sees to it that there is memory for so many more elements.
+//
+// Fails with EAGRE_CAPACITY_EXCEEDED beyond the limit, EAGRE_OUT_OF_BLOCKS if the pool or the machine has no memory
+// left, EAGRE_RESOURCES if there are too many mappings, EAGRE_FORKED, EAGRE_SYSTEM or EAGRE_INVALID; the vector is as it
+// was then.
+enum EagreStatus eagre_vector_reserve(struct EagreVector *vector, size_t additional);
+
+// Appends a copy of an element. Fails as eagre_vector_reserve.
+enum EagreStatus eagre_vector_push(struct EagreVector *vector, const void *element);
+
+// Appends copies of count elements in a row, all or none. Fails as eagre_vector_reserve.
+enum EagreStatus eagre_vector_extend(struct EagreVector *vector, const void *elements, size_t count);
+
+// Declares how many elements there are: at most as many as there is memory for. Those that are new hold whatever was
+// written there, or bytes of no meaning. With fewer, the memory is kept: see eagre_vector_shrink_to_fit.
+//
+// Fails with EAGRE_INVALID_LENGTH if there is no memory for so many, or EAGRE_INVALID.
+enum EagreStatus eagre_vector_set_length(struct EagreVector *vector, size_t length);
+
+// Gives memory behind the last element back to the pool. Fails with EAGRE_INVALID.
+enum EagreStatus eagre_vector_shrink_to_fit(struct EagreVector *vector);
+
+// Gives up a vector and its memory. Null is nothing.
+void eagre_vector_close(struct EagreVector *vector);
+
+// ---- Sorting ----
+
+// Fills options with the defaults. Call it as eagre_sort_options_default(&options, sizeof options).
+//
+// Fails with EAGRE_INVALID if options is null, EAGRE_WRONG_VERSION if size is not that of an EagreSortOptions.
+enum EagreStatus eagre_sort_options_default(struct EagreSortOptions *options, size_t size);
+
+// Sorts count keys in ascending order, in place. key is an EagreKey; options may be null.
+//
+// Fails with EAGRE_RESOURCES if memory is not to be had, EAGRE_CANCELLED if progress said so, EAGRE_INVALID or
+// EAGRE_WRONG_VERSION. Even then keys holds the same keys, in some order.
+enum EagreStatus eagre_sort(void *keys, size_t count, int32_t key, const struct EagreSortOptions *options);
+
+// Brings the few smallest of count keys to the front, in ascending order; the others follow in any order. EAGRE_STABLE
+// is not for this. Otherwise as eagre_sort.
+enum EagreStatus eagre_sort_smallest(void *keys, size_t count, int32_t key, size_t few, const struct EagreSortOptions *options);
+
+// Brings the few largest of count keys to the front, in descending order; the others follow in any order. EAGRE_STABLE
+// is not for this. Otherwise as eagre_sort.
+enum EagreStatus eagre_sort_largest(void *keys, size_t count, int32_t key, size_t few, const struct EagreSortOptions *options);
+
+// Puts into places, which has room for count numbers, where the keys are in ascending order: first the index of the
+// smallest. Equal keys come in the order they are in, EAGRE_STABLE or not. The keys stay where they are: places must not
+// lie over them, not even in part.
+//
+// It takes memory for copies of the keys, each with its place: 8, 16 or 32 bytes for a key of 4, 8 or 16, and 8 for the
+// result.
+//
+// Fails as eagre_sort, and with EAGRE_INVALID if places and keys overlap; places is as it was then.
+enum EagreStatus eagre_argsort(const void *keys, size_t count, int32_t key, const struct EagreSortOptions *options, uint64_t *places);
+
+// ---- Partitioning ----
+
+// Fills options with the defaults. Call it as eagre_partition_options_default(&options, sizeof options).
+//
+// Fails with EAGRE_INVALID if options is null, EAGRE_WRONG_VERSION if size is not that of an EagrePartitionOptions.
+enum EagreStatus eagre_partition_options_default(struct EagrePartitionOptions *options, size_t size);
+
+// Copies count keys into buckets, in one pass; in a bucket they keep their order. key is an EagreKey of 32 or 64 bits, or
+// pairs, which go by their first part; options may be null. Close what comes out with eagre_partition_close.
+//
+// Fails with EAGRE_OUT_OF_BLOCKS or EAGRE_RESOURCES if memory is not to be had, EAGRE_INVALID if options ask for what
+// cannot be, or EAGRE_WRONG_VERSION.
+enum EagreStatus eagre_partition(const void *keys, size_t count, int32_t key, const struct EagrePartitionOptions *options, struct EagrePartition **partition);
+
+// How many buckets there are; 0 for a null pointer.
+size_t eagre_partition_ways(const struct EagrePartition *partition);
+
+// The keys of a bucket, to read and change, and in count how many they are. Several threads may ask at a time, and
+// have a bucket each. Null only on failure: EAGRE_INVALID.
+void *eagre_partition_bucket(const struct EagrePartition *partition, size_t bucket, size_t *count);
+
+// Gives up buckets and their memory. Null is nothing.
+void eagre_partition_close(struct EagrePartition *partition);
+
+// ---- Counting and finding ----
+
+// Counts a file by the fastest way there is: mapped, read, or read past the page cache, whatever suits it.
+//
+// what is the sum of EAGRE_LINES, EAGRE_WORDS and EAGRE_LONGEST. threads is how many may be used at most, the caller's
+// included; 0 for as many as this process may run on. size is sizeof(EagreCounts).
+//
+// Fails with EAGRE_SYSTEM if the file cannot be read to its end, EAGRE_RESOURCES if memory is refused, EAGRE_INVALID or
+// EAGRE_WRONG_VERSION.
+enum EagreStatus eagre_count_file(const char *path, uint32_t what, uint32_t threads, struct EagreCounts *counts, size_t size);
+
+// Counts what is left of a stream, and consumes it. Arguments as for eagre_count_file.
+//
+// Fails with the stream's failure, EAGRE_INVALID or EAGRE_WRONG_VERSION.
+enum EagreStatus eagre_count_stream(struct EagreReader *reader, uint32_t what, struct EagreCounts *counts, size_t size);
+
+// Makes a finder for count patterns, which are copied. Close it with eagre_finder_close.
+//
+// Occurrences are those of grep -F -o: from left to right, the longest pattern where several begin at one byte, none
+// that overlaps the one before. flags is 0 or EAGRE_IGNORE_CASE. Fails with EAGRE_INVALID.
+enum EagreStatus eagre_finder_open(const struct EagrePattern *patterns, size_t count, uint32_t flags, struct EagreFinder **finder);
+
+// Counts the occurrences in a file. threads is how many may be used at most, the caller's included; 0 for as many as
+// this process may run on.
+//
+// Fails with EAGRE_SYSTEM if the file cannot be read to its end, EAGRE_RESOURCES if memory is refused, or EAGRE_INVALID.
+enum EagreStatus eagre_finder_count_file(const struct EagreFinder *finder, const char *path, uint32_t threads, uint64_t *count);
+
+// Calls found(context, …) for each occurrence in a file, in order, in the calling thread. threads as for
+// eagre_finder_count_file. found must return: no longjmp, no exception.
+//
+// Fails with EAGRE_SYSTEM if the file cannot be read to its end, EAGRE_RESOURCES if memory is refused, or EAGRE_INVALID;
+// what lies before was reported.
+enum EagreStatus eagre_finder_scan_file(const struct EagreFinder *finder, const char *path, uint32_t threads, EagreFound found, void *context);
+
+// Calls found(context, …) for each occurrence in what is left of a stream, and consumes it. Offsets are the stream's.
+// found must return: no longjmp, no exception. If it ends the search, the reader stands somewhere behind the occurrence.
+//
+// Fails with the stream's failure, or EAGRE_INVALID; what lies before was reported.
+enum EagreStatus eagre_finder_scan_stream(const struct EagreFinder *finder, struct EagreReader *reader, EagreFound found, void *context);
+
+// Frees a finder, which nobody uses any more. Takes a null pointer too.
+void eagre_finder_close(struct EagreFinder *finder);
+
+// ---- Version and reports ----
+
+// The version of the library, such as "0.1.0". The text is constant and belongs to the library.
+const char *eagre_version(void);
+
+// Who waits for whom, in every open stream of this process: a line for each waiting end, none if nobody waits.
+//
+// Writes at most size bytes to buffer, the zero byte at the end included, and returns how long the whole report is
+// without it, as snprintf does. buffer may be null if size is 0.
+size_t eagre_wait_report(char *buffer, size_t size);
+
+// What works on this machine: a line for each pair of a trap and a mover, with the reason and the cure if it does not.
+//
+// Writes to buffer and returns as eagre_wait_report does.
+size_t eagre_doctor(char *buffer, size_t size);
 
 #ifdef __cplusplus
 }  // extern "C"
