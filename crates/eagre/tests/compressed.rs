@@ -95,27 +95,39 @@ fn assert_refused(format: Format, packed: &[u8], why: &str) {
     }
 }
 
+/// Tool, format and options of packed files that differ in what a decoder has to do.
+const LEVELS: [(&str, Format, &[&str]); 8] = [
+    ("gzip", Format::Gzip, &["-1"]),
+    ("gzip", Format::Gzip, &["-9"]),
+    ("zstd", Format::Zstd, &["--fast=3"]),
+    ("zstd", Format::Zstd, &["-3", "--check"]),
+    ("zstd", Format::Zstd, &["-12", "--no-check", "--long=27"]),
+    ("lz4", Format::Lz4, &["-q", "-1", "-B4"]),
+    ("lz4", Format::Lz4, &["-q", "-1", "-B7", "-BX"]),
+    ("lz4", Format::Lz4, &["-q", "-9", "-BD", "-B5", "--no-frame-crc"]),
+];
+
+fn unpacks(levels: &[(&str, Format, &[&str])], contents: impl IntoIterator<Item = Vec<u8>>) {
+    for content in contents {
+        for &(tool, format, arguments) in levels {
+            let arguments = [arguments, &["-c"]].concat();
+            let Some(packed) = filter(tool, &arguments, &content) else { continue };
+            assert_eq!(Format::of_bytes(&packed), Some(format));
+            assert_gives(format, &packed, &content);
+        }
+    }
+}
+
 #[test]
 fn every_level_of_every_tool() {
     let texts = [0, 1, 70_000, 300_000, 9 << 20].map(words);
-    for content in texts.into_iter().chain([noise(5 << 20), vec![0; 40 << 20]]) {
-        let levels: &[(&str, Format, &[&str])] = &[
-            ("gzip", Format::Gzip, &["-1"]),
-            ("gzip", Format::Gzip, &["-9"]),
-            ("zstd", Format::Zstd, &["--fast=3"]),
-            ("zstd", Format::Zstd, &["-3", "--check"]),
-            ("zstd", Format::Zstd, &["-12", "--no-check", "--long=27"]),
-            ("lz4", Format::Lz4, &["-q", "-1", "-B4"]),
-            ("lz4", Format::Lz4, &["-q", "-1", "-B7", "-BX"]),
-            ("lz4", Format::Lz4, &["-q", "-9", "-BD", "-B5", "--no-frame-crc"]),
-        ];
-        for (tool, format, arguments) in levels {
-            let arguments = [*arguments, &["-c"]].concat();
-            let Some(packed) = filter(tool, &arguments, &content) else { continue };
-            assert_eq!(Format::of_bytes(&packed), Some(*format));
-            assert_gives(*format, &packed, &content);
-        }
-    }
+    unpacks(&LEVELS, texts.into_iter().chain([noise(5 << 20), vec![0; 40 << 20]]));
+}
+
+/// Contents of more than one window of a stream, in blocks of each size that decoders ask for: what a trap sees.
+#[test]
+fn large_contents() {
+    unpacks(&[LEVELS[0], LEVELS[4], LEVELS[6]], [words(9 << 20), vec![0; 40 << 20]]);
 }
 
 /// The test above once more with every trap and mover that works here.
@@ -123,7 +135,7 @@ fn every_level_of_every_tool() {
 fn every_trap() {
     for status in probe::examine().iter().filter(|status| status.refusal.is_none()) {
         let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "every_level_of_every_tool"])
+            .args(["--exact", "large_contents"])
             .env("EAGRE_TRAP", status.pair.trap.to_string())
             .env("EAGRE_MOVER", status.pair.mover.to_string())
             .output()
