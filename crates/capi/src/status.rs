@@ -147,7 +147,7 @@ impl From<StreamError> for Fault {
             StreamErrorKind::Deadlock => EagreDeadlock,
             StreamErrorKind::PastEnd => EagrePastEnd,
             StreamErrorKind::CapacityExceeded => EagreCapacityExceeded,
-            StreamErrorKind::OutOfBlocks => EagreOutOfBlocks,
+            StreamErrorKind::OutOfBlocks | StreamErrorKind::OutOfMemory => EagreOutOfBlocks,
             StreamErrorKind::Pinned => EagrePinned,
             StreamErrorKind::NoPointer => EagreNoPointer,
             StreamErrorKind::InvalidLength => EagreInvalidLength,

@@ -241,10 +241,10 @@ fn pager_context() -> Result<Context, String> {
     if !crate::sys::facts::kernel_at_least(6, 14) {
         return Err(heap::text("this kernel is older than 6.14, whose page tables it needs freed"));
     }
-    crate::trap::pager::context().map_err(|Errno(errno)| match errno {
-        libc::EPERM | libc::EACCES => heap::text("no permission for privileged userfaultfd"),
-        libc::EINVAL => heap::text("this kernel's userfaultfd cannot move pages"),
-        _ => heap::text(format_args!("userfaultfd: {}", Errno(errno))),
+    crate::trap::pager::context().map_err(|errno| match errno {
+        Errno::PERM | Errno::ACCES => heap::text("no permission for privileged userfaultfd"),
+        Errno::INVAL => heap::text("this kernel's userfaultfd cannot move pages"),
+        _ => heap::text(format_args!("userfaultfd: {errno}")),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::block::Block;
 use crate::heap::{self, Refused};
-use crate::sys::{Errno, Refusal};
+use crate::sys::Refusal;
 use crate::units::Bytes;
 use std::fmt;
 
@@ -37,20 +37,6 @@ pub enum RewireErrorKind {
 }
 
 impl RewireErrorKind {
-    /// What the kernel's answer to a move means.
-    pub(super) fn of_move(errno: Errno) -> RewireErrorKind {
-        const ENOMEM: i32 = 12;
-        const EBUSY: i32 = 16;
-        const EINVAL: i32 = 22;
-        match errno.0 {
-            EBUSY => RewireErrorKind::Pinned,
-            // The addresses are right, so what is wrong is that one side is locked and the other is not.
-            EINVAL => RewireErrorKind::Pinned,
-            ENOMEM => RewireErrorKind::OutOfMemory,
-            _ => RewireErrorKind::System,
-        }
-    }
-
     /// In words that need no memory of their own: a fault handler may have to say it.
     pub(super) fn why_and_cure(self) -> (&'static str, &'static str) {
         use RewireErrorKind::*;
@@ -82,17 +68,6 @@ impl RewireError {
     /// Where the heap has no memory for the detail, it is missing.
     pub(crate) fn new(kind: RewireErrorKind, detail: impl fmt::Display) -> RewireError {
         RewireError { kind, detail: heap::text(detail) }
-    }
-
-    /// What the kernel's answer to a move means; `remap`: of one that takes mappings.
-    pub(crate) fn from_move(errno: Errno, remap: bool) -> RewireError {
-        match RewireErrorKind::of_move(errno) {
-            // The kernel has one answer for all three.
-            kind @ RewireErrorKind::OutOfMemory if remap => {
-                RewireError::new(kind, format_args!("{errno}: memory, `ulimit -d`, or mappings (vm.max_map_count)"))
-            }
-            kind => RewireError::new(kind, errno),
-        }
     }
 
     /// Addresses for `bytes` were refused.

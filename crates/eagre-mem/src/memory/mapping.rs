@@ -87,7 +87,7 @@ impl Mapping {
         registered().ok_or_else(|| {
             // SAFETY: mapped above, and nobody knows of it.
             let _ = unsafe { map::unmap(start, length.next_multiple_of(PAGE), PAGE) };
-            Errno(libc::ENOMEM).to_io()
+            Errno::NOMEM.to_io()
         })
     }
 

@@ -33,6 +33,7 @@ pub(crate) mod pool;
 pub(crate) mod raw;
 pub(crate) mod region;
 pub(crate) mod reservation;
+pub(crate) mod slot;
 pub(crate) mod vanishing;
 pub(crate) mod vector;
 

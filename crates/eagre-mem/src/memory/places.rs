@@ -7,14 +7,14 @@
 //! Calls change what is behind the addresses. Who owns the places makes them, and sees to it that no borrow of the
 //! bytes concerned is alive.
 
-use super::block::Contents;
 use super::error::{RewireError, RewireErrorKind};
 use super::mapping_budget;
 use super::pool::{BlockId, Blocks, Pool};
 use super::reservation::{self, Reservation};
+use super::slot::{self, Contents, Slot};
 use crate::heap::{self, Refused, Shared};
 use crate::mover::{Engine, Prepare};
-use crate::sys::{Errno, Refusal, map, process};
+use crate::sys::{Refusal, process};
 use crate::trap;
 use crate::units::Bytes;
 use std::ops::{Deref, DerefMut};
@@ -30,8 +30,8 @@ pub(crate) struct Places {
     range: Reservation,
     pool: Shared<Blocks>,
     engine: Engine,
-    /// The whole range is open; else it is opened as it is used.
-    open: bool,
+    /// What a place needs before a block can move in.
+    prepare: Prepare,
     /// As long as places have been used.
     table: Vec<Option<BlockId>>,
     /// Why [`one_more`] has failed.
@@ -54,7 +54,7 @@ impl Places {
         mapping_budget::claim(1)?;
         let reserved = Reservation::aligned(len as usize, align.max(pool.block.bytes()));
         let prepared = reserved.and_then(|range| match Self::prepare(&range, &pool, engine) {
-            Ok(open) => Ok((range, open)),
+            Ok(prepare) => Ok((range, prepare)),
             Err(error) => {
                 // SAFETY: just made, and nobody has seen it.
                 unsafe { range.unmap() };
@@ -62,7 +62,7 @@ impl Places {
             }
         });
         match prepared {
-            Ok((range, open)) => Ok(Places { range, pool, engine, open, table: Vec::new(), failure: None }),
+            Ok((range, prepare)) => Ok(Places { range, pool, engine, prepare, table: Vec::new(), failure: None }),
             Err(error) => {
                 mapping_budget::release(1);
                 Err(RewireError::from_addresses(len, error))
@@ -78,8 +78,9 @@ impl Places {
         uffd.map(Engine::Move).ok_or_else(no_descriptor)
     }
 
-    /// Registers and opens a range. False if it must be opened piece by piece (overcommit 2).
-    fn prepare(range: &Reservation, pool: &Blocks, engine: Engine) -> Result<bool, Refusal> {
+    /// Registers and opens a range. Where the system counts every open byte as memory (overcommit 2), each place is opened when it
+    /// is used.
+    fn prepare(range: &Reservation, pool: &Blocks, engine: Engine) -> Result<Prepare, Refusal> {
         if let Some(uffd) = engine.uffd() {
             // SAFETY: our own range.
             unsafe { uffd.register(range.start(), range.len())? };
@@ -87,8 +88,10 @@ impl Places {
         if matches!(engine, Engine::Copy) && pool.block.is_huge() {
             range.want_huge();
         }
-        // A piece that `mremap` brings is open by itself, and what is empty stays closed.
-        Ok(matches!(engine, Engine::Remap) || range.open_all())
+        // A piece that `mremap` brings is open by itself, and what is empty stays closed. Nobody has touched an empty place, so no
+        // page table is in the way.
+        let open = matches!(engine, Engine::Remap) || range.open_all();
+        Ok(if open { Prepare::Nothing } else { Prepare::Open })
     }
 
     /// As many bytes as a set of places of no particular size should take: all that the pool could ever fill, or a fair
@@ -147,14 +150,21 @@ impl Places {
         Ok(())
     }
 
+    /// The slot of a place.
+    fn slot(&self, place: usize) -> Slot {
+        let mappings = if matches!(self.engine, Engine::Remap) { REMAPPED } else { 0 };
+        Slot { address: self.address(place), engine: self.engine, prepare: self.prepare, mappings }
+    }
+
     /// Takes a block from the pool into an empty place.
     fn take_into(&mut self, place: usize, contents: Contents) -> Result<(), RewireError> {
-        let id = self.pool.take_one(contents)?;
-        // SAFETY: just taken, so at home and ours.
-        unsafe { self.put(place, id) }.inspect_err(|_| {
-            self.pool.give(id);
-            self.pool.uncommit(1);
-        })
+        self.check(place)?;
+        self.reach(place + 1)?;
+        // SAFETY: the place is ours and empty.
+        let taken = unsafe { self.pool.take_into(self.slot(place), contents) };
+        let id = taken.map_err(|shortage| self.pool.error(shortage))?;
+        self.record(place, id);
+        Ok(())
     }
 
     /// Moves a block from home to an empty place. If that fails, it is still at home.
@@ -165,23 +175,10 @@ impl Places {
         self.check(place)?;
         debug_assert!(self.at(place).is_none());
         self.reach(place + 1)?;
-        let remapped = self.remapped();
-        mapping_budget::claim(remapped)?;
         // SAFETY: the caller's contract; the place is empty.
-        let moved = unsafe { self.bring(self.pool.engine(), self.pool.place(id), place) };
-        match moved {
-            Ok(()) => {
-                if self.table.len() <= place {
-                    self.table.resize(place + 1, None);
-                }
-                self.table[place] = Some(id);
-                Ok(())
-            }
-            Err(error) => {
-                mapping_budget::release(remapped);
-                Err(error)
-            }
-        }
+        unsafe { self.pool.put(id, self.slot(place)) }.map_err(|shortage| self.pool.error(shortage))?;
+        self.record(place, id);
+        Ok(())
     }
 
     /// Moves the block at a place home. `None` if there is none; if the move fails, it is still there.
@@ -191,11 +188,9 @@ impl Places {
     pub(crate) unsafe fn send_home(&mut self, place: usize) -> Result<Option<BlockId>, RewireError> {
         let Some(id) = self.at(place) else { return Ok(None) };
         self.check(place)?;
-        // SAFETY: the block is ours; its place in the pool is empty while it is away.
-        unsafe { self.pool.engine().into_pool(self.engine, self.address(place), self.pool.place(id), self.block()) }
-            .map_err(|errno| self.refused(errno))?;
+        // SAFETY: the block is ours, and the caller's contract.
+        unsafe { self.pool.fetch(id, self.slot(place)) }.map_err(|shortage| self.pool.error(shortage))?;
         self.clear(place);
-        mapping_budget::release(self.remapped());
         Ok(Some(id))
     }
 
@@ -206,16 +201,17 @@ impl Places {
     /// No borrow of the block is alive, and its contents are no one's.
     pub(crate) unsafe fn give_back(&mut self, place: usize) {
         let Some(id) = self.at(place) else { return };
-        // SAFETY: the block is ours; its place in the pool is empty while it is away.
-        match unsafe {
-            self.pool.engine().take_back(self.engine, self.address(place), self.pool.place(id), self.block())
-        } {
-            true => self.pool.give(id),
-            false => self.pool.give_empty(id),
-        }
+        // SAFETY: the block is ours, and the caller's contract.
+        unsafe { self.pool.give_back(id, self.slot(place)) };
         self.clear(place);
-        mapping_budget::release(self.remapped());
-        self.pool.uncommit(1);
+    }
+
+    /// Writes a block into the table, which has room for it.
+    fn record(&mut self, place: usize, id: BlockId) {
+        if self.table.len() <= place {
+            self.table.resize(place + 1, None);
+        }
+        self.table[place] = Some(id);
     }
 
     /// Sees to it that the table has room for so many places; once it had, it has it always.
@@ -240,7 +236,8 @@ impl Places {
     unsafe fn carry(&mut self, from: usize, to: usize) -> Result<(), RewireError> {
         let Some(id) = self.at(from) else { return Ok(()) };
         // SAFETY: the block is ours, the other place is empty.
-        unsafe { self.bring(self.engine, self.address(from), to)? };
+        unsafe { slot::carry(self.engine, self.address(from), self.slot(to), self.block()) }
+            .map_err(|shortage| self.pool.error(shortage))?;
         self.table[from] = None;
         self.table[to] = Some(id);
         Ok(())
@@ -265,11 +262,8 @@ impl Places {
         self.table.resize(self.table.len().max(reach), None);
         let waiting = self.at(first);
         if let Some(id) = waiting {
-            // SAFETY: the block is ours; its place in the pool is empty while it is away.
-            unsafe {
-                self.pool.engine().into_pool(self.engine, self.address(first), self.pool.place(id), self.block())
-            }
-            .map_err(|errno| self.refused(errno))?;
+            // SAFETY: the block is ours.
+            unsafe { self.pool.fetch(id, self.slot(first)) }.map_err(|shortage| self.pool.error(shortage))?;
             self.table[first] = None;
         }
         // From here on one place is empty, and its block is on its way or waits at home.
@@ -285,31 +279,15 @@ impl Places {
         debug_assert!(moved.is_err() || empty == last);
         if let Some(id) = waiting {
             // SAFETY: as above. It came home a moment ago, so nothing pins it.
-            match unsafe { self.bring(self.pool.engine(), self.pool.place(id), empty) } {
+            match unsafe { self.pool.put(id, self.slot(empty)) } {
                 Ok(()) => self.table[empty] = Some(id),
-                Err(error) => {
-                    mapping_budget::release(self.remapped());
+                Err(shortage) => {
                     self.pool.give(id);
-                    self.pool.uncommit(1);
-                    return Err(error);
+                    return Err(self.pool.error(shortage));
                 }
             }
         }
         moved
-    }
-
-    /// Moves a block to an empty place, from where `source` moves blocks to.
-    ///
-    /// # Safety
-    /// The block at `from` is ours, nothing is at `place`, no borrow of either is alive.
-    unsafe fn bring(&self, source: Engine, from: usize, place: usize) -> Result<(), RewireError> {
-        let (to, len) = (self.address(place), self.block());
-        if !self.open {
-            // SAFETY: our own range.
-            unsafe { map::open(to, len) }.map_err(|errno| self.refused(errno))?;
-        }
-        // SAFETY: the caller's contract. Nobody has touched the empty place, so there is no page table in the way.
-        unsafe { self.engine.into_range(source, from, to, len, Prepare::Nothing) }.map_err(|errno| self.refused(errno))
     }
 
     fn check(&self, place: usize) -> Result<(), RewireError> {
@@ -327,15 +305,6 @@ impl Places {
     #[inline(never)]
     pub(crate) fn take_failure(&mut self) -> RewireError {
         self.failure.take().unwrap_or_else(|| self.full())
-    }
-
-    /// What the system's answer to a move means.
-    fn refused(&self, errno: Errno) -> RewireError {
-        RewireError::from_move(errno, matches!(self.engine, Engine::Remap))
-    }
-
-    fn remapped(&self) -> u64 {
-        if matches!(self.engine, Engine::Remap) { REMAPPED } else { 0 }
     }
 }
 

@@ -71,8 +71,8 @@ impl Pool {
         while let Some(id) = self.0.waiting.pop(&self.0.links) {
             // SAFETY: popped, so nobody else has it; its contents are no one's.
             let discarded = unsafe {
-                map::unlock(self.0.place(id), len);
-                map::discard(self.0.place(id), len)
+                map::unlock(self.0.home(id), len);
+                map::discard(self.0.home(id), len)
             };
             if discarded.is_err() {
                 // It still has its memory, and in it the bytes of its last owner.
@@ -86,12 +86,6 @@ impl Pool {
 
 /// The number of a place in the pool.
 pub(crate) type BlockId = u32;
-
-/// A block on its way to a stream.
-pub(crate) struct Taken {
-    pub(crate) id: BlockId,
-    pub(crate) address: usize,
-}
 
 /// The insides of a pool.
 pub(crate) struct Blocks {
@@ -187,8 +181,9 @@ impl Blocks {
         self.engine.uffd()
     }
 
-    /// The address of a place.
-    pub(crate) fn place(&self, id: BlockId) -> usize {
+    /// Where a block is at home.
+    #[inline]
+    pub(crate) fn home(&self, id: BlockId) -> usize {
         self.start + id as usize * self.block.bytes()
     }
 
@@ -219,36 +214,15 @@ impl Blocks {
         self.committed.fetch_sub(count, SeqCst);
     }
 
-    /// Takes a block, zeroed.
-    ///
-    /// # Errors
-    /// `ENOMEM` if the budget or the system's memory is used up.
-    pub(crate) fn take(&self) -> Result<Taken, Errno> {
-        let (taken, dirty) = self.take_any()?;
-        if dirty {
-            // SAFETY: the block is ours since it was popped, backed, and in its place.
-            unsafe { ptr::with_exposed_provenance_mut::<u8>(taken.address).write_bytes(0, self.block.bytes()) };
-        }
-        Ok(taken)
-    }
-
-    /// Takes a block with whatever bytes its last owner left: for those who write before they read.
-    ///
-    /// # Errors
-    /// As [`Blocks::take`].
-    pub(crate) fn take_as_is(&self) -> Result<Taken, Errno> {
-        self.take_any().map(|(taken, _)| taken)
-    }
-
-    /// Takes a block, and tells whether it may hold bytes of an earlier owner.
-    fn take_any(&self) -> Result<(Taken, bool), Errno> {
+    /// Takes a block that is at home, and tells whether it may hold bytes of an earlier owner.
+    pub(super) fn pop(&self) -> Result<(BlockId, bool), Errno> {
         let id = match self.waiting.pop(&self.links) {
             Some(id) => id,
             None => self.back_one()?,
         };
         let dirty = self.dirty[id as usize].swap(true, SeqCst);
         self.taken.fetch_add(1, Relaxed);
-        Ok((Taken { id, address: self.place(id) }, dirty))
+        Ok((id, dirty))
     }
 
     /// Puts memory behind one more place and lets it wait there. False if every place has its memory.
@@ -269,7 +243,7 @@ impl Blocks {
         };
         let id = self.empty.pop(&self.links).or_else(never_used).ok_or(Errno::NOMEM)?;
         // SAFETY: the place is ours alone: popped, or never used by anyone.
-        if let Err(error) = unsafe { self.back(self.place(id)) } {
+        if let Err(error) = unsafe { self.back(self.home(id)) } {
             self.empty.push(&self.links, id);
             return Err(error);
         }
@@ -280,7 +254,7 @@ impl Blocks {
 
     /// # Safety
     /// The place belongs to the caller.
-    unsafe fn back(&self, place: usize) -> Result<(), Errno> {
+    pub(super) unsafe fn back(&self, place: usize) -> Result<(), Errno> {
         let len = self.block.bytes();
         // SAFETY: the caller owns the place.
         unsafe { map::open(place, len)? };
@@ -307,24 +281,14 @@ impl Blocks {
         }
     }
 
-    /// Replaces the memory of a taken block, which is in its place, by new zeroed memory from the system.
-    pub(crate) fn refresh(&self, id: BlockId) -> Result<(), Errno> {
-        let place = self.place(id);
-        // SAFETY: the caller has taken the block and gives up its contents.
-        unsafe {
-            map::discard(place, self.block.bytes())?;
-            self.back(place)
-        }
-    }
-
-    /// Gives back a block whose pages are in their place again.
-    pub(crate) fn give(&self, id: BlockId) {
+    /// Takes back a block that is at home.
+    pub(super) fn push(&self, id: BlockId) {
         self.taken.fetch_sub(1, Relaxed);
         self.waiting.push(&self.links, id);
     }
 
-    /// Gives back the place of a block whose pages could not come back.
-    pub(crate) fn give_empty(&self, id: BlockId) {
+    /// Takes back a block without memory.
+    pub(super) fn push_empty(&self, id: BlockId) {
         self.taken.fetch_sub(1, Relaxed);
         self.resident.fetch_sub(1, Relaxed);
         self.empty.push(&self.links, id);
@@ -446,28 +410,29 @@ impl fmt::Display for Blocks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::slot::Contents;
 
     #[test]
     fn blocks_come_back_last_in_first_out_and_zeroed() {
         let pool = Blocks::new(BlockSize::MIN, 4, Engine::Copy).unwrap();
-        let first = pool.take().unwrap();
-        let second = pool.take().unwrap();
-        let bytes = |taken: &Taken| {
+        let take = || pool.take(Contents::Zeros).unwrap();
+        let (first, second) = (take(), take());
+        let bytes = |id: BlockId| {
             // SAFETY: the block is taken and nobody else uses it.
             unsafe {
                 std::slice::from_raw_parts_mut(
-                    ptr::with_exposed_provenance_mut::<u8>(taken.address),
+                    ptr::with_exposed_provenance_mut::<u8>(pool.home(id)),
                     pool.block.bytes(),
                 )
             }
         };
-        bytes(&first).fill(7);
-        bytes(&second).fill(9);
-        pool.give(second.id);
-        pool.give(first.id);
-        let again = pool.take().unwrap();
-        assert_eq!(again.id, first.id);
-        assert!(bytes(&again).iter().all(|&byte| byte == 0));
+        bytes(first).fill(7);
+        bytes(second).fill(9);
+        pool.give(second);
+        pool.give(first);
+        let again = take();
+        assert_eq!(again, first);
+        assert!(bytes(again).iter().all(|&byte| byte == 0));
     }
 
     #[test]
@@ -476,10 +441,11 @@ mod tests {
         assert!(pool.commit(2) && !pool.commit(2) && pool.commit(1));
         pool.uncommit(2);
         assert!(pool.commit(2));
-        let all: Vec<_> = (0..3).map(|_| pool.take().unwrap().id).collect();
-        assert!(pool.take().is_err());
-        pool.give_empty(all[1]);
-        assert_eq!(pool.take().unwrap().id, all[1]);
+        let take = || pool.take_committed(Contents::Zeros);
+        let all: Vec<_> = (0..3).map(|_| take().unwrap()).collect();
+        assert!(take().is_err());
+        pool.push_empty(all[1]);
+        assert_eq!(take().unwrap(), all[1]);
     }
 
     #[test]
@@ -490,14 +456,14 @@ mod tests {
             for _ in 0..3 {
                 scope.spawn(|| {
                     for _ in 0..if cfg!(miri) { 20 } else { 2000 } {
-                        let a = pool.take().unwrap();
-                        let b = pool.take().unwrap();
-                        for taken in [&a, &b] {
-                            assert!(!held[taken.id as usize].swap(true, SeqCst));
+                        let a = pool.take(Contents::Zeros).unwrap();
+                        let b = pool.take(Contents::Zeros).unwrap();
+                        for id in [a, b] {
+                            assert!(!held[id as usize].swap(true, SeqCst));
                         }
-                        for taken in [&b, &a] {
-                            held[taken.id as usize].store(false, SeqCst);
-                            pool.give(taken.id);
+                        for id in [b, a] {
+                            held[id as usize].store(false, SeqCst);
+                            pool.give(id);
                         }
                     }
                 });

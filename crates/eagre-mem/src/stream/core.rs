@@ -26,10 +26,12 @@ use super::gate::Gate;
 use super::protocol::{Touch, Windows};
 use super::stats::Counters;
 use crate::heap::{self, Refused, Shared};
-use crate::memory::pool::Blocks;
+use crate::memory::RewireErrorKind;
+use crate::memory::pool::{BlockId, Blocks};
 use crate::memory::reservation::Reservation;
+use crate::memory::slot::{Contents, Shortage, Slot, carry};
 use crate::mover::{Engine, Prepare};
-use crate::sys::{Errno, map, process};
+use crate::sys::{Errno, process};
 use crate::trap::claim::Claim;
 use crate::trap::registry::{Place, Target};
 use crate::trap::{Context, End};
@@ -183,15 +185,17 @@ pub(crate) enum Step {
     Fail(StreamErrorKind, i32),
 }
 
-impl From<Errno> for Step {
-    fn from(errno: Errno) -> Step {
-        const EBUSY: i32 = 16;
-        const ENOMEM: i32 = 12;
-        match errno.0 {
-            EBUSY => Step::Busy,
-            ENOMEM => Step::Fail(StreamErrorKind::OutOfBlocks, ENOMEM),
-            other => Step::Fail(StreamErrorKind::System, other),
-        }
+impl From<Shortage> for Step {
+    fn from(Shortage { kind, errno }: Shortage) -> Step {
+        let kind = match kind {
+            // What I/O has pinned it lets go one day; what is locked stays so.
+            RewireErrorKind::Pinned if errno == Errno::BUSY => return Step::Busy,
+            RewireErrorKind::Pinned => StreamErrorKind::Pinned,
+            RewireErrorKind::OutOfBlocks => StreamErrorKind::OutOfBlocks,
+            RewireErrorKind::OutOfMemory => StreamErrorKind::OutOfMemory,
+            _ => StreamErrorKind::System,
+        };
+        Step::Fail(kind, errno.0)
     }
 }
 
@@ -362,11 +366,12 @@ impl Core {
         }
         let prepare = ranges.prepare[touching.end as usize];
         if prepare != Prepare::Open {
-            range.open_ahead(offset)?;
+            range.open_ahead(offset).map_err(Shortage::of_move)?;
         }
+        let there = Slot { address: to, engine: self.engine, prepare, mappings: 0 };
         // SAFETY: the end holds the block (the protocol says so), so nobody uses it; `to` is its own address for it,
         // where nothing is yet.
-        unsafe { self.engine.into_range(self.engine, from, to, self.config.block.bytes(), prepare)? };
+        unsafe { carry(self.engine, from, there, self.config.block.bytes())? };
         slot.store(to, Relaxed);
         self.side(touching.end).counters.moved();
         Ok(())
@@ -389,10 +394,15 @@ impl Core {
             }
             self.committed.store(true, Relaxed);
         }
-        let taken = self.pool.take()?;
-        self.ids[slot].store(taken.id, Relaxed);
-        self.slots[slot].store(taken.address, Relaxed);
+        let id = self.pool.take_committed(Contents::Zeros)?;
+        self.record(slot, id);
         Ok(())
+    }
+
+    /// The slot has a block that is at home.
+    fn record(&self, slot: usize, id: BlockId) {
+        self.ids[slot].store(id, Relaxed);
+        self.slots[slot].store(self.pool.home(id), Relaxed);
     }
 
     /// Gives up a pinned block of the writer's. Its pages live on until the pin ends; here they are gone, so that neither
@@ -400,66 +410,49 @@ impl Core {
     fn abandon(&self, slot: usize) {
         let address = self.slots[slot].swap(0, Relaxed);
         // SAFETY: the writer holds the block, and gives up its contents.
-        let _ = unsafe { map::discard(address, self.config.block.bytes()) };
-        self.pool.give_empty(self.ids[slot].load(Relaxed));
+        unsafe { self.pool.abandon(self.ids[slot].load(Relaxed), address) };
     }
 
     /// Copies a pinned block of the reader's, whose bytes do not change any more, into one that can move.
     fn replace_by_copy(&self, slot: usize) -> Result<(), Step> {
         let (from, id) = (self.slots[slot].swap(0, Relaxed), self.ids[slot].load(Relaxed));
-        // Its place in the pool is free for the new block, unless it is pinned right there.
-        let at_home = from == self.pool.place(id);
-        if !at_home {
-            self.pool.give_empty(id);
-        }
-        let taken = self.take_from_pool(slot);
-        let (to, len) = (self.slots[slot].load(Relaxed), self.config.block.bytes());
-        // SAFETY: the reader holds the block, and the writer has finished, so nobody uses the old one; both addresses are
-        // whole blocks, and the new one is the pool's.
-        unsafe {
-            if taken.is_ok() {
-                let source = ptr::with_exposed_provenance::<u8>(from);
-                ptr::with_exposed_provenance_mut::<u8>(to).copy_from_nonoverlapping(source, len);
-            }
-            let _ = map::discard(from, len);
-        }
-        if at_home {
-            self.pool.give_empty(id);
-        }
-        taken
+        // SAFETY: the reader holds the block, and the writer has finished, so nobody changes its bytes.
+        let other = unsafe { self.pool.replace_by_copy(id, from) }?;
+        self.record(slot, other);
+        Ok(())
+    }
+
+    /// Where a slot's block is, for the pool to get it from.
+    fn whereabouts(&self, address: usize) -> Slot {
+        Slot { address, engine: self.engine, prepare: Prepare::Nothing, mappings: 0 }
     }
 
     /// Stream B: the memory goes back to the system, and new zeroed memory comes.
     fn replace_by_fresh(&self, slot: usize) -> Result<(), Step> {
         let id = self.ids[slot].load(Relaxed);
-        let (from, place) = (self.slots[slot].load(Relaxed), self.pool.place(id));
-        if from != place {
-            // SAFETY: the writer holds the block, and its place in the pool is empty while it is out.
-            unsafe { self.engine.into_pool(self.engine, from, place, self.config.block.bytes())? };
-            self.slots[slot].store(place, Relaxed);
+        let from = self.slots[slot].load(Relaxed);
+        // SAFETY: the writer holds the block, and gives up its contents.
+        unsafe {
+            self.pool.fetch(id, self.whereabouts(from))?;
+            self.slots[slot].store(self.pool.home(id), Relaxed);
+            Ok(self.pool.refresh(id)?)
         }
-        Ok(self.pool.refresh(id)?)
     }
 
-    /// Moves a slot's block back into the pool.
-    fn send_home(&self, slot: usize) {
+    /// Gives a slot's block back to the pool.
+    fn give_back(&self, slot: usize) {
         let address = self.slots[slot].swap(0, Relaxed);
-        if address == 0 {
-            return;
+        if address != 0 {
+            // SAFETY: nobody uses the stream any more, so the block is the caller's, and its contents are no one's.
+            unsafe { self.pool.give_back_committed(self.ids[slot].load(Relaxed), self.whereabouts(address)) };
         }
-        let id = self.ids[slot].load(Relaxed);
-        let place = self.pool.place(id);
-        // SAFETY: the block is the caller's, and its place in the pool is empty while it is out.
-        let home = address == place
-            || unsafe { self.engine.into_pool(self.engine, address, place, self.config.block.bytes()) }.is_ok();
-        if home { self.pool.give(id) } else { self.pool.give_empty(id) }
     }
 
     /// Gives every block back. Nobody uses the stream any more.
-    pub(crate) fn send_all_home(&self) {
+    pub(crate) fn give_all_back(&self) {
         // Last in, first out: the first block is the first to be taken again, and neighbours stay neighbours.
         for slot in (0..self.slots.len()).rev() {
-            self.send_home(slot);
+            self.give_back(slot);
         }
         if self.committed.swap(false, Relaxed) {
             self.pool.uncommit(self.slots.len() as u32);

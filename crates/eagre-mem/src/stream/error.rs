@@ -27,9 +27,10 @@ pub enum StreamErrorKind {
     PastEnd,
     /// The writer went past the stream's capacity.
     CapacityExceeded,
-    /// The pool's budget, or the machine's memory, is used up.
+    /// The pool's budget is used up.
     OutOfBlocks,
-    /// A block the reader needs is pinned by I/O that does not end (O_DIRECT, io_uring, RDMA on a stream pointer).
+    /// A block the reader needs is pinned by I/O that does not end (O_DIRECT, io_uring, RDMA on a stream pointer), or a block
+    /// was locked (`mlock`) after the stream was opened.
     Pinned,
     /// This stream has no pointers: its trap is `off`.
     NoPointer,
@@ -47,9 +48,11 @@ pub enum StreamErrorKind {
     Closed,
     /// The file at the far end could not be read or written.
     Io,
+    /// The machine, or the control group, has no memory left.
+    OutOfMemory,
 }
 
-const KINDS: [StreamErrorKind; 18] = {
+const KINDS: [StreamErrorKind; 19] = {
     use StreamErrorKind::*;
     [
         WriterFailed,
@@ -70,6 +73,7 @@ const KINDS: [StreamErrorKind; 18] = {
         Forked,
         Closed,
         Io,
+        OutOfMemory,
     ]
 };
 
@@ -91,7 +95,11 @@ impl StreamErrorKind {
                 "open it with a larger capacity, or for explicit calls only",
             ),
             OutOfBlocks => ("no memory block left in the pool", "raise EAGRE_POOL, or use fewer streams or windows"),
-            Pinned => ("a block is pinned by I/O", "give O_DIRECT, io_uring and the like a buffer of their own"),
+            OutOfMemory => ("no memory left", "use less, or raise the control group's limit"),
+            Pinned => (
+                "a block is pinned by I/O, or locked",
+                "give O_DIRECT, io_uring and the like a buffer of their own, and mlock before the stream is opened",
+            ),
             NoPointer => ("this stream has no pointers", "use reserve/commit and fill/consume, or another EAGRE_TRAP"),
             InvalidLength => ("the length contradicts what is written", "pass the number of bytes written"),
             TooLarge => ("more contiguous bytes than the window holds", "ask for less, or open with a wider window"),
@@ -177,7 +185,7 @@ impl From<StreamError> for std::io::Error {
             StreamErrorKind::WriterGone => Io::UnexpectedEof,
             StreamErrorKind::ReaderGone => Io::BrokenPipe,
             StreamErrorKind::TimedOut => Io::TimedOut,
-            StreamErrorKind::OutOfBlocks => Io::OutOfMemory,
+            StreamErrorKind::OutOfBlocks | StreamErrorKind::OutOfMemory => Io::OutOfMemory,
             StreamErrorKind::CapacityExceeded => Io::FileTooLarge,
             StreamErrorKind::Deadlock => Io::Deadlock,
             StreamErrorKind::InvalidLength | StreamErrorKind::TooLarge => Io::InvalidInput,

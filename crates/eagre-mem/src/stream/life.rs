@@ -187,7 +187,7 @@ fn settle(core: &Core) -> bool {
     };
     for round in 0..1000 {
         if !busy() {
-            core.send_all_home();
+            core.give_all_back();
             return true;
         }
         if round < 50 { std::thread::yield_now() } else { std::thread::sleep(Duration::from_millis(1)) }

@@ -20,6 +20,7 @@ pub use device::{Blocking, Device, Done};
 pub use request::{Block, Direction, Request};
 pub use uring::Uring;
 
+use crate::sys::Errno;
 use std::collections::VecDeque;
 use std::fmt;
 use std::fs::File;
@@ -193,12 +194,12 @@ impl<B: Block> Transfer<B> {
             Err(error) => {
                 let in_vain = request.tries >= TRIES;
                 request.tries += 1;
-                match error.raw_os_error() {
-                    Some(libc::EINTR) if !in_vain => {}
-                    Some(libc::EAGAIN) if !in_vain => std::thread::sleep(PAUSE),
-                    Some(libc::EINVAL) if align > 1 && self.device.give_up_direct() => {}
+                match Errno::of(&error) {
+                    Errno::INTR if !in_vain => {}
+                    Errno::AGAIN if !in_vain => std::thread::sleep(PAUSE),
+                    Errno::INVAL if align > 1 && self.device.give_up_direct() => {}
                     // The device has given up on another's account already.
-                    Some(libc::EINVAL) if align == 1 && request.tries == 1 => {}
+                    Errno::INVAL if align == 1 && request.tries == 1 => {}
                     _ => return failed(error),
                 }
                 self.waiting.push_front(request);

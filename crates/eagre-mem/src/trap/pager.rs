@@ -51,7 +51,7 @@ pub(crate) fn context() -> Result<Context, Errno> {
         let pager: &'static Pager = Box::leak(Box::new(Pager { uffd: Uffd::open(Mode::Pager)?, bell: Bell::new()? }));
         let thread = std::thread::Builder::new().name("eagre-pager".into()).stack_size(256 << 10);
         let spawned = thread.spawn(move || run(pager));
-        spawned.map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EAGAIN)))?;
+        spawned.map_err(|error| Errno::of(&error))?;
         Ok::<_, Errno>(pager)
     })?;
     // For the reports of touches outside the window; the faults themselves come to the pager.

@@ -6,12 +6,16 @@ use crate::common::*;
 use crate::pins::order;
 use crate::region::pool;
 use eagre_mem::probe::Pair;
-use eagre_mem::{BlockSize, GrowingBuffer, Mover, Pool, Region, RewireError, RewireErrorKind, RewiredVec, Trap};
+use eagre_mem::stream::StreamErrorKind;
+use eagre_mem::{
+    BlockSize, GrowingBuffer, Mover, Pool, Region, RewireError, RewireErrorKind, RewiredVec, StreamPool, Trap,
+};
 
 pub(crate) const CASES: &[Case] = &[
     ("addresses_end", |pair| ends(pair, libc::RLIMIT_AS)),
     ("data_ends", |pair| ends(pair, libc::RLIMIT_DATA)),
     ("mappings_end", mappings_end),
+    ("moves_end", moves_end),
 ];
 
 fn run(case: &str, pair: Pair) {
@@ -26,6 +30,9 @@ each_pair! {
     }
     fn no_data_any_more(pair) {
         run("data_ends", pair);
+    }
+    fn no_memory_to_move_a_block(pair) {
+        run("moves_end", pair);
     }
     fn hardly_any_mappings_left(pair) {
         run("mappings_end", pair);
@@ -193,5 +200,69 @@ fn mappings_end(pair: Pair) {
         drop((region, back));
         assert_eq!((pool.stats().taken, pool.stats().committed), (0, 0));
     }
+    report("done");
+}
+
+/// The system has no memory to move a block, of which the pool has enough. Whoever asked for the block is told the same, and
+/// gets it when there is memory again; the pool has lost nothing. With `move` and `copy` a block moves within any limit.
+fn moves_end(pair: Pair) {
+    const BLOCKS: u32 = 40;
+    let pool = pool(pair, BlockSize::MIN, BLOCKS);
+    pool.populate(BLOCKS).unwrap();
+    let arrays = StreamPool::on(&pool);
+    let mut vector: RewiredVec<u8> = RewiredVec::with_limit(&pool, 2 * SMALL).unwrap();
+    let mut region = Region::new(&pool, 1).unwrap();
+    let mut array = arrays.array::<u8>(2 * SMALL).unwrap();
+    let mut buffer = (pair.trap != Trap::Off).then(|| GrowingBuffer::new(&pool, SMALL as u64).unwrap());
+    let mut pipe = small(pair).pool(&pool).capacity(1 << 20).open().unwrap();
+    if pair.trap != Trap::Off {
+        // SAFETY: within the capacity. So the block is in the writer's range, and must move to be read.
+        pipe.writer().scope(|to| unsafe { put_through(to, 0, SMALL as u64, SMALL) }).unwrap();
+        pipe.writer().advance_to(SMALL as u64).unwrap();
+    } else {
+        pipe.writer().copy_in(pattern(0, SMALL)).unwrap();
+    }
+    let block = pool.take().unwrap();
+    let committed = pool.stats().committed;
+    let before = limit(libc::RLIMIT_AS, counted(libc::RLIMIT_AS) - (1 << 20));
+    let outcomes = [
+        ("vector", vector.try_reserve(1).map_err(|error| error.kind())),
+        ("array", array.reserve().map(|_| ()).map_err(|error| error.kind())),
+        ("buffer", buffer.as_mut().map_or(Ok(()), |it| it.bytes(1).map(|_| ()).map_err(|error| error.kind()))),
+    ];
+    let mapped = region.map(0, block);
+    let read = pipe.reader().fill(1).map(|bytes| bytes.len());
+    let committed_then = pool.stats().committed;
+    limit(libc::RLIMIT_AS, before);
+    let refused = pair.mover == Mover::Remap;
+    for (who, outcome) in outcomes {
+        let wanted = if refused { Err(RewireErrorKind::OutOfMemory) } else { Ok(()) };
+        assert_eq!(outcome, wanted, "{who}");
+    }
+    match mapped {
+        Ok(()) => assert!(!refused),
+        Err(back) => {
+            assert!(refused && back.error.kind() == RewireErrorKind::OutOfMemory, "{}", back.error);
+            region.map(0, back.block).unwrap();
+        }
+    }
+    match read {
+        Ok(bytes) => assert!(!refused && bytes == SMALL),
+        Err(error) => {
+            assert!(refused && error.kind() == StreamErrorKind::OutOfMemory, "{error}");
+            let text = error.to_string();
+            assert!(text.contains("memory") && !text.contains("EAGRE_POOL"), "{text}");
+        }
+    }
+    if refused {
+        assert_eq!(committed_then, committed);
+        vector.try_reserve(1).unwrap();
+        array.reserve().unwrap();
+        if let Some(buffer) = &mut buffer {
+            assert_eq!(buffer.bytes(SMALL).unwrap(), [0; SMALL]);
+        }
+    }
+    drop((vector, region, array, buffer, pipe));
+    assert_eq!((pool.stats().taken, pool.stats().committed, pool.stats().resident), (0, 0, BLOCKS));
     report("done");
 }

@@ -3,9 +3,9 @@
 
 use crate::heap::Shared;
 use crate::memory::error::{RewireError, RewireErrorKind};
-use crate::memory::mapping_budget::{self, Mappings};
-use crate::memory::pool::{BlockId, Blocks};
+use crate::memory::pool::Blocks;
 use crate::memory::reservation::Reservation;
+use crate::memory::slot::{Contents, Shortage, Slot};
 use crate::mover::{Engine, Prepare};
 use crate::sys::report::Line;
 use crate::sys::{Errno, Refusal};
@@ -14,26 +14,6 @@ use crate::trap::{Answer, Context, End, Resolve};
 use crate::units::{BlockSize, Bytes};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
-
-/// Why there is no block.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Shortage {
-    Full = 1,
-    OutOfBlocks,
-    OutOfMemory,
-    OutOfMappings,
-    Pinned,
-    System,
-}
-
-const SHORTAGES: [(Shortage, RewireErrorKind); 6] = [
-    (Shortage::Full, RewireErrorKind::Full),
-    (Shortage::OutOfBlocks, RewireErrorKind::OutOfBlocks),
-    (Shortage::OutOfMemory, RewireErrorKind::OutOfMemory),
-    (Shortage::OutOfMappings, RewireErrorKind::OutOfMappings),
-    (Shortage::Pinned, RewireErrorKind::Pinned),
-    (Shortage::System, RewireErrorKind::System),
-];
 
 /// The addresses of a buffer and the blocks behind them.
 pub(in crate::memory) struct Ground {
@@ -48,9 +28,8 @@ pub(in crate::memory) struct Ground {
     prepare: Prepare,
     /// What one more block may cost in mappings.
     mappings: u64,
-    budget: u64,
     claim: Claim,
-    /// The first failure: a [`Shortage`], and above it the error of the system. 0 while all is well.
+    /// The first failure, as [`Shortage::word`]. 0 while all is well.
     failure: AtomicU64,
     /// The chunks that got throw-away pages last, one past their numbers.
     drained: [AtomicU64; 2],
@@ -80,7 +59,6 @@ impl Ground {
             context,
             prepare,
             mappings: if alone { 2 } else { 0 },
-            budget: Mappings::now().budget,
             claim: Claim::default(),
             failure: AtomicU64::new(0),
             drained: [const { AtomicU64::new(0) }; 2],
@@ -139,50 +117,32 @@ impl Ground {
         self.range.start() + place * self.block().bytes()
     }
 
+    fn slot(&self, place: usize) -> Slot {
+        let (address, engine) = (self.address(place), self.engine());
+        Slot { address, engine, prepare: self.prepare, mappings: self.mappings }
+    }
+
     /// Puts a zeroed block behind a place that has none.
-    fn bring(&self, place: usize) -> Result<(), (Shortage, Errno)> {
+    fn bring(&self, place: usize) -> Result<(), Shortage> {
         let _one_at_a_time = self.claim.take();
-        let Some(entry) = self.table.get(place) else { return Err((Shortage::Full, Errno(0))) };
+        let Some(entry) = self.table.get(place) else { return Err(Shortage::of(RewireErrorKind::Full)) };
         if entry.load(SeqCst) != 0 {
             return Ok(());
         }
-        if !mapping_budget::try_claim(self.mappings, self.budget) {
-            return Err((Shortage::OutOfMappings, Errno(0)));
-        }
-        self.take_into(place, entry).inspect_err(|_| mapping_budget::release(self.mappings))
-    }
-
-    fn take_into(&self, place: usize, entry: &AtomicU32) -> Result<(), (Shortage, Errno)> {
-        if !self.pool.commit(1) {
-            return Err((Shortage::OutOfBlocks, Errno(0)));
-        }
-        let taken = self.pool.take().map_err(|errno| {
-            self.pool.uncommit(1);
-            (Shortage::OutOfMemory, errno)
-        })?;
-        let (to, len) = (self.address(place), self.block().bytes());
-        // SAFETY: the block is ours since it was taken; the place is ours and empty, and the claim keeps others out.
-        match unsafe { self.engine().into_range(self.engine(), taken.address, to, len, self.prepare) } {
-            Ok(()) => {
-                entry.store(taken.id + 1, SeqCst);
-                self.held.fetch_add(1, SeqCst);
-                Ok(())
-            }
-            Err(errno) => {
-                self.pool.give(taken.id);
-                self.pool.uncommit(1);
-                Err((if matches!(errno.0, 16 | 22) { Shortage::Pinned } else { Shortage::System }, errno))
-            }
-        }
+        // SAFETY: the place is ours and empty, and the claim keeps others out.
+        let id = unsafe { self.pool.take_into(self.slot(place), Contents::Zeros) }?;
+        entry.store(id + 1, SeqCst);
+        self.held.fetch_add(1, SeqCst);
+        Ok(())
     }
 
     /// Brings all blocks of the first `len` bytes.
     pub(super) fn bring_all(&self, len: u64) -> Result<(), RewireError> {
         if len > self.limit() {
-            return Err(self.error(Shortage::Full, Errno(0)));
+            return Err(self.error(Shortage::of(RewireErrorKind::Full)));
         }
         for place in 0..len.div_ceil(self.block().bytes() as u64) as usize {
-            self.bring(place).map_err(|(shortage, errno)| self.error(shortage, errno))?;
+            self.bring(place).map_err(|shortage| self.error(shortage))?;
         }
         Ok(())
     }
@@ -190,24 +150,15 @@ impl Ground {
     /// The first failure, if there was one.
     pub(super) fn check(&self) -> Result<(), RewireError> {
         self.pool.check_here()?;
-        let word = self.failure.load(SeqCst);
-        let Some((shortage, _)) = SHORTAGES.into_iter().find(|&(shortage, _)| shortage as u64 == word & 0xFF) else {
-            return Ok(());
-        };
-        Err(self.error(shortage, Errno((word >> 32) as i32)))
+        Shortage::from_word(self.failure.load(SeqCst)).map_or(Ok(()), |shortage| Err(self.error(shortage)))
     }
 
-    fn error(&self, shortage: Shortage, errno: Errno) -> RewireError {
-        let kind =
-            SHORTAGES.into_iter().find(|known| known.0 == shortage).map_or(RewireErrorKind::System, |known| known.1);
-        match shortage {
-            Shortage::Full => RewireError::new(kind, format_args!("{} bytes ({})", self.limit(), Bytes(self.limit()))),
-            Shortage::OutOfBlocks => RewireError::new(kind, self.pool.promises()),
-            Shortage::OutOfMappings => {
-                let Mappings { used, budget, .. } = Mappings::now();
-                RewireError::new(kind, format_args!("{used} of {budget} are in use"))
+    fn error(&self, shortage: Shortage) -> RewireError {
+        match shortage.kind {
+            RewireErrorKind::Full => {
+                RewireError::new(shortage.kind, format_args!("{} bytes ({})", self.limit(), Bytes(self.limit())))
             }
-            _ => RewireError::new(kind, errno),
+            _ => self.pool.error(shortage),
         }
     }
 
@@ -221,9 +172,8 @@ impl Ground {
         if self.failure.load(SeqCst) == 0 {
             match self.bring(place) {
                 Ok(()) => return Answer::Resolved,
-                Err((shortage, errno)) => {
-                    let word = shortage as u64 | (errno.0 as u64) << 32;
-                    let _ = self.failure.compare_exchange(0, word, SeqCst, SeqCst);
+                Err(shortage) => {
+                    let _ = self.failure.compare_exchange(0, shortage.word(), SeqCst, SeqCst);
                 }
             }
         }
@@ -282,18 +232,11 @@ impl Ground {
         for chunk in &self.drained {
             self.drop_zeros(chunk.swap(0, SeqCst));
         }
-        let len = self.block().bytes();
         for (place, entry) in self.table.iter().enumerate().rev() {
             let Some(id) = entry.swap(0, SeqCst).checked_sub(1) else { continue };
-            let (from, id): (usize, BlockId) = (self.address(place), id);
-            // SAFETY: the block is ours, and its place in the pool is empty while it is away.
-            match unsafe { self.engine().take_back(self.engine(), from, self.pool.place(id), len) } {
-                true => self.pool.give(id),
-                false => self.pool.give_empty(id),
-            }
-            self.pool.uncommit(1);
+            // SAFETY: the block is ours, and its contents are no one's: nobody borrows the buffer.
+            unsafe { self.pool.give_back(id, self.slot(place)) };
             self.held.fetch_sub(1, SeqCst);
-            mapping_budget::release(self.mappings);
         }
         self.failure.store(0, SeqCst);
     }

@@ -4,6 +4,7 @@
 use super::course::Misuse;
 use super::ground::{Ground, Outside, Refusal};
 use crate::memory::error::RewireErrorKind;
+use crate::memory::slot::Shortage;
 use crate::sys::report::Line;
 use crate::trap::{Answer, Context, End, Resolve};
 use std::sync::atomic::Ordering::*;
@@ -66,7 +67,7 @@ impl Ground {
             Refusal::Misuse(Misuse::PastLimit) => {
                 line.text("past the limit it was made with; make it with a higher one")
             }
-            Refusal::Shortage(kind, errno) => {
+            Refusal::Shortage(Shortage { kind, errno }) => {
                 let (why, cure) = kind.why_and_cure();
                 line.text(why);
                 match kind {

@@ -9,9 +9,10 @@ use super::table::{Array, Entry};
 use crate::heap::Shared;
 use crate::memory::error::{RewireError, RewireErrorKind};
 use crate::memory::growing::faults::Ground as Growing;
-use crate::memory::mapping_budget::{self, Mappings};
+use crate::memory::mapping_budget;
 use crate::memory::pool::{BlockId, Blocks};
 use crate::memory::reservation::Reservation;
+use crate::memory::slot::{Contents, Shortage, Slot};
 use crate::mover::{Engine, Prepare};
 use crate::sys::{self, Errno, map};
 use crate::trap::Context;
@@ -27,7 +28,13 @@ pub(super) enum Refusal {
     /// The touch is an error of the program.
     Misuse(Misuse),
     /// The block is not to be had.
-    Shortage(RewireErrorKind, Errno),
+    Shortage(Shortage),
+}
+
+impl From<Shortage> for Refusal {
+    fn from(shortage: Shortage) -> Refusal {
+        Refusal::Shortage(shortage)
+    }
 }
 
 /// What blocks at their places cost in mappings.
@@ -77,7 +84,6 @@ pub(super) struct Ground {
     pub(super) context: Option<Context>,
     prepare: Prepare,
     mappings: Mapped,
-    budget: u64,
     /// Whether a misuse has been reported.
     pub(super) reported: AtomicBool,
 }
@@ -123,7 +129,6 @@ impl Ground {
             context,
             prepare,
             mappings,
-            budget: Mappings::now().budget,
             reported: AtomicBool::new(false),
         })
     }
@@ -234,6 +239,11 @@ impl Ground {
         Ok(())
     }
 
+    /// The slot of a place. Places are prepared separately, where several are brought together.
+    fn slot(&self, array: usize, place: u32, prepare: Prepare, mappings: u64) -> Slot {
+        Slot { address: self.address(array, place), engine: self.engine(), prepare, mappings }
+    }
+
     /// Brings a new block to a place.
     fn bring_new(&self, array: usize, state: &mut Array, place: u32) -> Result<(), Refusal> {
         let follows = place.checked_sub(1).is_some_and(|before| state.at(before).is_in_place());
@@ -242,33 +252,16 @@ impl Ground {
             Mapped::Each => Mapped::COST,
             Mapped::Runs => u64::from(!follows) * Mapped::COST,
         };
-        if !mapping_budget::try_claim(cost, self.budget) {
-            return Err(Refusal::Shortage(RewireErrorKind::OutOfMappings, Errno(0)));
-        }
-        self.take(array, state, place).inspect_err(|_| mapping_budget::release(cost))?;
+        // Ahead of the writer a block is overwritten; what it has jumped over is zeros.
+        let ahead = place >= state.course.written();
+        let contents = if ahead { Contents::Leftovers } else { Contents::Zeros };
+        // SAFETY: the place is ours and empty, and the claim keeps others out.
+        let id = unsafe { self.pool.take_into(self.slot(array, place, self.prepare, cost), contents) }?;
+        state.set(place, Entry::in_place(id));
+        state.held += 1;
         if self.mappings == Mapped::Runs {
             state.runs += cost;
         }
-        Ok(())
-    }
-
-    fn take(&self, array: usize, state: &mut Array, place: u32) -> Result<(), Refusal> {
-        if !self.pool.commit(1) {
-            return Err(Refusal::Shortage(RewireErrorKind::OutOfBlocks, Errno(0)));
-        }
-        // Ahead of the writer a block is overwritten; what it has jumped over is zeros.
-        let ahead = place >= state.course.written();
-        let taken = if ahead { self.pool.take_as_is() } else { self.pool.take() };
-        let taken = taken.map_err(|errno| {
-            self.pool.uncommit(1);
-            Refusal::Shortage(RewireErrorKind::OutOfMemory, errno)
-        })?;
-        let ready = self.prepare(self.address(array, place), self.block().bytes());
-        ready.and_then(|()| self.put(array, state, place, taken.id)).inspect_err(|_| {
-            self.pool.give(taken.id);
-            self.pool.uncommit(1);
-        })?;
-        state.held += 1;
         Ok(())
     }
 
@@ -282,29 +275,29 @@ impl Ground {
                 Prepare::DropTables => map::discard(start, len),
             }
         };
-        ready.map_err(|errno| Refusal::Shortage(RewireErrorKind::of_move(errno), errno))
+        Ok(ready.map_err(Shortage::of_move)?)
     }
 
     /// Moves a block from home to its place, which is ready for it.
     fn put(&self, array: usize, state: &mut Array, place: u32, id: BlockId) -> Result<(), Refusal> {
-        let (from, to) = (self.pool.place(id), self.address(array, place));
+        let slot = self.slot(array, place, Prepare::Nothing, 0);
         // SAFETY: the block is this array's; the place is ours and empty, and the claim keeps others out.
-        unsafe { self.engine().into_range(self.engine(), from, to, self.block().bytes(), Prepare::Nothing) }
-            .map_err(|errno| Refusal::Shortage(RewireErrorKind::of_move(errno), errno))?;
+        unsafe { self.pool.put(id, slot) }?;
         state.set(place, Entry::in_place(id));
         Ok(())
     }
 
     /// Sets blocks aside. One that is pinned stays; the reader will pass it unnoticed.
     pub(super) fn set_aside(&self, array: usize, state: &mut Array, places: Range<u32>) {
-        let Some(engine) = self.context.map(|_| self.engine()) else { return };
-        let len = self.block().bytes();
+        if self.context.is_none() {
+            return;
+        }
         for place in places.clone() {
             let entry = state.at(place);
             let Some(id) = entry.id().filter(|_| entry.is_in_place()) else { continue };
-            let from = self.address(array, place);
-            // SAFETY: the block is ours, and its place in the pool is empty while it is away.
-            if unsafe { engine.into_pool(engine, from, self.pool.place(id), len) }.is_ok() {
+            let slot = self.slot(array, place, Prepare::Nothing, 0);
+            // SAFETY: the block is ours, and the claim keeps others out.
+            if unsafe { self.pool.fetch(id, slot) }.is_ok() {
                 state.set(place, Entry::set_aside(id));
             }
         }
@@ -331,25 +324,17 @@ impl Ground {
 
     /// Gives blocks back to the pool, wherever they are, locked or not. A pinned one leaves its memory to the pins.
     pub(super) fn give_back(&self, array: usize, state: &mut Array, places: Range<u32>) {
-        let len = self.block().bytes();
+        let mappings = if self.mappings == Mapped::Each { Mapped::COST } else { 0 };
         // Last in, first out: the first block is the first to be taken again.
         for place in places.rev() {
             let entry = state.at(place);
             let Some(id) = entry.id() else { continue };
             state.set(place, Entry::NONE);
             state.held -= 1;
-            let from = self.address(array, place);
-            // SAFETY: the block is ours, its contents are no one's, and its place in the pool is empty while it is away.
-            let home =
-                entry.is_aside() || unsafe { self.engine().take_back(self.engine(), from, self.pool.place(id), len) };
-            match home {
-                true => self.pool.give(id),
-                false => self.pool.give_empty(id),
-            }
-            self.pool.uncommit(1);
-            if self.mappings == Mapped::Each {
-                mapping_budget::release(Mapped::COST);
-            }
+            let slot = self.slot(array, place, Prepare::Nothing, mappings);
+            let slot = if entry.is_aside() { Slot { address: self.pool.home(id), ..slot } } else { slot };
+            // SAFETY: the block is ours, and its contents are no one's.
+            unsafe { self.pool.give_back(id, slot) };
         }
     }
 
@@ -374,14 +359,7 @@ impl Ground {
     /// A refusal as an error.
     pub(super) fn error(&self, refusal: Refusal) -> RewireError {
         match refusal {
-            Refusal::Shortage(RewireErrorKind::OutOfBlocks, _) => {
-                RewireError::new(RewireErrorKind::OutOfBlocks, self.pool.promises())
-            }
-            Refusal::Shortage(RewireErrorKind::OutOfMappings, _) => {
-                let Mappings { used, budget, .. } = Mappings::now();
-                RewireError::new(RewireErrorKind::OutOfMappings, format_args!("{used} of {budget} are in use"))
-            }
-            Refusal::Shortage(kind, errno) => RewireError::new(kind, errno),
+            Refusal::Shortage(shortage) => self.pool.error(shortage),
             Refusal::Misuse(_) => {
                 let blocks = self.stride - 1;
                 RewireError::new(RewireErrorKind::Full, format_args!("{blocks} blocks of {}", self.block()))

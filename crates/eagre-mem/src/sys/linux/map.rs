@@ -21,7 +21,7 @@ fn at(address: usize) -> *mut c_void {
 /// The range is unlocked (`mlockall(MCL_FUTURE)` would fill it when it opens), stays out of forked children and of
 /// core dumps, and takes no huge pages of its own accord.
 pub(crate) fn reserve(len: usize, align: usize) -> Result<usize, Refusal> {
-    let wide = len.checked_add(align).ok_or(Refusal { call: "mmap", errno: Errno(libc::ENOMEM) })?;
+    let wide = len.checked_add(align).ok_or(Refusal { call: "mmap", errno: Errno::NOMEM })?;
     // SAFETY: a fresh mapping at an address of the kernel's choosing touches nobody's memory.
     let raw = unsafe { mm::mmap_anonymous(ptr::null_mut(), wide, NOTHING, PLAIN) }.map_err(Refusal::of("mmap"))?;
     let raw = raw.expose_provenance();
