@@ -38,7 +38,7 @@ pub mod transfer;
 pub(crate) mod trap;
 mod units;
 
-pub use memory::mapping::{Mapping, Unseen};
+pub use memory::mapping::{LookError, Mapping};
 pub use memory::pool::{Pool, PoolStats};
 pub use memory::{
     Appender, Block, GrowingBuffer, Mappings, NotAppended, NotMapped, Plain, RawBlock, Region, Rejected, RewireError,

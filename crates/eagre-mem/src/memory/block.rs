@@ -29,7 +29,7 @@ pub struct Block {
 
 impl Block {
     /// # Safety
-    /// The block is taken, in its place, backed, with bytes that were all written, and nobody else uses it.
+    /// The block is taken, at home, backed, with bytes that were all written, and nobody else uses it.
     pub(super) unsafe fn own(pool: Shared<Blocks>, id: BlockId) -> Block {
         Block { pool, id }
     }

@@ -14,7 +14,7 @@ pub enum RewireErrorKind {
     NoPool,
     /// Nothing notices the touch of a pointer: the pool was made for the trap `off`.
     NoTrap,
-    /// The reservation has no place left: the limit it was made with is reached.
+    /// The reservation has no slot left: the limit it was made with is reached.
     Full,
     /// The pool's budget is used up.
     OutOfBlocks,
@@ -26,7 +26,7 @@ pub enum RewireErrorKind {
     OutOfMappings,
     /// A page of the block is pinned by I/O or locked (`mlock`), or was shared by a fork.
     Pinned,
-    /// The place holds a block already.
+    /// The slot holds a block already.
     Occupied,
     /// The block belongs to another pool.
     OtherPool,
@@ -49,7 +49,7 @@ impl RewireErrorKind {
             OutOfAddresses => ("no addresses left", "raise `ulimit -v`, or ask for less"),
             OutOfMappings => ("too many mappings", "raise vm.max_map_count, or use the mover `move`"),
             Pinned => ("a block is pinned by I/O, or locked", "wait until the I/O has ended, or munlock it"),
-            Occupied => ("the place holds a block", "unmap it first"),
+            Occupied => ("the slot holds a block", "unmap it first"),
             OtherPool => ("the block belongs to another pool", "map it in a region of its own pool"),
             Forked => ("a forked child has no part in its parent's memory", "make a region in the child"),
             System => ("the operating system refused", "see its message"),

@@ -1,8 +1,7 @@
 //! The pool: a fixed budget of physical blocks, the only place memory comes from.
 //!
-//! A pool is one reservation cut into places, one per block. A block is known by the number of its place. While a
-//! stream holds a block its pages are somewhere in the stream's ranges and the place is empty; given back, they are in
-//! the place again. First touch is expensive (the kernel zeroes, a virtual machine's host may have to find the
+//! A pool is one reservation in which each block has a home, and is known by its number. While a stream holds a block its pages
+//! are somewhere in the stream's ranges and its home is empty; given back, they are at home again. First touch is expensive (the kernel zeroes, a virtual machine's host may have to find the
 //! memory), so blocks are kept for the life of the pool and handed out last in, first out: the one given back last is
 //! the one still in the cache.
 //!
@@ -84,7 +83,7 @@ impl Pool {
     }
 }
 
-/// The number of a place in the pool.
+/// The number of a block in its pool.
 pub(crate) type BlockId = u32;
 
 /// The insides of a pool.
@@ -96,11 +95,11 @@ pub(crate) struct Blocks {
     /// Whose memory it is: a forked child has none of it.
     process: u32,
     links: Vec<AtomicU32>,
-    /// Backed, in place, ready.
+    /// Backed, at home, ready.
     waiting: Stack,
-    /// In place but without memory.
+    /// At home but without memory.
     empty: Stack,
-    /// Places from this one on were never used.
+    /// Blocks from this one on were never used.
     fresh: AtomicU32,
     /// Whether a block may hold bytes of an earlier stream.
     dirty: Vec<AtomicBool>,
@@ -141,7 +140,7 @@ impl Blocks {
         })
     }
 
-    /// Reserves and registers the places of a pool. Each opens when it is first backed, so that a system that counts
+    /// Reserves and registers the addresses of a pool. Each home opens when its block is first backed, so that a system that counts
     /// every open byte as memory (overcommit 2) counts those in use only: two mappings, whatever the budget.
     fn address_space(block: BlockSize, budget: u32, uffd: Option<&'static Uffd>) -> Result<usize, Refusal> {
         let too_many = Refusal { call: "mmap", errno: Errno::NOMEM };
@@ -172,7 +171,7 @@ impl Blocks {
         self.process == process::id()
     }
 
-    /// How its blocks come back to their places.
+    /// How its blocks come home.
     pub(crate) fn engine(&self) -> Engine {
         self.engine
     }
@@ -225,7 +224,7 @@ impl Blocks {
         Ok((id, dirty))
     }
 
-    /// Puts memory behind one more place and lets it wait there. False if every place has its memory.
+    /// Backs one more block with memory and lets it wait. False if every block has its memory.
     pub(crate) fn back_one_more(&self) -> Result<bool, Errno> {
         if self.resident.load(Relaxed) >= self.budget {
             return Ok(false);
@@ -235,14 +234,14 @@ impl Blocks {
         Ok(true)
     }
 
-    /// Puts memory behind a place that has none.
+    /// Backs a block that has no memory.
     fn back_one(&self) -> Result<BlockId, Errno> {
         let never_used = || {
             let below = |fresh: u32| (fresh < self.budget).then_some(fresh + 1);
             self.fresh.fetch_update(SeqCst, SeqCst, below).ok()
         };
         let id = self.empty.pop(&self.links).or_else(never_used).ok_or(Errno::NOMEM)?;
-        // SAFETY: the place is ours alone: popped, or never used by anyone.
+        // SAFETY: the block is ours alone: popped, or never used by anyone.
         if let Err(error) = unsafe { self.back(self.home(id)) } {
             self.empty.push(&self.links, id);
             return Err(error);
@@ -253,27 +252,27 @@ impl Blocks {
     }
 
     /// # Safety
-    /// The place belongs to the caller.
-    pub(super) unsafe fn back(&self, place: usize) -> Result<(), Errno> {
+    /// `home` is that of a block of the caller's, and empty.
+    pub(super) unsafe fn back(&self, home: usize) -> Result<(), Errno> {
         let len = self.block.bytes();
-        // SAFETY: the caller owns the place.
-        unsafe { map::open(place, len)? };
+        // SAFETY: the caller owns the block.
+        unsafe { map::open(home, len)? };
         let Some(uffd) = self.uffd() else {
-            // SAFETY: the caller owns the place.
-            return unsafe { map::populate(place, len) };
+            // SAFETY: the caller owns the block.
+            return unsafe { map::populate(home, len) };
         };
-        // A registered place takes no memory by itself: fill a mapping beside it and move that in.
+        // A registered range takes no memory by itself: fill a mapping beside it and move that in.
         let beside = map::reserve(len, len)?;
-        // SAFETY: a range of our own, and a place that the caller owns and that is empty.
+        // SAFETY: a range of our own, and an empty home of a block of the caller's.
         unsafe {
             let filled = map::open(beside, len).and_then(|()| {
                 if self.block.is_huge() {
                     map::want_huge(beside, len);
                 }
                 map::populate(beside, len)?;
-                // Should it come in part, so that it cannot go back: the place is to be empty after an error.
-                uffd.move_pages(beside, place, len, uffd).inspect_err(|_| {
-                    let _ = map::discard(place, len);
+                // Should it come in part, so that it cannot go back: home is to be empty after an error.
+                uffd.move_pages(beside, home, len, uffd).inspect_err(|_| {
+                    let _ = map::discard(home, len);
                 })
             });
             let _ = map::unmap(beside, len, len);

@@ -33,7 +33,7 @@ impl RawBlock {
     }
 
     /// # Safety
-    /// The block is taken, in its place, backed, and nobody else uses it.
+    /// The block is taken, at home, backed, and nobody else uses it.
     pub(super) unsafe fn own(pool: Shared<Blocks>, id: BlockId) -> RawBlock {
         RawBlock { pool, id }
     }

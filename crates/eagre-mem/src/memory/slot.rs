@@ -1,6 +1,6 @@
 //! A slot: an address outside a pool that is empty or holds one block of it.
 //!
-//! Streams, [`Places`](super::places::Places), growing buffers and vanishing arrays all bring blocks of a pool to slots and give
+//! Streams, [`Slots`](super::slots::Slots), growing buffers and vanishing arrays all bring blocks of a pool to slots and give
 //! them back, and the system may refuse each step. This module owns the steps, how each is undone, and what a refusal means.
 //! Its users record which block is in which slot.
 //!

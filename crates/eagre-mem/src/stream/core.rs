@@ -33,7 +33,7 @@ use crate::memory::slot::{Contents, Shortage, Slot, carry};
 use crate::mover::{Engine, Prepare};
 use crate::sys::{Errno, process};
 use crate::trap::claim::Claim;
-use crate::trap::registry::{Place, Target};
+use crate::trap::registry::{Entry, Target};
 use crate::trap::{Context, End};
 use crate::units::{BlockSize, Bytes};
 use std::ptr;
@@ -75,13 +75,13 @@ pub(crate) struct Config {
 #[derive(Debug)]
 pub(crate) struct Ranges {
     pub(crate) of: [Reservation; 2],
-    /// What a place in each needs before a block can move in.
+    /// What a slot in each needs before a block can move in.
     pub(crate) prepare: [Prepare; 2],
 }
 
-/// Where a stream's ranges stand in the registry.
+/// The entries of a stream's ranges in the registry.
 pub(crate) struct Registered {
-    pub(crate) places: [Place; 2],
+    pub(crate) entries: [Entry; 2],
     /// What the registry points to.
     pub(crate) _targets: Shared<[Target; 2]>,
 }
@@ -199,17 +199,17 @@ impl From<Shortage> for Step {
     }
 }
 
-/// Where so many blocks will be, and which they are.
-pub(crate) struct Books {
+/// The table of a stream's slots: where each block is, and which block of the pool it is.
+pub(crate) struct SlotTable {
     slots: Vec<AtomicUsize>,
     ids: Vec<AtomicU32>,
 }
 
-impl Books {
+impl SlotTable {
     /// # Errors
     /// [`Refused`].
-    pub(crate) fn new(blocks: usize) -> Result<Books, Refused> {
-        Ok(Books {
+    pub(crate) fn new(blocks: usize) -> Result<SlotTable, Refused> {
+        Ok(SlotTable {
             slots: heap::several(blocks, || Ok::<_, Refused>(AtomicUsize::new(0)))?,
             ids: heap::several(blocks, || Ok::<_, Refused>(AtomicU32::new(0)))?,
         })
@@ -225,14 +225,14 @@ impl Core {
         engine: Engine,
         context: Context,
         pool: Shared<Blocks>,
-        books: Books,
+        table: SlotTable,
     ) -> Core {
         Core {
             flow: SharedFlow::new(config.windows),
             length: AtomicU64::new(UNKNOWN),
             sides: Default::default(),
-            slots: books.slots,
-            ids: books.ids,
+            slots: table.slots,
+            ids: table.ids,
             ranges,
             engine,
             context,
@@ -294,7 +294,7 @@ impl Core {
                 self.notify(end.peer(), touching.pager);
             }
             let brought = match touch {
-                Touch::Ready => return self.place(touching, block).err().unwrap_or(Step::Ready),
+                Touch::Ready => return self.move_to_end(touching, block).err().unwrap_or(Step::Ready),
                 Touch::Wait => return Step::Wait,
                 Touch::Behind => return Step::Behind,
                 Touch::PastEnd => return Step::Fail(StreamErrorKind::PastEnd, 0),
@@ -315,13 +315,13 @@ impl Core {
         } else if !self.config.recycle {
             self.replace_by_fresh(slot)?;
         }
-        match self.place(touching, next) {
+        match self.move_to_end(touching, next) {
             // Pinned where the reader left it: it stays with whoever pinned it, and another takes its turn.
             Err(Step::Busy) => {
                 self.abandon(slot);
                 self.side(End::Writer).counters.substituted();
                 self.take_from_pool(slot)?;
-                self.place(touching, next)?;
+                self.move_to_end(touching, next)?;
             }
             other => other?,
         }
@@ -337,12 +337,12 @@ impl Core {
     }
 
     fn bring_to_reader(&self, touching: Touching, next: u64) -> Result<(), Step> {
-        match self.place(touching, next) {
+        match self.move_to_end(touching, next) {
             // Pinned, but the writer has said that all is written: its bytes will not change any more.
             Err(Step::Busy) if self.flow.load().end.is_some() => {
                 self.replace_by_copy(self.slot(next))?;
                 self.side(End::Reader).counters.substituted();
-                self.place(touching, next)?;
+                self.move_to_end(touching, next)?;
             }
             other => other?,
         }
@@ -354,7 +354,7 @@ impl Core {
 
     /// Sees to it that `block` is where `touching` needs it.
     #[inline]
-    fn place(&self, touching: Touching, block: u64) -> Result<(), Step> {
+    fn move_to_end(&self, touching: Touching, block: u64) -> Result<(), Step> {
         let Some(ranges) = &self.ranges else { return Ok(()) };
         let slot = &self.slots[self.slot(block)];
         let from = slot.load(Relaxed);
@@ -406,7 +406,7 @@ impl Core {
     }
 
     /// Gives up a pinned block of the writer's. Its pages live on until the pin ends; here they are gone, so that neither
-    /// the budget nor an empty place in the pool has them.
+    /// the budget nor an empty home in the pool has them.
     fn abandon(&self, slot: usize) {
         let address = self.slots[slot].swap(0, Relaxed);
         // SAFETY: the writer holds the block, and gives up its contents.
@@ -535,14 +535,14 @@ impl Core {
 
     /// Whether this is the process that opened the stream.
     #[inline]
-    pub(crate) fn is_at_home(&self) -> bool {
+    pub(crate) fn is_here(&self) -> bool {
         self.process == process::id()
     }
 
     /// Fails a forked child's copy of the stream.
     #[inline]
     pub(crate) fn notice_fork(&self) {
-        if !self.is_at_home() {
+        if !self.is_here() {
             self.status.set((StreamErrorKind::Forked, End::Writer).into());
         }
     }

@@ -1,7 +1,7 @@
 //! Opening a stream.
 
 use super::control::Control;
-use super::core::{Books, Config, Core, OnFailure, Ranges};
+use super::core::{Config, Core, OnFailure, Ranges, SlotTable};
 use super::error::OpenError;
 use super::life;
 use super::protocol::Windows;
@@ -382,7 +382,7 @@ impl PipeBuilder {
         let number = NUMBER.fetch_add(1, Relaxed);
         let name = self.name.take().unwrap_or_else(|| heap::whole_text(format_args!("#{number}")))?;
         // Had before the addresses, which would have to be given back.
-        let (room, books) = (heap::Room::new()?, Books::new(self.windows.blocks() as usize)?);
+        let (room, table) = (heap::Room::new()?, SlotTable::new(self.windows.blocks() as usize)?);
         let (ranges, capacity) = match engine {
             Engine::Copy => (None, self.blocks_without_addresses()),
             _ => self.reserve(context).map(|(ranges, blocks)| (Some(ranges), blocks))?,
@@ -399,7 +399,7 @@ impl PipeBuilder {
             timeout: self.timeout,
             explicit: self.explicit,
         };
-        let core = life::open(room.put(Core::new(config, ranges, engine, context, pool, books)))?;
+        let core = life::open(room.put(Core::new(config, ranges, engine, context, pool, table)))?;
         super::report::start_watching();
         Ok(Pipe { writer: Writer::new(&core), reader: Reader::new(&core) })
     }

@@ -110,7 +110,7 @@ fn ends(pair: Pair, resource: libc::__rlimit_resource_t) {
         texts.push(text.clone());
     }
     assert!(texts == *spare);
-    (0..mapped).for_each(|place| check(place as u64, region.get(place..place + 1).unwrap()));
+    (0..mapped).for_each(|slot| check(slot as u64, region.get(slot..slot + 1).unwrap()));
     if let Some(buffer) = &mut buffer {
         buffer.clear();
         // SAFETY: within the limit.
@@ -168,14 +168,14 @@ fn mappings_end(pair: Pair) {
             return report("done");
         }
         let mut back = Vec::with_capacity(BLOCKS);
-        for (place, block) in blocks.into_iter().enumerate() {
-            match region.map(place, block) {
-                Ok(()) => check(77_777 * place as u64, region.get(place..place + 1).unwrap()),
+        for (slot, block) in blocks.into_iter().enumerate() {
+            match region.map(slot, block) {
+                Ok(()) => check(77_777 * slot as u64, region.get(slot..slot + 1).unwrap()),
                 Err(not) => {
                     assert_eq!(pair.mover, Mover::Remap, "{}", not.error);
                     is_about_mappings(&not.error);
-                    check(77_777 * place as u64, &not.block);
-                    back.push((place, not.block));
+                    check(77_777 * slot as u64, &not.block);
+                    back.push((slot, not.block));
                 }
             }
         }
@@ -189,12 +189,12 @@ fn mappings_end(pair: Pair) {
             }
         }
         assert!(pair.mover == Mover::Remap || back.is_empty());
-        for (place, block) in &back {
-            check(77_777 * *place as u64, block);
+        for (slot, block) in &back {
+            check(77_777 * *slot as u64, block);
         }
-        for place in 0..BLOCKS {
-            if let Some(bytes) = region.get(place..place + 1).filter(|_| !back.is_empty()) {
-                check(77_777 * place as u64, bytes);
+        for slot in 0..BLOCKS {
+            if let Some(bytes) = region.get(slot..slot + 1).filter(|_| !back.is_empty()) {
+                check(77_777 * slot as u64, bytes);
             }
         }
         drop((region, back));

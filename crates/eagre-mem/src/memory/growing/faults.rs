@@ -16,11 +16,11 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
 /// The addresses of a buffer and the blocks behind them.
-pub(in crate::memory) struct Ground {
+pub(in crate::memory) struct Backing {
     range: Reservation,
     /// Blocks it may hold.
-    places: usize,
-    /// For each place one more than the number of its block, or 0.
+    slots: usize,
+    /// For each slot one more than the number of its block, or 0.
     table: Box<[AtomicU32]>,
     held: AtomicU32,
     pool: Shared<Blocks>,
@@ -37,12 +37,12 @@ pub(in crate::memory) struct Ground {
     reported: AtomicBool,
 }
 
-impl Ground {
-    pub(super) fn new(pool: Shared<Blocks>, context: Context, limit: u64) -> Result<Ground, Refusal> {
+impl Backing {
+    pub(super) fn new(pool: Shared<Blocks>, context: Context, limit: u64) -> Result<Backing, Refusal> {
         let block = pool.block;
-        let places = limit.max(1).div_ceil(block.bytes() as u64) as usize;
+        let slots = limit.max(1).div_ceil(block.bytes() as u64) as usize;
         // As many addresses again for code that runs on after a failure.
-        let range = Reservation::guarded(2 * places * block.bytes(), block)?;
+        let range = Reservation::guarded(2 * slots * block.bytes(), block)?;
         let prepared = Self::prepare(&range, context, block);
         if prepared.is_err() {
             // SAFETY: just made, and nobody has seen it.
@@ -50,10 +50,10 @@ impl Ground {
         }
         let prepare = prepared?;
         let alone = matches!(context, Context::Signal(None)) || prepare == Prepare::Open;
-        Ok(Ground {
+        Ok(Backing {
             range,
-            places,
-            table: (0..places).map(|_| AtomicU32::new(0)).collect(),
+            slots,
+            table: (0..slots).map(|_| AtomicU32::new(0)).collect(),
             held: AtomicU32::new(0),
             pool,
             context,
@@ -98,7 +98,7 @@ impl Ground {
     }
 
     pub(super) fn limit(&self) -> u64 {
-        self.places as u64 * self.block().bytes() as u64
+        self.slots as u64 * self.block().bytes() as u64
     }
 
     pub(super) fn held(&self) -> u64 {
@@ -113,24 +113,24 @@ impl Ground {
         self.pool.engine()
     }
 
-    fn address(&self, place: usize) -> usize {
-        self.range.start() + place * self.block().bytes()
+    fn address(&self, index: usize) -> usize {
+        self.range.start() + index * self.block().bytes()
     }
 
-    fn slot(&self, place: usize) -> Slot {
-        let (address, engine) = (self.address(place), self.engine());
+    fn slot_at(&self, index: usize) -> Slot {
+        let (address, engine) = (self.address(index), self.engine());
         Slot { address, engine, prepare: self.prepare, mappings: self.mappings }
     }
 
-    /// Puts a zeroed block behind a place that has none.
-    fn bring(&self, place: usize) -> Result<(), Shortage> {
+    /// Puts a zeroed block into a slot that has none.
+    fn bring(&self, index: usize) -> Result<(), Shortage> {
         let _one_at_a_time = self.claim.take();
-        let Some(entry) = self.table.get(place) else { return Err(Shortage::of(RewireErrorKind::Full)) };
+        let Some(entry) = self.table.get(index) else { return Err(Shortage::of(RewireErrorKind::Full)) };
         if entry.load(SeqCst) != 0 {
             return Ok(());
         }
-        // SAFETY: the place is ours and empty, and the claim keeps others out.
-        let id = unsafe { self.pool.take_into(self.slot(place), Contents::Zeros) }?;
+        // SAFETY: the slot is ours and empty, and the claim keeps others out.
+        let id = unsafe { self.pool.take_into(self.slot_at(index), Contents::Zeros) }?;
         entry.store(id + 1, SeqCst);
         self.held.fetch_add(1, SeqCst);
         Ok(())
@@ -141,8 +141,8 @@ impl Ground {
         if len > self.limit() {
             return Err(self.error(Shortage::of(RewireErrorKind::Full)));
         }
-        for place in 0..len.div_ceil(self.block().bytes() as u64) as usize {
-            self.bring(place).map_err(|shortage| self.error(shortage))?;
+        for index in 0..len.div_ceil(self.block().bytes() as u64) as usize {
+            self.bring(index).map_err(|shortage| self.error(shortage))?;
         }
         Ok(())
     }
@@ -168,16 +168,16 @@ impl Ground {
             self.report_before(address);
             return Answer::Fatal;
         };
-        let place = self.block().block_of(offset as u64) as usize;
+        let index = self.block().block_of(offset as u64) as usize;
         if self.failure.load(SeqCst) == 0 {
-            match self.bring(place) {
+            match self.bring(index) {
                 Ok(()) => return Answer::Resolved,
                 Err(shortage) => {
                     let _ = self.failure.compare_exchange(0, shortage.word(), SeqCst, SeqCst);
                 }
             }
         }
-        if self.drain(place).is_ok() { Answer::Resolved } else { Answer::Fatal }
+        if self.drain(index).is_ok() { Answer::Resolved } else { Answer::Fatal }
     }
 
     /// Says once that the buffer was touched in front of its first byte.
@@ -191,17 +191,17 @@ impl Ground {
         }
     }
 
-    /// Puts throw-away pages behind a place; the last two such places keep theirs, an instruction may need both.
-    fn drain(&self, place: usize) -> Result<(), Errno> {
+    /// Puts throw-away pages into a slot; the last two such slots keep theirs, an instruction may need both.
+    fn drain(&self, index: usize) -> Result<(), Errno> {
         let _one_at_a_time = self.claim.take();
-        if self.holds(place) {
+        if self.holds(index) {
             return Ok(());
         }
         let len = self.block().bytes();
-        // SAFETY: a place of our own range without a block.
-        unsafe { self.engine().put_zeros(self.address(place), len, self.prepare)? };
+        // SAFETY: a slot of our own range without a block.
+        unsafe { self.engine().put_zeros(self.address(index), len, self.prepare)? };
         let [last, before] = &self.drained;
-        let this = place as u64 + 1;
+        let this = index as u64 + 1;
         let previous = last.load(SeqCst);
         if previous != this {
             let oldest = before.swap(previous, SeqCst);
@@ -213,14 +213,14 @@ impl Ground {
         Ok(())
     }
 
-    fn holds(&self, place: usize) -> bool {
-        self.table.get(place).is_some_and(|entry| entry.load(SeqCst) != 0)
+    fn holds(&self, index: usize) -> bool {
+        self.table.get(index).is_some_and(|entry| entry.load(SeqCst) != 0)
     }
 
     fn drop_zeros(&self, chunk: u64) {
-        let Some(place) = chunk.checked_sub(1) else { return };
-        // SAFETY: throw-away pages are at a place without a block; a touch of it drains it anew.
-        let _ = unsafe { self.engine().drop_zeros(self.address(place as usize), self.block().bytes()) };
+        let Some(index) = chunk.checked_sub(1) else { return };
+        // SAFETY: throw-away pages are in a slot without a block; a touch of it drains it anew.
+        let _ = unsafe { self.engine().drop_zeros(self.address(index as usize), self.block().bytes()) };
     }
 
     /// Gives back all blocks and throw-away pages, and forgets the failure.
@@ -232,10 +232,10 @@ impl Ground {
         for chunk in &self.drained {
             self.drop_zeros(chunk.swap(0, SeqCst));
         }
-        for (place, entry) in self.table.iter().enumerate().rev() {
+        for (index, entry) in self.table.iter().enumerate().rev() {
             let Some(id) = entry.swap(0, SeqCst).checked_sub(1) else { continue };
             // SAFETY: the block is ours, and its contents are no one's: nobody borrows the buffer.
-            unsafe { self.pool.give_back(id, self.slot(place)) };
+            unsafe { self.pool.give_back(id, self.slot_at(index)) };
             self.held.fetch_sub(1, SeqCst);
         }
         self.failure.store(0, SeqCst);
@@ -253,7 +253,7 @@ impl Ground {
 
 // SAFETY: `resolve` reaches the claim (a futex), the pool's stacks and memory system calls: nothing that allocates, or
 // that user code may hold.
-unsafe impl Resolve for Ground {
+unsafe impl Resolve for Backing {
     fn touch(&self, _end: End, address: usize) -> Answer {
         // Beside the pager, a signal means what it does elsewhere, but for the guard in front, which it does not watch.
         if !matches!(self.context, Context::Signal(_)) && address >= self.range.start() {

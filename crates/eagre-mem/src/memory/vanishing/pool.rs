@@ -1,7 +1,7 @@
 //! The blocks that many vanishing arrays share.
 
-use super::course::Windows;
-use super::{Home, Plain, VanishingArray};
+use super::lifecycle::Windows;
+use super::{Plain, VanishingArray, Watched};
 use crate::memory::error::RewireError;
 use crate::memory::pool::{Pool, PoolStats};
 use crate::units::BlockSize;
@@ -41,8 +41,8 @@ impl StreamPool {
     /// [`OutOfAddresses`](crate::RewireErrorKind::OutOfAddresses), [`OutOfMappings`](crate::RewireErrorKind::OutOfMappings),
     /// [`Forked`](crate::RewireErrorKind::Forked), [`System`](crate::RewireErrorKind::System).
     pub fn array<T: Plain>(&self, limit: usize) -> Result<VanishingArray<T>, RewireError> {
-        let home = Home::new::<T>(&self.pool, 1, limit, self.windows)?;
-        Ok(VanishingArray::new(Arc::new(home), 0, limit))
+        let watched = Watched::new::<T>(&self.pool, 1, limit, self.windows)?;
+        Ok(VanishingArray::new(Arc::new(watched), 0, limit))
     }
 
     /// So many arrays at once, for at most `limit` values each: the buckets of a partition. They begin at different offsets
@@ -51,8 +51,8 @@ impl StreamPool {
     /// # Errors
     /// As [`StreamPool::array`].
     pub fn buckets<T: Plain>(&self, count: usize, limit: usize) -> Result<Vec<VanishingArray<T>>, RewireError> {
-        let home = Arc::new(Home::new::<T>(&self.pool, count.max(1), limit, self.windows)?);
-        Ok((0..count).map(|index| VanishingArray::new(home.clone(), index, limit)).collect())
+        let watched = Arc::new(Watched::new::<T>(&self.pool, count.max(1), limit, self.windows)?);
+        Ok((0..count).map(|index| VanishingArray::new(watched.clone(), index, limit)).collect())
     }
 
     /// Sees to it that blocks for at least `bytes` bytes are memory, so that taking them costs no first touch.

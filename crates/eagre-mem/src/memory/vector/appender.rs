@@ -2,7 +2,7 @@
 
 use super::calls::no_room;
 use super::{Rejected, RewiredVec};
-use crate::memory::places::one_more;
+use crate::memory::slots::one_more;
 use std::fmt;
 use std::ptr::NonNull;
 
@@ -70,7 +70,7 @@ impl<T> Appender<'_, T> {
 
     #[inline]
     fn grow(&mut self) -> bool {
-        let capacity = one_more(&mut self.vector.places, size_of::<T>());
+        let capacity = one_more(&mut self.vector.slots, size_of::<T>());
         if capacity != 0 {
             self.capacity = capacity;
         }

@@ -23,7 +23,7 @@ impl<T> RewiredVec<T> {
 
     /// Counts the new element before it is there; nothing can unwind until it is. Stored first thing and on every path,
     /// the length of a vector that nobody else has a pointer to stays in a register throughout a loop of pushes. Elsewhere
-    /// it is stored for each element, which takes every other place in the processor's store queue; an appender and
+    /// it is stored for each element, which takes every other entry in the processor's store queue; an appender and
     /// `extend` never do that.
     #[inline]
     fn begin_push(&mut self) -> usize {

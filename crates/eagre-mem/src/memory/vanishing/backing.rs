@@ -1,14 +1,14 @@
-//! The addresses of vanishing arrays and the blocks behind them: what [`course`](super::course) decides is done here.
+//! The addresses of vanishing arrays and the blocks behind them: what [`lifecycle`](super::lifecycle) decides is done here.
 //!
 //! All arrays made together lie in one reservation, one beside the other, with the room of a block between two of them that
 //! stays empty, and are one range to the trap. Each array has its own claim, so that arrays in different threads are
 //! independent.
 
-use super::course::{Misuse, Toucher, Whereabouts, Windows};
+use super::lifecycle::{Misuse, Toucher, Whereabouts, Windows};
 use super::table::{Array, Entry};
 use crate::heap::Shared;
 use crate::memory::error::{RewireError, RewireErrorKind};
-use crate::memory::growing::faults::Ground as Growing;
+use crate::memory::growing::faults::Backing as Growing;
 use crate::memory::mapping_budget;
 use crate::memory::pool::{BlockId, Blocks};
 use crate::memory::reservation::Reservation;
@@ -37,7 +37,7 @@ impl From<Shortage> for Refusal {
     }
 }
 
-/// What blocks at their places cost in mappings.
+/// What blocks in their slots cost in mappings.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mapped {
     /// Nothing: the whole range is open.
@@ -72,9 +72,9 @@ struct Claimable {
 unsafe impl Sync for Claimable {}
 
 /// The addresses of some arrays.
-pub(super) struct Ground {
+pub(super) struct Backing {
     range: Reservation,
-    /// Places of one array, the empty one at its end included.
+    /// Slots of one array, the empty one at its end included.
     stride: u32,
     /// The bytes of a value: a power of two that divides every block.
     value: usize,
@@ -88,7 +88,7 @@ pub(super) struct Ground {
     pub(super) reported: AtomicBool,
 }
 
-impl Ground {
+impl Backing {
     /// Room for `count` arrays of values of `value` bytes, at most `limit` blocks each.
     pub(super) fn new(
         pool: Shared<Blocks>,
@@ -97,12 +97,12 @@ impl Ground {
         value: usize,
         limit: u32,
         windows: Windows,
-    ) -> Result<Ground, sys::Refusal> {
+    ) -> Result<Backing, sys::Refusal> {
         const TOO_MANY: sys::Refusal = sys::Refusal { call: "mmap", errno: Errno::NOMEM };
         let block = pool.block;
         let stride = limit.checked_add(1).filter(|&stride| stride < Entry::ASIDE).ok_or(TOO_MANY)?;
-        let places = (stride as usize).checked_mul(count).ok_or(TOO_MANY)?;
-        let len = places.checked_mul(block.bytes()).ok_or(TOO_MANY)?;
+        let slots = (stride as usize).checked_mul(count).ok_or(TOO_MANY)?;
+        let len = slots.checked_mul(block.bytes()).ok_or(TOO_MANY)?;
         let range = match context {
             Some(_) => Reservation::guarded(len, block)?,
             None => Reservation::aligned(len, block.bytes())?,
@@ -120,7 +120,7 @@ impl Ground {
         };
         let array = || UnsafeCell::new(Array::new(windows, limit));
         let arrays = (0..count).map(|_| Claimable { claim: Claim::default(), array: array() });
-        Ok(Ground {
+        Ok(Backing {
             range,
             stride,
             value,
@@ -162,9 +162,9 @@ impl Ground {
         ((offset / stride).min(self.count() - 1), (offset % stride) as u64)
     }
 
-    /// The address of a place of an array.
-    pub(super) fn address(&self, array: usize, place: u32) -> usize {
-        self.range.start() + (array * self.stride as usize + place as usize) * self.block().bytes()
+    /// The address of a slot of an array.
+    pub(super) fn address(&self, array: usize, slot: u32) -> usize {
+        self.range.start() + (array * self.stride as usize + slot as usize) * self.block().bytes()
     }
 
     /// How far into its first block an array begins.
@@ -199,22 +199,22 @@ impl Ground {
 
     /// Sees to it that a block is in place, for a touch or a call. Does what follows from it: sets blocks aside, gives blocks
     /// back.
-    pub(super) fn arrive(&self, array: usize, place: u32) -> Result<(), Refusal> {
+    pub(super) fn arrive(&self, array: usize, slot: u32) -> Result<(), Refusal> {
         self.with(array, |state| {
-            let entry = state.at(place);
+            let entry = state.at(slot);
             if entry.is_in_place() {
                 return Ok(());
             }
             let whereabouts = if entry.is_aside() { Whereabouts::Aside } else { Whereabouts::Nowhere };
-            match state.course.touched(place, whereabouts).map_err(Refusal::Misuse)? {
+            match state.lifecycle.touched(slot, whereabouts).map_err(Refusal::Misuse)? {
                 Toucher::Reader => {
-                    self.bring_unread(array, state, place)?;
-                    let passed = state.course.read(place);
+                    self.bring_unread(array, state, slot)?;
+                    let passed = state.lifecycle.read(slot);
                     self.give_back(array, state, passed);
                 }
                 Toucher::Writer => {
-                    self.bring_new(array, state, place)?;
-                    let left = state.course.wrote(place);
+                    self.bring_new(array, state, slot)?;
+                    let left = state.lifecycle.wrote(slot);
                     self.set_aside(array, state, left);
                 }
             }
@@ -222,16 +222,16 @@ impl Ground {
         })
     }
 
-    /// Brings the block of a place back, and those after it that are worth it; or a new one, if the writer has jumped over it.
-    fn bring_unread(&self, array: usize, state: &mut Array, place: u32) -> Result<(), Refusal> {
-        let Some(first) = state.at(place).id() else { return self.bring_new(array, state, place) };
-        let together = state.course.together_with(place);
-        let aside = together.clone().take_while(|&place| state.at(place).is_aside()).count();
-        self.prepare(self.address(array, place), aside * self.block().bytes())?;
-        self.put(array, state, place, first)?;
-        for place in together.skip(1).take(aside - 1) {
-            let Some(id) = state.at(place).id() else { break };
-            if self.put(array, state, place, id).is_err() {
+    /// Brings the block of a slot back, and those after it that are worth it; or a new one, if the writer has jumped over it.
+    fn bring_unread(&self, array: usize, state: &mut Array, slot: u32) -> Result<(), Refusal> {
+        let Some(first) = state.at(slot).id() else { return self.bring_new(array, state, slot) };
+        let together = state.lifecycle.fault_around(slot);
+        let aside = together.clone().take_while(|&slot| state.at(slot).is_aside()).count();
+        self.prepare(self.address(array, slot), aside * self.block().bytes())?;
+        self.put(array, state, slot, first)?;
+        for slot in together.skip(1).take(aside - 1) {
+            let Some(id) = state.at(slot).id() else { break };
+            if self.put(array, state, slot, id).is_err() {
                 // It will be asked for.
                 break;
             }
@@ -239,25 +239,25 @@ impl Ground {
         Ok(())
     }
 
-    /// The slot of a place. Places are prepared separately, where several are brought together.
-    fn slot(&self, array: usize, place: u32, prepare: Prepare, mappings: u64) -> Slot {
-        Slot { address: self.address(array, place), engine: self.engine(), prepare, mappings }
+    /// Where a slot is, and what a block in it takes. Slots are prepared separately, where several are brought together.
+    fn slot_at(&self, array: usize, slot: u32, prepare: Prepare, mappings: u64) -> Slot {
+        Slot { address: self.address(array, slot), engine: self.engine(), prepare, mappings }
     }
 
-    /// Brings a new block to a place.
-    fn bring_new(&self, array: usize, state: &mut Array, place: u32) -> Result<(), Refusal> {
-        let follows = place.checked_sub(1).is_some_and(|before| state.at(before).is_in_place());
+    /// Brings a new block to a slot.
+    fn bring_new(&self, array: usize, state: &mut Array, slot: u32) -> Result<(), Refusal> {
+        let follows = slot.checked_sub(1).is_some_and(|before| state.at(before).is_in_place());
         let cost = match self.mappings {
             Mapped::Not => 0,
             Mapped::Each => Mapped::COST,
             Mapped::Runs => u64::from(!follows) * Mapped::COST,
         };
         // Ahead of the writer a block is overwritten; what it has jumped over is zeros.
-        let ahead = place >= state.course.written();
+        let ahead = slot >= state.lifecycle.written();
         let contents = if ahead { Contents::Leftovers } else { Contents::Zeros };
-        // SAFETY: the place is ours and empty, and the claim keeps others out.
-        let id = unsafe { self.pool.take_into(self.slot(array, place, self.prepare, cost), contents) }?;
-        state.set(place, Entry::in_place(id));
+        // SAFETY: the slot is ours and empty, and the claim keeps others out.
+        let id = unsafe { self.pool.take_into(self.slot_at(array, slot, self.prepare, cost), contents) }?;
+        state.set(slot, Entry::in_place(id));
         state.held += 1;
         if self.mappings == Mapped::Runs {
             state.runs += cost;
@@ -265,9 +265,9 @@ impl Ground {
         Ok(())
     }
 
-    /// Makes empty places ready for blocks (see [`Prepare`]).
+    /// Makes empty slots ready for blocks (see [`Prepare`]).
     fn prepare(&self, start: usize, len: usize) -> Result<(), Refusal> {
-        // SAFETY: our own places, with nothing in them.
+        // SAFETY: our own slots, with nothing in them.
         let ready = unsafe {
             match self.prepare {
                 Prepare::Nothing => Ok(()),
@@ -278,63 +278,65 @@ impl Ground {
         Ok(ready.map_err(Shortage::of_move)?)
     }
 
-    /// Moves a block from home to its place, which is ready for it.
-    fn put(&self, array: usize, state: &mut Array, place: u32, id: BlockId) -> Result<(), Refusal> {
-        let slot = self.slot(array, place, Prepare::Nothing, 0);
-        // SAFETY: the block is this array's; the place is ours and empty, and the claim keeps others out.
-        unsafe { self.pool.put(id, slot) }?;
-        state.set(place, Entry::in_place(id));
+    /// Moves a block from home to its slot, which is ready for it.
+    fn put(&self, array: usize, state: &mut Array, slot: u32, id: BlockId) -> Result<(), Refusal> {
+        let to = self.slot_at(array, slot, Prepare::Nothing, 0);
+        // SAFETY: the block is this array's; the slot is ours and empty, and the claim keeps others out.
+        unsafe { self.pool.put(id, to) }?;
+        state.set(slot, Entry::in_place(id));
         Ok(())
     }
 
     /// Sets blocks aside. One that is pinned stays; the reader will pass it unnoticed.
-    pub(super) fn set_aside(&self, array: usize, state: &mut Array, places: Range<u32>) {
+    pub(super) fn set_aside(&self, array: usize, state: &mut Array, slots: Range<u32>) {
         if self.context.is_none() {
             return;
         }
-        for place in places.clone() {
-            let entry = state.at(place);
+        for slot in slots.clone() {
+            let entry = state.at(slot);
             let Some(id) = entry.id().filter(|_| entry.is_in_place()) else { continue };
-            let slot = self.slot(array, place, Prepare::Nothing, 0);
+            let from = self.slot_at(array, slot, Prepare::Nothing, 0);
             // SAFETY: the block is ours, and the claim keeps others out.
-            if unsafe { self.pool.fetch(id, slot) }.is_ok() {
-                state.set(place, Entry::set_aside(id));
+            if unsafe { self.pool.fetch(id, from) }.is_ok() {
+                state.set(slot, Entry::set_aside(id));
             }
         }
-        self.shut(array, state, places);
+        self.shut(array, state, slots);
     }
 
-    /// Closes places that are empty, where a touch must find them closed.
-    fn shut(&self, array: usize, state: &Array, places: Range<u32>) {
+    /// Closes slots that are empty, where a touch must find them closed.
+    fn shut(&self, array: usize, state: &Array, slots: Range<u32>) {
         if self.prepare != Prepare::Open {
             return;
         }
-        let mut from = places.start;
-        for place in places.start..=places.end {
-            if place == places.end || state.at(place).is_in_place() {
-                if place > from {
-                    let len = (place - from) as usize * self.block().bytes();
-                    // SAFETY: our own places, with nothing in them.
+        let mut from = slots.start;
+        for slot in slots.start..=slots.end {
+            if slot == slots.end || state.at(slot).is_in_place() {
+                if slot > from {
+                    let len = (slot - from) as usize * self.block().bytes();
+                    // SAFETY: our own slots, with nothing in them.
                     let _ = unsafe { map::shut(self.address(array, from), len) };
                 }
-                from = place + 1;
+                from = slot + 1;
             }
         }
     }
 
     /// Gives blocks back to the pool, wherever they are, locked or not. A pinned one leaves its memory to the pins.
-    pub(super) fn give_back(&self, array: usize, state: &mut Array, places: Range<u32>) {
+    pub(super) fn give_back(&self, array: usize, state: &mut Array, slots: Range<u32>) {
         let mappings = if self.mappings == Mapped::Each { Mapped::COST } else { 0 };
         // Last in, first out: the first block is the first to be taken again.
-        for place in places.rev() {
-            let entry = state.at(place);
+        for slot in slots.rev() {
+            let entry = state.at(slot);
             let Some(id) = entry.id() else { continue };
-            state.set(place, Entry::NONE);
+            state.set(slot, Entry::NONE);
             state.held -= 1;
-            let slot = self.slot(array, place, Prepare::Nothing, mappings);
-            let slot = if entry.is_aside() { Slot { address: self.pool.home(id), ..slot } } else { slot };
+            let mut from = self.slot_at(array, slot, Prepare::Nothing, mappings);
+            if entry.is_aside() {
+                from.address = self.pool.home(id);
+            }
             // SAFETY: the block is ours, and its contents are no one's.
-            unsafe { self.pool.give_back(id, slot) };
+            unsafe { self.pool.give_back(id, from) };
         }
     }
 
@@ -344,11 +346,11 @@ impl Ground {
             return;
         }
         self.with(array, |state| {
-            let Range { start, end } = state.course.alive();
+            let Range { start, end } = state.lifecycle.alive();
             let keeps = keep_first && state.at(0).is_in_place();
             self.give_back(array, state, start.max(u32::from(keeps))..end);
             self.shut(array, state, 0..end);
-            state.course.reset(keeps);
+            state.lifecycle.reset(keeps);
             // The first block is the beginning of a run.
             let kept = if keeps { state.runs.min(Mapped::COST) } else { 0 };
             mapping_budget::release(state.runs - kept);

@@ -1,10 +1,10 @@
-//! A reservation cut into places that hold blocks of one pool: what regions and vectors stand on.
+//! A reservation cut into slots that hold blocks of one pool: what regions and vectors stand on.
 //!
-//! The table says which block is at which place; where a block is, its memory is, and nowhere else. No trap watches
-//! these addresses: a touch of an empty place is an ordinary fault.
+//! The table says which block is in which slot; where a block is, its memory is, and nowhere else. No trap watches
+//! these addresses: a touch of an empty slot is an ordinary fault.
 //!
 //! # Safety
-//! Calls change what is behind the addresses. Who owns the places makes them, and sees to it that no borrow of the
+//! Calls change what is behind the addresses. Who owns the slots makes them, and sees to it that no borrow of the
 //! bytes concerned is alive.
 
 use super::error::{RewireError, RewireErrorKind};
@@ -22,25 +22,25 @@ use std::ptr::NonNull;
 
 /// What a block away from home costs in mappings with `remap`: its own, and the hole it leaves.
 const REMAPPED: u64 = 2;
-/// The most addresses one set of places takes.
+/// The most addresses one set of slots takes.
 const MOST_BYTES: u64 = 1 << 46;
 
-/// The places, and the blocks at them.
-pub(crate) struct Places {
+/// The slots, and the blocks in them.
+pub(crate) struct Slots {
     range: Reservation,
     pool: Shared<Blocks>,
     engine: Engine,
-    /// What a place needs before a block can move in.
+    /// Whin a slot needs before a block can move in.
     prepare: Prepare,
-    /// As long as places have been used.
+    /// As long as slots have been used.
     table: Vec<Option<BlockId>>,
     /// Why [`one_more`] has failed.
     failure: Option<RewireError>,
 }
 
-impl Places {
+impl Slots {
     /// Reserves room for `bytes` bytes, rounded up to whole blocks, at a multiple of `align`.
-    pub(crate) fn new(pool: &Pool, bytes: u64, align: usize) -> Result<Places, RewireError> {
+    pub(crate) fn new(pool: &Pool, bytes: u64, align: usize) -> Result<Slots, RewireError> {
         process::remember();
         let pool = pool.0.clone();
         pool.check_here()?;
@@ -62,7 +62,7 @@ impl Places {
             }
         });
         match prepared {
-            Ok((range, prepare)) => Ok(Places { range, pool, engine, prepare, table: Vec::new(), failure: None }),
+            Ok((range, prepare)) => Ok(Slots { range, pool, engine, prepare, table: Vec::new(), failure: None }),
             Err(error) => {
                 mapping_budget::release(1);
                 Err(RewireError::from_addresses(len, error))
@@ -78,7 +78,7 @@ impl Places {
         uffd.map(Engine::Move).ok_or_else(no_descriptor)
     }
 
-    /// Registers and opens a range. Where the system counts every open byte as memory (overcommit 2), each place is opened when it
+    /// Registers and opens a range. Where the system counts every open byte as memory (overcommit 2), each slot is opened when it
     /// is used.
     fn prepare(range: &Reservation, pool: &Blocks, engine: Engine) -> Result<Prepare, Refusal> {
         if let Some(uffd) = engine.uffd() {
@@ -88,13 +88,13 @@ impl Places {
         if matches!(engine, Engine::Copy) && pool.block.is_huge() {
             range.want_huge();
         }
-        // A piece that `mremap` brings is open by itself, and what is empty stays closed. Nobody has touched an empty place, so no
+        // A piece that `mremap` brings is open by itself, and what is empty stays closed. Nobody has touched an empty slot, so no
         // page table is in the way.
         let open = matches!(engine, Engine::Remap) || range.open_all();
         Ok(if open { Prepare::Nothing } else { Prepare::Open })
     }
 
-    /// As many bytes as a set of places of no particular size should take: all that the pool could ever fill, or a fair
+    /// As many bytes as a set of slots of no particular size should take: all that the pool could ever fill, or a fair
     /// share of the addresses.
     pub(crate) fn default_bytes(pool: &Pool) -> u64 {
         let all = u64::from(pool.stats().budget) * pool.block_size().bytes() as u64;
@@ -106,7 +106,7 @@ impl Places {
         self.range.start()
     }
 
-    /// How many places there are.
+    /// How many slots there are.
     pub(crate) fn count(&self) -> usize {
         self.range.len() / self.block()
     }
@@ -124,149 +124,149 @@ impl Places {
         self.pool.is_here()
     }
 
-    /// The block at a place.
-    pub(crate) fn at(&self, place: usize) -> Option<BlockId> {
-        self.table.get(place).copied().flatten()
+    /// The block in a slot.
+    pub(crate) fn at(&self, index: usize) -> Option<BlockId> {
+        self.table.get(index).copied().flatten()
     }
 
-    /// No place from this one on holds a block.
+    /// No slot from this one on holds a block.
     pub(crate) fn used(&self) -> usize {
         self.table.len()
     }
 
-    pub(crate) fn address(&self, place: usize) -> usize {
-        self.range.start() + place * self.block()
+    pub(crate) fn address(&self, index: usize) -> usize {
+        self.range.start() + index * self.block()
     }
 
-    /// Takes blocks for the places that the first `bytes` bytes lie in and that have none, of those behind the last one in
+    /// Takes blocks for the slots that the first `bytes` bytes lie in and that have none, of those behind the last one in
     /// use: with leftovers in them. What it got before an error stays.
     pub(crate) fn fill_up_to(&mut self, bytes: usize) -> Result<(), RewireError> {
         if bytes > self.range.len() {
             return Err(self.full());
         }
-        for place in self.used()..bytes.div_ceil(self.block()) {
-            self.take_into(place, Contents::Leftovers)?;
+        for index in self.used()..bytes.div_ceil(self.block()) {
+            self.take_into(index, Contents::Leftovers)?;
         }
         Ok(())
     }
 
-    /// The slot of a place.
-    fn slot(&self, place: usize) -> Slot {
+    /// Where a slot is, and what a block in it takes.
+    fn slot_at(&self, index: usize) -> Slot {
         let mappings = if matches!(self.engine, Engine::Remap) { REMAPPED } else { 0 };
-        Slot { address: self.address(place), engine: self.engine, prepare: self.prepare, mappings }
+        Slot { address: self.address(index), engine: self.engine, prepare: self.prepare, mappings }
     }
 
-    /// Takes a block from the pool into an empty place.
-    fn take_into(&mut self, place: usize, contents: Contents) -> Result<(), RewireError> {
-        self.check(place)?;
-        self.reach(place + 1)?;
-        // SAFETY: the place is ours and empty.
-        let taken = unsafe { self.pool.take_into(self.slot(place), contents) };
+    /// Takes a block from the pool into an empty slot.
+    fn take_into(&mut self, index: usize, contents: Contents) -> Result<(), RewireError> {
+        self.check(index)?;
+        self.reach(index + 1)?;
+        // SAFETY: the slot is ours and empty.
+        let taken = unsafe { self.pool.take_into(self.slot_at(index), contents) };
         let id = taken.map_err(|shortage| self.pool.error(shortage))?;
-        self.record(place, id);
+        self.record(index, id);
         Ok(())
     }
 
-    /// Moves a block from home to an empty place. If that fails, it is still at home.
+    /// Moves a block from home to an empty slot. If that fails, it is still at home.
     ///
     /// # Safety
     /// The block is the caller's, and at home; no borrow of it is alive.
-    pub(crate) unsafe fn put(&mut self, place: usize, id: BlockId) -> Result<(), RewireError> {
-        self.check(place)?;
-        debug_assert!(self.at(place).is_none());
-        self.reach(place + 1)?;
-        // SAFETY: the caller's contract; the place is empty.
-        unsafe { self.pool.put(id, self.slot(place)) }.map_err(|shortage| self.pool.error(shortage))?;
-        self.record(place, id);
+    pub(crate) unsafe fn put(&mut self, index: usize, id: BlockId) -> Result<(), RewireError> {
+        self.check(index)?;
+        debug_assert!(self.at(index).is_none());
+        self.reach(index + 1)?;
+        // SAFETY: the caller's contract; the slot is empty.
+        unsafe { self.pool.put(id, self.slot_at(index)) }.map_err(|shortage| self.pool.error(shortage))?;
+        self.record(index, id);
         Ok(())
     }
 
-    /// Moves the block at a place home. `None` if there is none; if the move fails, it is still there.
+    /// Moves the block in a slot home. `None` if there is none; if the move fails, it is still there.
     ///
     /// # Safety
     /// No borrow of the block is alive.
-    pub(crate) unsafe fn send_home(&mut self, place: usize) -> Result<Option<BlockId>, RewireError> {
-        let Some(id) = self.at(place) else { return Ok(None) };
-        self.check(place)?;
+    pub(crate) unsafe fn send_home(&mut self, index: usize) -> Result<Option<BlockId>, RewireError> {
+        let Some(id) = self.at(index) else { return Ok(None) };
+        self.check(index)?;
         // SAFETY: the block is ours, and the caller's contract.
-        unsafe { self.pool.fetch(id, self.slot(place)) }.map_err(|shortage| self.pool.error(shortage))?;
-        self.clear(place);
+        unsafe { self.pool.fetch(id, self.slot_at(index)) }.map_err(|shortage| self.pool.error(shortage))?;
+        self.clear(index);
         Ok(Some(id))
     }
 
-    /// Gives the block at a place back to the pool: its memory too, unless it is pinned. Then the pins keep the memory
+    /// Gives the block in a slot back to the pool: its memory too, unless it is pinned. Then the pins keep the memory
     /// until they end, and the pool gets new memory for the block.
     ///
     /// # Safety
     /// No borrow of the block is alive, and its contents are no one's.
-    pub(crate) unsafe fn give_back(&mut self, place: usize) {
-        let Some(id) = self.at(place) else { return };
+    pub(crate) unsafe fn give_back(&mut self, index: usize) {
+        let Some(id) = self.at(index) else { return };
         // SAFETY: the block is ours, and the caller's contract.
-        unsafe { self.pool.give_back(id, self.slot(place)) };
-        self.clear(place);
+        unsafe { self.pool.give_back(id, self.slot_at(index)) };
+        self.clear(index);
     }
 
     /// Writes a block into the table, which has room for it.
-    fn record(&mut self, place: usize, id: BlockId) {
-        if self.table.len() <= place {
-            self.table.resize(place + 1, None);
+    fn record(&mut self, index: usize, id: BlockId) {
+        if self.table.len() <= index {
+            self.table.resize(index + 1, None);
         }
-        self.table[place] = Some(id);
+        self.table[index] = Some(id);
     }
 
-    /// Sees to it that the table has room for so many places; once it had, it has it always.
-    fn reach(&mut self, places: usize) -> Result<(), RewireError> {
-        let more = places.saturating_sub(self.table.len());
+    /// Sees to it that the table has room for so many slots; once it had, it has it always.
+    fn reach(&mut self, slots: usize) -> Result<(), RewireError> {
+        let more = slots.saturating_sub(self.table.len());
         self.table.try_reserve(more).map_err(|_| Refused { bytes: more * size_of::<Option<BlockId>>() })?;
         Ok(())
     }
 
-    /// Strikes a place from the table, and empty ones at its end.
-    fn clear(&mut self, place: usize) {
-        self.table[place] = None;
+    /// Strikes a slot from the table, and empty ones at its end.
+    fn clear(&mut self, index: usize) {
+        self.table[index] = None;
         while self.table.last() == Some(&None) {
             self.table.pop();
         }
     }
 
-    /// Moves what `from` holds to the empty place `to`.
+    /// Moves what `from` holds to the empty slot `to`.
     ///
     /// # Safety
     /// No borrow of the block is alive.
     unsafe fn carry(&mut self, from: usize, to: usize) -> Result<(), RewireError> {
         let Some(id) = self.at(from) else { return Ok(()) };
-        // SAFETY: the block is ours, the other place is empty.
-        unsafe { slot::carry(self.engine, self.address(from), self.slot(to), self.block()) }
+        // SAFETY: the block is ours, the other slot is empty.
+        unsafe { slot::carry(self.engine, self.address(from), self.slot_at(to), self.block()) }
             .map_err(|shortage| self.pool.error(shortage))?;
         self.table[from] = None;
         self.table[to] = Some(id);
         Ok(())
     }
 
-    /// Gives each place of a cycle what the next one holds, and the last what the first held: one move a block, and one
+    /// Gives each slot of a cycle what the next one holds, and the last what the first held: one move a block, and one
     /// more.
     ///
     /// # Errors
-    /// Of a move: the places then hold the same blocks in some order. Should the system refuse even to put back what
+    /// Of a move: the slots then hold the same blocks in some order. Should the system refuse even to put back what
     /// waits at home, that block is the pool's again.
     ///
     /// # Safety
-    /// No borrow of the blocks is alive; the places are different.
+    /// No borrow of the blocks is alive; the slots are different.
     pub(crate) unsafe fn rotate(&mut self, cycle: &[usize]) -> Result<(), RewireError> {
         let (&[first, ..], &[.., last]) = (cycle, cycle) else { return Ok(()) };
-        for &place in cycle {
-            self.check(place)?;
+        for &index in cycle {
+            self.check(index)?;
         }
-        let reach = cycle.iter().fold(0, |reach, &place| reach.max(place + 1));
+        let reach = cycle.iter().fold(0, |reach, &index| reach.max(index + 1));
         self.reach(reach)?;
         self.table.resize(self.table.len().max(reach), None);
         let waiting = self.at(first);
         if let Some(id) = waiting {
             // SAFETY: the block is ours.
-            unsafe { self.pool.fetch(id, self.slot(first)) }.map_err(|shortage| self.pool.error(shortage))?;
+            unsafe { self.pool.fetch(id, self.slot_at(first)) }.map_err(|shortage| self.pool.error(shortage))?;
             self.table[first] = None;
         }
-        // From here on one place is empty, and its block is on its way or waits at home.
+        // From here on one slot is empty, and its block is on its way or waits at home.
         let (mut empty, mut moved) = (first, Ok(()));
         for &from in &cycle[1..] {
             // SAFETY: the blocks are ours, `empty` is empty.
@@ -279,7 +279,7 @@ impl Places {
         debug_assert!(moved.is_err() || empty == last);
         if let Some(id) = waiting {
             // SAFETY: as above. It came home a moment ago, so nothing pins it.
-            match unsafe { self.pool.put(id, self.slot(empty)) } {
+            match unsafe { self.pool.put(id, self.slot_at(empty)) } {
                 Ok(()) => self.table[empty] = Some(id),
                 Err(shortage) => {
                     self.pool.give(id);
@@ -290,9 +290,9 @@ impl Places {
         moved
     }
 
-    fn check(&self, place: usize) -> Result<(), RewireError> {
+    fn check(&self, index: usize) -> Result<(), RewireError> {
         self.pool.check_here()?;
-        if place < self.count() { Ok(()) } else { Err(self.full()) }
+        if index < self.count() { Ok(()) } else { Err(self.full()) }
     }
 
     fn full(&self) -> RewireError {
@@ -315,72 +315,72 @@ impl Places {
 /// what an unwinding caller would have to find in memory.
 #[cold]
 #[inline(never)]
-pub(crate) extern "C" fn one_more(places: &mut Places, size: usize) -> usize {
+pub(crate) extern "C" fn one_more(slots: &mut Slots, size: usize) -> usize {
     // Elements without a size never lack memory: who asks has as many as can be counted.
-    let Some(full) = (places.used() * places.block()).checked_div(size) else { return 0 };
+    let Some(full) = (slots.used() * slots.block()).checked_div(size) else { return 0 };
     // An element more than there is memory for is at most twice the addresses there are: no overflow.
-    match places.fill_up_to((full + 1) * size) {
-        Ok(()) => places.used() * places.block() / size,
+    match slots.fill_up_to((full + 1) * size) {
+        Ok(()) => slots.used() * slots.block() / size,
         Err(error) => {
-            places.failure = Some(error);
+            slots.failure = Some(error);
             0
         }
     }
 }
 
-/// Places at an address of their own, as in a box. But dropping a box takes a pointer to the box, and a structure to which
+/// Slots at an address of their own, as in a box. But dropping a box takes a pointer to the box, and a structure to which
 /// a pointer leads lies in memory, all of it; dropping this takes a copy of the pointer in it. So the length of a vector
 /// can be a register.
-pub(crate) struct OwnPlaces(NonNull<Places>);
+pub(crate) struct BoxedSlots(NonNull<Slots>);
 
-impl OwnPlaces {
-    pub(crate) fn new(places: Places) -> Result<OwnPlaces, Refused> {
-        Ok(OwnPlaces(NonNull::from(Box::leak(heap::boxed(places)?))))
+impl BoxedSlots {
+    pub(crate) fn new(slots: Slots) -> Result<BoxedSlots, Refused> {
+        Ok(BoxedSlots(NonNull::from(Box::leak(heap::boxed(slots)?))))
     }
 
     /// # Safety
-    /// Once, for what [`OwnPlaces::new`] made, which nobody uses any more.
+    /// Once, for what [`BoxedSlots::new`] made, which nobody uses any more.
     #[inline(never)]
-    unsafe fn free(places: NonNull<Places>) {
+    unsafe fn free(slots: NonNull<Slots>) {
         // SAFETY: the caller's contract.
-        drop(unsafe { Box::from_raw(places.as_ptr()) });
+        drop(unsafe { Box::from_raw(slots.as_ptr()) });
     }
 }
 
-impl Deref for OwnPlaces {
-    type Target = Places;
+impl Deref for BoxedSlots {
+    type Target = Slots;
     #[inline]
-    fn deref(&self) -> &Places {
+    fn deref(&self) -> &Slots {
         // SAFETY: ours as long as this lives, and borrowed with it.
         unsafe { self.0.as_ref() }
     }
 }
 
-impl DerefMut for OwnPlaces {
+impl DerefMut for BoxedSlots {
     #[inline]
-    fn deref_mut(&mut self) -> &mut Places {
+    fn deref_mut(&mut self) -> &mut Slots {
         // SAFETY: as above.
         unsafe { self.0.as_mut() }
     }
 }
 
-impl Drop for OwnPlaces {
+impl Drop for BoxedSlots {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: made by `new`, and this is the end of it.
-        unsafe { OwnPlaces::free(self.0) };
+        unsafe { BoxedSlots::free(self.0) };
     }
 }
 
-impl Drop for Places {
+impl Drop for Slots {
     fn drop(&mut self) {
         if !self.is_here() {
             return;
         }
         // Last in, first out: the first block is the first to be taken again.
-        for place in (0..self.table.len()).rev() {
+        for index in (0..self.table.len()).rev() {
             // SAFETY: the owner is going, and every borrow with it.
-            unsafe { self.give_back(place) };
+            unsafe { self.give_back(index) };
         }
         // SAFETY: as above, and nothing is left in it.
         unsafe { self.range.unmap() };
