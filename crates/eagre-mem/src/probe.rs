@@ -93,8 +93,8 @@ pub(crate) fn choose_with_pointers(trap: Option<Trap>, mover: Option<Mover>) -> 
 }
 
 fn choose_among(pairs: &[Pair], trap: Option<Trap>, mover: Option<Mover>) -> Result<Pair, OpenError> {
-    let trap = trap.or(options::trap().map_err(OpenError::Setting)?);
-    let mover = mover.or(options::mover().map_err(OpenError::Setting)?);
+    let trap = trap.or(options::trap::<Trap>().map_err(OpenError::Setting)?);
+    let mover = mover.or(options::mover::<Mover>().map_err(OpenError::Setting)?);
     let asked = |pair: &&Pair| trap.is_none_or(|t| t == pair.trap) && mover.is_none_or(|m| m == pair.mover);
     // Where a better pair is refused, this is made each time, and dropped.
     let mut refusals = String::new();

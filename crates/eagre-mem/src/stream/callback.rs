@@ -5,7 +5,7 @@
 //! Vortex paper: the reader's touch of a new block is what calls the callback.
 
 use super::error::{OpenError, StreamError, StreamErrorKind};
-use super::pipe::{Pipe, PipeBuilder};
+use super::pipe::Pipe;
 use super::reader::Reader;
 use super::writer::Writer;
 use crate::trap::End;
@@ -60,29 +60,8 @@ fn helper<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> Result
     spawned.map_err(|error| OpenError::no_thread(&error))
 }
 
-impl PipeBuilder {
-    /// Opens a stream that `source` fills, and returns its reading end.
-    ///
-    /// # Errors
-    /// As [`PipeBuilder::open`], or if no thread can be started.
-    pub fn source(self, source: impl Source) -> Result<Reader, OpenError> {
-        let on_demand = self.on_demand;
-        fill_from(self.open()?, source, on_demand)
-    }
-
-    /// Opens a stream that `sink` empties, and returns its writing end.
-    ///
-    /// # Errors
-    /// As [`PipeBuilder::open`], or if no thread can be started.
-    pub fn sink(self, sink: impl Sink) -> Result<SinkWriter, OpenError> {
-        let (writer, reader) = self.open()?.split();
-        let helper = helper(move || pump_out(reader, sink))?;
-        Ok(SinkWriter { writer, helper: Some(helper) })
-    }
-}
-
 impl Pipe {
-    /// Lets `source` fill this stream, and returns its reading end: [`PipeBuilder::source`] in two steps.
+    /// Lets `source` fill this stream, and returns its reading end: [`PipeBuilder::source`](super::PipeBuilder::source) in two steps.
     ///
     /// # Errors
     /// No thread can be started.
@@ -91,10 +70,18 @@ impl Pipe {
     }
 }
 
-fn fill_from(pipe: Pipe, source: impl Source, on_demand: bool) -> Result<Reader, OpenError> {
+/// Lets `source` fill a stream; `on_demand`: only the blocks that the reader has touched.
+pub(crate) fn fill_from(pipe: Pipe, source: impl Source, on_demand: bool) -> Result<Reader, OpenError> {
     let (writer, reader) = pipe.split();
     helper(move || pump_in(writer, source, on_demand))?;
     Ok(reader)
+}
+
+/// Lets `sink` empty a stream.
+pub(crate) fn empty_into(pipe: Pipe, sink: impl Sink) -> Result<SinkWriter, OpenError> {
+    let (writer, reader) = pipe.split();
+    let helper = helper(move || pump_out(reader, sink))?;
+    Ok(SinkWriter { writer, helper: Some(helper) })
 }
 
 /// What a callback that panicked is said to have said.

@@ -1,4 +1,4 @@
-//! Opening a stream.
+//! How a stream is to be, and the two ends it opens with.
 
 use super::control::Control;
 use super::core::{Config, Core, OnFailure, Ranges, SlotTable};
@@ -11,8 +11,6 @@ use crate::heap::{self, Refused, Shared};
 use crate::memory::pool::{self, Blocks, Pool};
 use crate::memory::reservation::{self, Reservation};
 use crate::mover::{Engine, Mover, Prepare};
-use crate::options;
-use crate::probe;
 use crate::sys::{Refusal, facts, process};
 use crate::trap::{Context, End, Trap};
 use crate::units::{BlockSize, Bytes};
@@ -40,15 +38,15 @@ pub struct PipeBuilder {
     capacity: Option<u64>,
     length: Option<u64>,
     at_least: u64,
-    trap: Option<Trap>,
-    mover: Option<Mover>,
+    pub(crate) trap: Option<Trap>,
+    pub(crate) mover: Option<Mover>,
     pool: Option<Pool>,
     recycle: bool,
     sparse: bool,
     on_failure: OnFailure,
     timeout: Option<Duration>,
-    pointers: bool,
-    explicit: bool,
+    pub(crate) pointers: bool,
+    pub(crate) explicit: bool,
     pub(crate) on_demand: bool,
 }
 
@@ -208,9 +206,9 @@ impl PipeBuilder {
         self
     }
 
-    fn check(&self) -> Result<(), OpenError> {
+    /// Whether its settings are in range and agree.
+    pub(crate) fn check(&self) -> Result<(), OpenError> {
         let wrong = |text: String| Err(OpenError::Setting(text));
-        options::check().map_err(OpenError::Setting)?;
         let windows = [
             ("rewrite", self.windows.rewrite, 0),
             ("lookback", self.windows.lookback, 0),
@@ -352,22 +350,6 @@ impl PipeBuilder {
         Ok(())
     }
 
-    /// Opens the stream.
-    ///
-    /// # Errors
-    /// Settings out of range, a trap or mover that does not work here, or no address space left; each with its cure.
-    pub fn open(self) -> Result<Pipe, OpenError> {
-        self.check()?;
-        let pair = match self.pointers {
-            true => probe::choose_with_pointers(self.trap, self.mover)?,
-            // Nothing that could be refused, so nothing to be tried.
-            false if self.explicit => probe::EXPLICIT,
-            false => probe::choose(self.trap, self.mover)?,
-        };
-        let (context, engine) = probe::engage(pair.trap, pair.mover).map_err(OpenError::Unavailable)?;
-        self.open_on(context, engine)
-    }
-
     /// Opens the stream with a pair that is known to work, or is being probed.
     pub(crate) fn open_on(mut self, context: Context, engine: Engine) -> Result<Pipe, OpenError> {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
@@ -419,14 +401,6 @@ impl Pipe {
     /// How the stream is to be.
     pub fn builder() -> PipeBuilder {
         PipeBuilder::new()
-    }
-
-    /// A stream with all defaults.
-    ///
-    /// # Errors
-    /// As [`PipeBuilder::open`].
-    pub fn open() -> Result<Pipe, OpenError> {
-        PipeBuilder::new().open()
     }
 
     /// The two ends, for two threads.

@@ -25,6 +25,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,6 +42,17 @@ pub enum Engine {
     Uring,
     /// As plain system calls, one after the other.
     Blocking,
+}
+
+impl FromStr for Engine {
+    type Err = ();
+    fn from_str(name: &str) -> Result<Engine, ()> {
+        match name {
+            "uring" => Ok(Engine::Uring),
+            "blocking" => Ok(Engine::Blocking),
+            _ => Err(()),
+        }
+    }
 }
 
 /// Says whether calls on `file` go past the page cache (O_DIRECT): of everybody who shares the open file.

@@ -13,10 +13,11 @@ use super::error::{RewireError, RewireErrorKind};
 use super::mapping_budget;
 use super::pool::Pool;
 use super::slots::Slots;
+use crate::mover::Engine;
 use crate::sys::process;
 use crate::trap::registry::{self, Registration};
 use crate::trap::{self, Context, End, Ready, Resolve};
-use crate::units::Bytes;
+use crate::units::{BlockSize, Bytes};
 use faults::Backing;
 use std::fmt;
 use std::ptr::{self, NonNull};
@@ -71,7 +72,7 @@ impl GrowingBuffer {
         if limit > MOST_BYTES {
             return Err(no_addresses(format!("{limit} bytes are more than {}", Bytes(MOST_BYTES))));
         }
-        if matches!(pool.0.engine(), crate::mover::Engine::Copy) {
+        if matches!(pool.0.engine(), Engine::Copy) {
             return Err(RewireError::new(RewireErrorKind::NoTrap, "the pool is for the trap `off`"));
         }
         let system = |errno| RewireError::new(RewireErrorKind::System, errno);
@@ -147,7 +148,7 @@ impl GrowingBuffer {
     }
 
     /// The unit in which it grows.
-    pub fn block_size(&self) -> crate::BlockSize {
+    pub fn block_size(&self) -> BlockSize {
         self.backing.block()
     }
 
