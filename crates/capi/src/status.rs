@@ -151,7 +151,7 @@ impl From<StreamError> for Fault {
             StreamErrorKind::Pinned => EagrePinned,
             StreamErrorKind::NoPointer => EagreNoPointer,
             StreamErrorKind::InvalidLength => EagreInvalidLength,
-            StreamErrorKind::TooLarge => EagreTooLarge,
+            StreamErrorKind::TooLarge | StreamErrorKind::BehindWindow => EagreTooLarge,
             StreamErrorKind::Busy => EagreBusy,
             StreamErrorKind::Forked => EagreForked,
             StreamErrorKind::Closed => EagreClosed,

@@ -50,9 +50,11 @@ pub enum StreamErrorKind {
     Io,
     /// The machine, or the control group, has no memory left.
     OutOfMemory,
+    /// The window has left behind the bytes that an explicit call asks for.
+    BehindWindow,
 }
 
-const KINDS: [StreamErrorKind; 19] = {
+const KINDS: [StreamErrorKind; 20] = {
     use StreamErrorKind::*;
     [
         WriterFailed,
@@ -74,6 +76,7 @@ const KINDS: [StreamErrorKind; 19] = {
         Closed,
         Io,
         OutOfMemory,
+        BehindWindow,
     ]
 };
 
@@ -103,6 +106,10 @@ impl StreamErrorKind {
             NoPointer => ("this stream has no pointers", "use reserve/commit and fill/consume, or another EAGRE_TRAP"),
             InvalidLength => ("the length contradicts what is written", "pass the number of bytes written"),
             TooLarge => ("more contiguous bytes than the window holds", "ask for less, or open with a wider window"),
+            BehindWindow => (
+                "the window has left these bytes behind",
+                "call advance_to with as many bytes as the pointer has read or written",
+            ),
             Busy => ("blocks taken from this end are still out", "complete or release them first"),
             System => ("the operating system refused", "see its message"),
             Closed => ("both ends are gone", "keep an end as long as its pointer is in use"),
@@ -188,7 +195,9 @@ impl From<StreamError> for std::io::Error {
             StreamErrorKind::OutOfBlocks | StreamErrorKind::OutOfMemory => Io::OutOfMemory,
             StreamErrorKind::CapacityExceeded => Io::FileTooLarge,
             StreamErrorKind::Deadlock => Io::Deadlock,
-            StreamErrorKind::InvalidLength | StreamErrorKind::TooLarge => Io::InvalidInput,
+            StreamErrorKind::InvalidLength | StreamErrorKind::TooLarge | StreamErrorKind::BehindWindow => {
+                Io::InvalidInput
+            }
             StreamErrorKind::NoPointer => Io::Unsupported,
             // A file that fails without the system's refusing anything is one that has ended too early.
             StreamErrorKind::Io => match error.errno {

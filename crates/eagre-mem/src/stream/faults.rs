@@ -4,6 +4,7 @@
 
 use super::core::{Core, OnFailure, Step, Touching};
 use super::error::{Failure, StreamErrorKind};
+use super::wait::Missed;
 use crate::sys::futex;
 use crate::trap::{Answer, Context, End, Resolve};
 use std::sync::atomic::Ordering::*;
@@ -189,11 +190,10 @@ unsafe impl Resolve for Core {
         let _claimed = self.side(end).claim.take();
         match self.bring(self.pointer_touch(end, block, false)) {
             Ok(()) => Answer::Resolved,
-            Err(failure) => match self.status.failure() {
-                Some(first) => self.touch_after_failure(end, address, first),
-                // Only a touch outside the window is an error without being a failure of the stream.
+            Err(Missed::Failed(failure)) => self.touch_after_failure(end, address, failure),
+            Err(Missed::Behind) => match self.status.failure() {
+                Some(failure) => self.touch_after_failure(end, address, failure),
                 None => {
-                    debug_assert_eq!(failure.kind, StreamErrorKind::TooLarge);
                     self.report_outside(end, address);
                     Answer::Fatal
                 }

@@ -1,7 +1,8 @@
 //! What both ends share of pointers: scopes, and making a stretch of blocks contiguous.
 
 use super::core::{Core, Touching};
-use super::error::{Failure, StreamError, StreamErrorKind};
+use super::error::{StreamError, StreamErrorKind};
+use super::wait::Missed;
 use crate::sys::Errno;
 use crate::trap::{self, End, Ready};
 
@@ -45,7 +46,7 @@ impl<'c> Scope<'c> {
 impl Core {
     /// Makes the memory of blocks `first` to `last`, which `end` holds, one contiguous stretch by moving them to the
     /// end's own range. False if the stream has none, and they are not contiguous by luck.
-    pub(crate) fn make_contiguous(&self, end: End, first: u64, last: u64) -> Result<bool, Failure> {
+    pub(crate) fn make_contiguous(&self, end: End, first: u64, last: u64) -> Result<bool, Missed> {
         let len = self.config.block.bytes();
         if (first..last).all(|block| self.address(block) + len == self.address(block + 1)) {
             return Ok(true);

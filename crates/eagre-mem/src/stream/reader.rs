@@ -6,6 +6,7 @@ use super::error::{Failure, StreamError, StreamErrorKind};
 use super::life::User;
 use super::pointer::{self, Scope};
 use super::protocol::Completion;
+use super::wait::Missed;
 use crate::heap::Shared;
 use crate::trap::End;
 use std::io;
@@ -139,10 +140,10 @@ impl Reader {
         self.unless_past_end(self.user.bring(Touching::explicit(End::Reader, block)).map(|()| true))
     }
 
-    fn unless_past_end(&self, brought: Result<bool, Failure>) -> Result<bool, StreamError> {
+    fn unless_past_end(&self, brought: Result<bool, Missed>) -> Result<bool, StreamError> {
         match brought {
-            Err(failure) if failure.kind == StreamErrorKind::PastEnd => Ok(false),
-            other => other.map_err(|failure| self.failed(failure)),
+            Err(Missed::Failed(Failure { kind: StreamErrorKind::PastEnd, .. })) => Ok(false),
+            other => other.map_err(|missed| self.user.missed(missed)),
         }
     }
 
@@ -151,6 +152,7 @@ impl Reader {
     ///
     /// # Errors
     /// The stream's failure. [`StreamErrorKind::TooLarge`] if the bytes would span more than the window's `M + 1` blocks.
+    /// [`StreamErrorKind::BehindWindow`] if a pointer has read ahead, and [`Reader::advance_to`] has not said how far.
     pub fn fill(&mut self, bytes: usize) -> Result<&[u8], StreamError> {
         if self.completion.is_some_and(|completion| completion.span() > 0) {
             return Err(self.busy());
@@ -186,7 +188,7 @@ impl Reader {
         // Known by now if the end lies in these blocks.
         let until_end = self.known_length().map_or(u64::MAX, |length| length.saturating_sub(position));
         self.filled = usize::try_from(until_end).map_or(there, |left| left.min(there));
-        if self.user.make_contiguous(End::Reader, first, last).map_err(|failure| self.failed(failure))? {
+        if self.user.make_contiguous(End::Reader, first, last).map_err(|missed| self.user.missed(missed))? {
             // SAFETY: the reader holds blocks `first` to `last`, which lie one after the other; they do not change until
             // they are released, for which `self` is needed.
             return Ok(unsafe { std::slice::from_raw_parts(self.user.memory(first, offset), self.filled) });

@@ -6,6 +6,7 @@ use super::error::{Failure, StreamError, StreamErrorKind};
 use super::life::User;
 use super::pointer::{self, Scope};
 use super::protocol::Completion;
+use super::wait::Missed;
 use crate::heap::Shared;
 use crate::trap::End;
 use std::io;
@@ -137,7 +138,7 @@ impl Writer {
     }
 
     fn bring(&self, touching: Touching) -> Result<(), StreamError> {
-        self.user.bring(touching).map_err(|failure| self.failed(failure))
+        self.user.bring(touching).map_err(|missed| self.user.missed(missed))
     }
 
     /// Room for at least `bytes` contiguous bytes (0 counts as 1), more if that costs nothing. Waits for the reader.
@@ -146,6 +147,7 @@ impl Writer {
     ///
     /// # Errors
     /// The stream's failure. [`StreamErrorKind::TooLarge`] if the bytes would span more than the window's `L + 1` blocks.
+    /// [`StreamErrorKind::BehindWindow`] if a pointer has written ahead, and [`Writer::advance_to`] has not said how far.
     pub fn reserve(&mut self, bytes: usize) -> Result<&mut [u8], StreamError> {
         self.check_idle()?;
         let block = self.user.config.block;
@@ -159,7 +161,8 @@ impl Writer {
         }
         let offset = block.within(position);
         self.reserved = ((last - first + 1) as usize * block.bytes()) - offset;
-        self.bounced = !self.user.make_contiguous(End::Writer, first, last).map_err(|failure| self.failed(failure))?;
+        self.bounced =
+            !self.user.make_contiguous(End::Writer, first, last).map_err(|missed| self.user.missed(missed))?;
         if self.bounced {
             self.reserved = bytes;
             self.bounce.resize(bytes, 0);
@@ -241,7 +244,7 @@ impl Writer {
 
     fn take_if(
         &mut self,
-        bring: impl Fn(&Core, Touching) -> Result<bool, Failure>,
+        bring: impl Fn(&Core, Touching) -> Result<bool, Missed>,
     ) -> Result<Option<WriteBlock>, StreamError> {
         let (block, position) = (self.user.config.block, self.position());
         let span = self.completion.map_or(0, |completion| completion.span());
@@ -255,7 +258,7 @@ impl Writer {
         let number = completion.next();
         let touching = Touching::explicit(End::Writer, number);
         let brought = bring(&self.user, touching);
-        if !brought.map_err(|failure| self.user.error(failure))? {
+        if !brought.map_err(|missed| self.user.missed(missed))? {
             return Ok(None);
         }
         completion.handed_out();
@@ -324,7 +327,8 @@ impl Writer {
         }
         // What no one has touched yet, this touch brings in, zeroed.
         let last = Touching { zero: true, ..Touching::explicit(End::Writer, blocks - 1) };
-        if let Err(failure) = core.bring(last) {
+        if let Err(missed) = core.bring(last) {
+            let Missed::Failed(failure) = missed else { return Err(core.missed(missed)) };
             let read_to_its_end = failure.kind == StreamErrorKind::ReaderGone && core.was_read_to(length);
             if !read_to_its_end || !core.status.forgive(failure) {
                 return Err(self.failed(failure));
