@@ -1,5 +1,7 @@
 //! What can go wrong with rewired memory, each with its cure.
 
+#![forbid(unsafe_code)]
+
 use super::block::Block;
 use crate::heap::{self, Refused};
 use crate::sys::Refusal;

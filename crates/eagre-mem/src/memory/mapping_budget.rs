@@ -5,6 +5,8 @@
 //! mapping of its own, and leaves a hole in its pool: that counts as two. Rewiring stops at seven eighths of what the
 //! kernel gives, with an error that says so; the rest is for everybody else.
 
+#![forbid(unsafe_code)]
+
 use super::error::{RewireError, RewireErrorKind};
 use crate::sys::facts;
 use std::sync::OnceLock;

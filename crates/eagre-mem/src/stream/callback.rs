@@ -4,6 +4,8 @@
 //! thread uses the explicit interface; the user's end is as usual. A source asked for only on demand is stream A of the
 //! Vortex paper: the reader's touch of a new block is what calls the callback.
 
+#![forbid(unsafe_code)]
+
 use super::error::{OpenError, StreamError, StreamErrorKind};
 use super::pipe::Pipe;
 use super::reader::Reader;

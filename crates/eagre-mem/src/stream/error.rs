@@ -1,5 +1,7 @@
 //! What can go wrong with a stream, each with its cure.
 
+#![forbid(unsafe_code)]
+
 use crate::heap::{self, Refused};
 use crate::sys::{Errno, Refusal, facts};
 use crate::trap::End;

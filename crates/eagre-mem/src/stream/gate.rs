@@ -4,6 +4,8 @@
 //! announcements. All four accesses are sequentially consistent, so at least one of the two sees the other: no wake-up
 //! is lost, and a notifier that sees nobody makes no system call.
 
+#![forbid(unsafe_code)]
+
 use crate::sys::futex;
 use std::sync::atomic::{AtomicU32, Ordering::*};
 use std::time::Duration;

@@ -1,5 +1,7 @@
 //! What both ends share of pointers: scopes, and making a stretch of blocks contiguous.
 
+#![forbid(unsafe_code)]
+
 use super::core::{Core, Touching};
 use super::error::{StreamError, StreamErrorKind};
 use super::wait::Missed;

@@ -1,5 +1,7 @@
 //! Reports: touches outside the window, poison, and who waits for whom.
 
+#![forbid(unsafe_code)]
+
 use super::core::Core;
 use super::error::Failure;
 use super::life;

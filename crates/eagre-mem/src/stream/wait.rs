@@ -4,6 +4,8 @@
 //! again in a moment; if the stream has failed, stop. Code here runs in signal handlers, by the rules at the top of
 //! `crate::trap`; the pager, which must not wait, has its own way (`super::faults`).
 
+#![forbid(unsafe_code)]
+
 use super::core::{Core, Step, Touching};
 use super::error::{Failure, StreamError, StreamErrorKind};
 use crate::sys::futex;

@@ -1,5 +1,7 @@
 //! Who carries requests out: the system's calls behind one trait, so that tests can stand between.
 
+#![forbid(unsafe_code)]
+
 use super::request::{Direction, Request};
 use std::collections::VecDeque;
 use std::fs::File;

@@ -1,5 +1,7 @@
 //! Who may bring a block in.
 
+#![forbid(unsafe_code)]
+
 use crate::sys::futex;
 use std::sync::atomic::{AtomicU32, Ordering::*};
 

@@ -4,6 +4,8 @@
 //! pager asks the owner of the address. The owner never waits: if the other end must move on first, the thread stays
 //! parked, and the pager asks again when a fault of the other end, or the bell, says that something has changed.
 
+#![forbid(unsafe_code)]
+
 use super::{Answer, Context, Resolve, registry};
 use crate::sys::event::Bell;
 use crate::sys::per_process::PerProcess;

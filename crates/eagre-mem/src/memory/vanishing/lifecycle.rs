@@ -13,6 +13,8 @@
 //! *Set aside* is absent with its contents kept. It is what tells where the reader is: the first touch of a block set aside is
 //! a fault.
 
+#![forbid(unsafe_code)]
+
 use std::ops::Range;
 
 /// How many blocks an end may go back: L for the writer, once reading has begun, M for the reader.

@@ -1,5 +1,7 @@
 //! The blocks that many vanishing arrays share.
 
+#![forbid(unsafe_code)]
+
 use super::lifecycle::Windows;
 use super::{Plain, VanishingArray, Watched};
 use crate::memory::error::RewireError;

@@ -1,5 +1,7 @@
 //! Which blocks a vanishing array has, and where each of them is: in its slot, or set aside at home.
 
+#![forbid(unsafe_code)]
+
 use super::lifecycle::{Lifecycle, Windows};
 use crate::memory::pool::BlockId;
 
