@@ -16,9 +16,10 @@ use eagre_mem::stream::{Pipe, PipeBuilder};
 use eagre_mem::{BlockSize, Trap};
 use std::sync::OnceLock;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How long a test may take before it counts as hung. Generous: the machine may be busy.
+/// A test hangs when this process has used so much processor time on each processor since it began. On a busy machine that
+/// may take long; a test that sleeps for ever hangs after ten times as long.
 fn patience() -> Duration {
     Duration::from_secs(if std::env::var_os("EAGRE_LONG").is_some() { 3000 } else { 100 })
 }
@@ -108,7 +109,12 @@ impl Watchdog {
         let (done, watched) = mpsc::channel::<()>();
         let name = name.to_owned();
         std::thread::spawn(move || {
-            if watched.recv_timeout(patience()) == Err(RecvTimeoutError::Timeout) {
+            let (started, used) = (Instant::now(), process::time());
+            let processors = std::thread::available_parallelism().map_or(1, |count| count.get()) as u32;
+            while watched.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
+                if process::time() - used < processors * patience() && started.elapsed() < 10 * patience() {
+                    continue;
+                }
                 say(&format!("hung: {name}"));
                 for wait in eagre_mem::stream::wait_report() {
                     say(&format!("hung: {wait}"));
