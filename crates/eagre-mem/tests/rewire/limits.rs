@@ -152,7 +152,7 @@ fn mappings_end(pair: Pair) {
     const BLOCKS: usize = 3000;
     let pool: Pool = pool(pair, BlockSize::MIN, BLOCKS as u32);
     assert_eq!(pool.populate(BLOCKS as u32).unwrap(), BLOCKS as u32);
-    let mut rng = Rng(5);
+    let mut rng = Rng::new(5);
     for leave in [3 * BLOCKS, 20] {
         let mut region = Region::new(&pool, BLOCKS).unwrap();
         // The blocks are made ready before; the memory of the process, too, while there are mappings.

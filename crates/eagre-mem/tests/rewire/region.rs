@@ -45,7 +45,7 @@ fn random_walk(pair: Pair, size: BlockSize, steps: u64) {
     let pool = pool(pair, size, 8);
     let mut model = Model { region: Region::new(&pool, SLOTS).unwrap(), slots: vec![None; SLOTS] };
     let mut outside: Vec<(Block, u64)> = Vec::new();
-    let (mut rng, mut next_tag) = (Rng(7), 0);
+    let (mut rng, mut next_tag) = (Rng::new(7), 0);
     for _ in 0..steps {
         let (slot, other) = (rng.below(SLOTS as u64) as usize, rng.below(SLOTS as u64) as usize);
         match rng.below(7) {
