@@ -4,9 +4,8 @@
 //! To *rewire* is to make a physical block appear at another address without copying it. A [`Block`] is a block that
 //! somebody owns, at home in its pool. A [`Region`] is a reservation cut into slots, each empty or holding a block;
 //! it maps, unmaps, swaps and shuffles them. A [`RewiredVec`] is a vector on such slots that grows by another block
-//! and never copies. A [`GrowingBuffer`] is bytes whose blocks
-//! come by themselves when a plain pointer touches them. A [`VanishingArray`]'s blocks also leave by themselves, as it is
-//! read; many of them share a [`StreamPool`].
+//! and never copies. The blocks of a [`GrowingBuffer`] come when a plain pointer touches them. The blocks of a [`VanishingArray`]
+//! come as it is written and go as it is read; many such arrays share a [`StreamPool`].
 //!
 //! ```text
 //!   pool          region

@@ -1,4 +1,4 @@
-//! Slots for blocks, in any order.
+//! Blocks in contiguous slots, in any order.
 
 use super::block::Block;
 use super::error::{NotMapped, RewireError, RewireErrorKind};
@@ -10,27 +10,33 @@ use std::fmt;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
 
-/// Contiguous addresses cut into slots, each empty or holding one block of a pool.
+/// Contiguous addresses cut into slots, each empty or holding one block of a pool: blocks in an order of one's own, without a
+/// copy.
 ///
-/// Blocks are mapped in a slot and unmapped from it, two slots are swapped, many are shuffled: page-table entries
-/// change, bytes are not copied (unless the mover is `copy`). The address of a slot never changes. Nobody but the
-/// owner of the region gets at its bytes, so all of it is safe: a slice borrows the region as long as it lives.
+/// Blocks are mapped in a slot and unmapped from it, two slots are swapped, many are shuffled. Page-table entries change, bytes
+/// are not copied (unless the mover is `copy`). The address of a slot never changes. What arrives in pieces and in any order is
+/// one slice in the end:
 ///
 /// ```
 /// # use eagre_mem::{BlockSize, Pool, Region};
+/// # fn receive(part: usize, to: &mut [u8]) { to.fill(part as u8) }
 /// let pool = Pool::new(BlockSize::DEFAULT, 8, None, None)?;
-/// let mut region = Region::new(&pool, 4)?;
-/// for (slot, text) in [b"one", b"two"].into_iter().enumerate() {
+/// let mut message = Region::new(&pool, 3)?;
+/// for part in [2, 0, 1] {
 ///     let mut block = pool.take()?;
-///     block[..3].copy_from_slice(text);
-///     region.map(slot, block)?;
+///     receive(part, &mut block);
+///     message.map(part, block)?;
 /// }
-/// region.swap(0, 1)?;
 /// let size = pool.block_size().bytes();
-/// let both = region.get(0..2).unwrap();
-/// assert_eq!((&both[..3], &both[size..][..3]), (&b"two"[..], &b"one"[..]));
+/// let bytes = message.get(0..3).expect("every slot holds a block");
+/// assert_eq!((bytes[0], bytes[size], bytes[2 * size]), (0, 1, 2));
+/// // Two parts change places by three moves of page-table entries.
+/// message.swap(0, 2)?;
+/// # assert_eq!(message.get(0..1).unwrap()[0], 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// Nobody but the owner of the region gets at its bytes, so all of it is safe: a slice borrows the region as long as it lives.
 ///
 /// A forked child has no part in it: calls that rewire return [`Forked`](RewireErrorKind::Forked), and the bytes are not
 /// there.

@@ -1,8 +1,7 @@
-//! A byte buffer that grows when it is written past its end: for code that knows nothing but a pointer.
+//! A byte buffer that grows where a plain pointer touches it.
 //!
 //! Its addresses are reserved up to a limit and belong to a trap. The touch of a slot without a block is a fault, which
-//! takes a zeroed block from the pool and maps it there (`faults.rs`); touches of what is there cost nothing. So a
-//! decoder that wants "enough room" gets all there could ever be, and the memory is what it used.
+//! takes a zeroed block from the pool and maps it there (`faults.rs`). Touches of slots with a block cost nothing.
 //!
 //! # Safety
 //! The faults are resolved by the same rules, and with the same throw-away pages after a failure, as those of streams.
@@ -26,23 +25,39 @@ use std::sync::Arc;
 /// The most it can be told to hold.
 const MOST_BYTES: u64 = 1 << 45;
 
-/// A byte buffer behind a plain pointer: memory appears where it is touched, block by block, up to a limit.
+/// An output buffer of unknown size for code that takes a plain pointer, such as a decoder of a C library.
 ///
-/// What was never written reads as zero. Under the trap `pager` copying system calls (`read`, `recv` …) may write past
-/// the end as well; under `signal` they get `EFAULT` there.
+/// Such code cannot ask for more room while it runs. A `malloc` must guess its output beforehand; this buffer has addresses up to
+/// a limit, which cost nothing, and takes memory from its pool where the pointer is touched, block by block.
 ///
 /// ```
 /// # use eagre_mem::{GrowingBuffer, Pool, BlockSize};
-/// let mut buffer = GrowingBuffer::new(&Pool::shared(BlockSize::DEFAULT)?, 1 << 30)?;
-/// let length = buffer.scope(|start| {
-///     // SAFETY: within the limit.
-///     unsafe { (0..5_000_000).for_each(|at| start.add(at).write(at as u8)) };
-///     5_000_000
-/// })?;
-/// assert_eq!(buffer.bytes(length)?[4_999_999], 4_999_999_u32 as u8);
-/// assert_eq!(buffer.held(), 3 * buffer.block_size().bytes() as u64);
+/// /// A run-length decoder: it knows a pointer, and says afterwards how much it has written.
+/// ///
+/// /// # Safety
+/// /// There is room at `to` for all runs.
+/// unsafe fn decode(runs: &[(u8, usize)], to: *mut u8) -> usize {
+///     let mut length = 0;
+///     for &(byte, count) in runs {
+///         // SAFETY: the caller's contract.
+///         unsafe { to.add(length).write_bytes(byte, count) };
+///         length += count;
+///     }
+///     length
+/// }
+///
+/// let mut output = GrowingBuffer::new(&Pool::shared(BlockSize::DEFAULT)?, 1 << 30)?;
+/// // SAFETY: within the limit of 1 GiB.
+/// let length = output.scope(|to| unsafe { decode(&[(b'a', 3_000_000), (b'b', 2_000_000)], to) })?;
+/// assert_eq!(output.bytes(length)?[2_999_999..][..2], *b"ab");
+/// // Three blocks of 2 MiB hold it; nobody had to guess.
+/// assert_eq!(output.held(), 6 << 20);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// Bytes that nobody has written read as zero. Under the trap `pager`, copying system calls (`read`, `recv` …) may write past what
+/// has memory; under `signal` they get `EFAULT` there. A vector that its owner fills is a [`RewiredVec`](super::RewiredVec), which
+/// needs no trap.
 ///
 /// A forked child has no part in it.
 pub struct GrowingBuffer {
