@@ -94,7 +94,7 @@ impl Pool {
         Ok(unsafe { Block::own(self.0.clone(), taken) })
     }
 
-    /// Sees to it that at least `blocks` blocks are backed by memory, so that taking them costs no first touch. Returns
+    /// Makes sure that at least `blocks` blocks are backed by memory, so that taking them costs no first touch. Returns
     /// how many are.
     ///
     /// # Errors

@@ -77,7 +77,7 @@ impl RewireError {
         match refusal.is_shortage() {
             true => RewireError::new(
                 RewireErrorKind::OutOfAddresses,
-                format_args!("{} are not to be had: {refusal}", Bytes(bytes)),
+                format_args!("{} were refused: {refusal}", Bytes(bytes)),
             ),
             false => RewireError::new(RewireErrorKind::System, refusal),
         }

@@ -75,7 +75,7 @@ impl Mapping {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         process::remember();
-        trap::guard().map_err(Errno::to_io)?;
+        trap::install_handler().map_err(Errno::to_io)?;
         let start = map::file(file, offset, length).map_err(Errno::to_io)?;
         let registered = || {
             let guard = Shared::new(Guard { start, length, gone: AtomicUsize::new(NOTHING) }).ok()?;
@@ -100,7 +100,7 @@ impl Mapping {
 
     /// Looks at some of the bytes.
     ///
-    /// Another process may change the file while `look` runs; only who has the file to itself may rely on seeing the
+    /// Another process may change the file while `look` runs; only a caller that has the file to itself may rely on seeing the
     /// same value twice. So `look` should take each byte once, and must not let memory safety depend on what it reads.
     ///
     /// # Errors
@@ -110,10 +110,10 @@ impl Mapping {
     /// If the range is not inside the mapping.
     pub fn look<T>(&self, range: Range<usize>, look: impl FnOnce(&[u8]) -> T) -> Result<T, LookError> {
         assert!(range.start <= range.end && range.end <= self.guard.length, "{range:?} of {}", self.guard.length);
-        if self.process != process::id() || !trap::is_guarded() {
+        if self.process != process::id() || !trap::handler_is_installed() {
             return Err(LookError::Unguarded);
         }
-        let _deliverable = trap::Deliverable::new();
+        let _open = trap::OpenSignals::new();
         // SAFETY: the range is inside our mapping, which lives as long as `self`; pages that are missing are replaced by
         // the handler. That the bytes of a shared file may change is passed on to the caller above.
         let bytes = unsafe {
@@ -194,8 +194,8 @@ unsafe impl Resolve for Guard {
         // Noted first: whoever finds zeros there must find the note as well. Several threads may come here with the
         // same page, or one further on; replacing zeros by zeros once more does no harm.
         self.gone.fetch_min(offset, SeqCst);
-        // SAFETY: from a page of our own mapping to its end. Open for writing, so that a stray write, a mistake of
-        // somebody's, does not come back here for ever.
+        // SAFETY: from a page of our own mapping to its end. Open for writing, so that a stray write, a mistake,
+        // does not come back here for ever.
         match unsafe { map::open_fresh(self.start + offset, self.whole_pages() - offset) } {
             Ok(()) => Answer::Resolved,
             Err(_) => Answer::Fatal,

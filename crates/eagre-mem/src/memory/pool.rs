@@ -68,7 +68,7 @@ impl Pool {
     pub fn trim(&self) {
         let len = self.0.block.bytes();
         while let Some(id) = self.0.waiting.pop(&self.0.links) {
-            // SAFETY: popped, so nobody else has it; its contents are no one's.
+            // SAFETY: popped, so nobody else has it; nobody needs its contents.
             let discarded = unsafe {
                 map::unlock(self.0.home(id), len);
                 map::discard(self.0.home(id), len)
@@ -384,7 +384,7 @@ impl Blocks {
 /// What makes a shared pool of `budget` blocks larger: whatever it was that made it small.
 pub(crate) fn cure(block: BlockSize, budget: u32) -> &'static str {
     match crate::options::pool_bytes() {
-        // The addresses of a larger one were not to be had.
+        // The addresses of a larger one were refused.
         _ if budget < shared_budget(block) => facts::address_cure(),
         Some(_) => "raise EAGRE_POOL",
         None if affordable_addresses() < facts::memory() / 2 => facts::address_cure(),

@@ -1,6 +1,6 @@
 //! Blocks for code that writes through pointers and builds a vector from what it has written.
 //!
-//! A [`Block`](super::Block) is zeroed before its owner may read it. Who overwrites it anyway takes a [`RawBlock`] and
+//! A [`Block`](super::Block) is zeroed before its owner may read it. Code that overwrites it anyway takes a [`RawBlock`] and
 //! saves that pass over memory. Vectors come apart into raw blocks and are put together from them: a move each, and no
 //! byte copied.
 

@@ -150,7 +150,7 @@ impl Reservation {
         unsafe { map::want_huge(self.start, self.len) };
     }
 
-    /// Sees to it that the range is open for a good way beyond `offset`.
+    /// Makes sure that the range is open for a good way beyond `offset`.
     #[inline]
     pub(crate) fn open_ahead(&self, offset: usize) -> Result<(), Errno> {
         let opened = self.opened.load(Acquire);

@@ -190,7 +190,7 @@ impl Blocks {
     /// keep the memory until they end, and the pool gets new memory for the block. Its share of the budget stays committed.
     ///
     /// # Safety
-    /// The block is the caller's, and its contents are no one's.
+    /// The block is the caller's, and nobody needs its contents.
     pub(crate) unsafe fn give_back_committed(&self, id: BlockId, slot: Slot) {
         let (from, home, len) = (slot.address, self.home(id), self.block.bytes());
         // SAFETY: the caller's contract; home is empty while the block is away.
@@ -205,7 +205,7 @@ impl Blocks {
     /// Its share of the budget stays committed.
     ///
     /// # Safety
-    /// The block is the caller's, and its contents are no one's.
+    /// The block is the caller's, and nobody needs its contents.
     pub(crate) unsafe fn abandon(&self, id: BlockId, address: usize) {
         // SAFETY: the caller's contract.
         let _ = unsafe { map::discard(address, self.block.bytes()) };
@@ -213,7 +213,7 @@ impl Blocks {
     }
 
     /// Copies a pinned block into another one, which is at home and whose number it returns, and gives the pinned one up. If
-    /// no other is to be had, the block is given up all the same.
+    /// there is no other, the block is given up all the same.
     ///
     /// # Safety
     /// The block is the caller's, and its bytes do not change.
@@ -242,7 +242,7 @@ impl Blocks {
     /// Replaces the memory of a block that is at home by new zeroed memory from the system.
     ///
     /// # Safety
-    /// The block is the caller's, and its contents are no one's.
+    /// The block is the caller's, and nobody needs its contents.
     pub(crate) unsafe fn refresh(&self, id: BlockId) -> Result<(), Shortage> {
         // SAFETY: the caller's contract.
         unsafe {

@@ -4,7 +4,7 @@
 //! these addresses: a touch of an empty slot is an ordinary fault.
 //!
 //! # Safety
-//! Calls change what is behind the addresses. Who owns the slots makes them, and sees to it that no borrow of the
+//! Calls change what is behind the addresses. The owner of the slots makes them, and makes sure that no borrow of the
 //! bytes concerned is alive.
 
 use super::error::{RewireError, RewireErrorKind};
@@ -74,7 +74,7 @@ impl Slots {
     fn engine(pool: &Blocks) -> Result<Engine, RewireError> {
         let Engine::Move(_) = pool.engine() else { return Ok(pool.engine()) };
         let no_descriptor = || RewireError::new(RewireErrorKind::NoPool, "no userfaultfd that moves pages");
-        let uffd = trap::unwatched().map_err(|errno| RewireError::new(RewireErrorKind::System, errno))?;
+        let uffd = trap::unwatched_uffd().map_err(|errno| RewireError::new(RewireErrorKind::System, errno))?;
         uffd.map(Engine::Move).ok_or_else(no_descriptor)
     }
 
@@ -198,7 +198,7 @@ impl Slots {
     /// until they end, and the pool gets new memory for the block.
     ///
     /// # Safety
-    /// No borrow of the block is alive, and its contents are no one's.
+    /// No borrow of the block is alive, and nobody needs its contents.
     pub(crate) unsafe fn give_back(&mut self, index: usize) {
         let Some(id) = self.at(index) else { return };
         // SAFETY: the block is ours, and the caller's contract.
@@ -214,7 +214,7 @@ impl Slots {
         self.table[index] = Some(id);
     }
 
-    /// Sees to it that the table has room for so many slots; once it had, it has it always.
+    /// Makes room for so many slots in the table, which never shrinks.
     fn reach(&mut self, slots: usize) -> Result<(), RewireError> {
         let more = slots.saturating_sub(self.table.len());
         self.table.try_reserve(more).map_err(|_| Refused { bytes: more * size_of::<Option<BlockId>>() })?;
@@ -308,7 +308,7 @@ impl Slots {
     }
 }
 
-/// Memory for one more element of `size` bytes behind those there is memory for, for a loop that keeps its own books: how
+/// Takes memory for one more element of `size` bytes, for a loop that keeps length and capacity in registers. Returns how
 /// many there is memory for then, or 0.
 ///
 /// Of the ABI of C, because such a function does not unwind. So a loop that calls it now and then may keep in registers

@@ -145,7 +145,7 @@ impl Engine {
     /// then the pins keep it until they end, and the block has none.
     ///
     /// # Safety
-    /// As for [`Engine::into_pool`], and the contents are no one's.
+    /// As for [`Engine::into_pool`], and nobody needs the contents.
     pub(crate) unsafe fn take_back(self, source: Engine, from: usize, to: usize, len: usize) -> bool {
         // SAFETY: the caller's contract.
         unsafe {

@@ -352,7 +352,7 @@ impl Core {
         Ok(())
     }
 
-    /// Sees to it that `block` is where `touching` needs it.
+    /// Moves `block` to where `touching` needs it, unless it is there.
     #[inline]
     fn move_to_end(&self, touching: Touching, block: u64) -> Result<(), Step> {
         let Some(ranges) = &self.ranges else { return Ok(()) };

@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 #[non_exhaustive]
 pub enum StreamErrorKind {
     /// The writer said so, with a message, or its callback did.
-    WriterFailed = 1,
+    WriterFailed,
     /// The writer was dropped before it finished.
     WriterGone,
     /// The reader was dropped, or its callback failed, before the end.
@@ -303,7 +303,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     fn word(self) -> u64 {
-        self.kind as u64 | (self.by as u64) << 8 | (self.errno as u64) << 32
+        (self.kind as u64 + 1) | (self.by as u64) << 8 | (self.errno as u64) << 32
     }
 }
 
@@ -370,7 +370,7 @@ mod tests {
     #[test]
     fn a_failure_survives_its_word() {
         for (index, kind) in KINDS.into_iter().enumerate() {
-            assert_eq!(kind as usize, index + 1);
+            assert_eq!(kind as usize, index);
             let status = Status::default();
             let failure = Failure { kind, errno: 16, by: End::Reader };
             assert!(status.set(failure));

@@ -67,7 +67,7 @@ impl Core {
         step
     }
 
-    /// Parks the threads that wait for `block`, if it is still not to be had.
+    /// Parks the threads that wait for `block`, if it is still not there.
     fn park(&self, touching: Touching, address: Option<usize>) -> Answer {
         let side = self.side(touching.end);
         if side.parked.fetch_max(touching.block + 1, SeqCst) == 0 {

@@ -1,4 +1,4 @@
-//! The life of a stream: from open to the moment its last user is gone.
+//! The lifecycle of a stream: from open to the moment its last user is gone.
 //!
 //! Ends, and blocks taken from them, are *users*. When the last one goes, the stream is shut: its blocks go back to the
 //! pool, its ranges are withdrawn from the registry, its addresses go back to the system. The pager, or a handler, may
@@ -12,7 +12,7 @@
 
 use super::core::{Core, Registered};
 use super::error::{OpenError, StreamErrorKind};
-use crate::heap::{self, Refused, Shared, Watcher};
+use crate::heap::{self, Refused, Shared, Weak};
 use crate::memory::reservation;
 use crate::trap::registry::{self, Target};
 use crate::trap::{End, Resolve};
@@ -22,7 +22,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// All open streams, for reports. Slow paths only.
-static OPEN: Mutex<Vec<Watcher<Core>>> = Mutex::new(Vec::new());
+static OPEN: Mutex<Vec<Weak<Core>>> = Mutex::new(Vec::new());
 /// A stream without users whose addresses may still be in use, and since when.
 type Retired = (Instant, Shared<Core>);
 /// All of them.
@@ -60,8 +60,8 @@ pub(crate) fn open(core: Shared<Core>) -> Result<Shared<Core>, OpenError> {
 /// Puts a stream on the list for reports, which show it once it has users. When it is gone, the next one takes it off.
 fn remember(core: &Shared<Core>) -> Result<(), Refused> {
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    open.retain(Watcher::is_owned);
-    heap::push(&mut open, core.watch())
+    open.retain(Weak::is_alive);
+    heap::push(&mut open, core.downgrade())
 }
 
 /// Puts both ranges of a stream into the table. `None` if it has no room for both, or there is no memory.
@@ -78,7 +78,7 @@ fn register(core: &Shared<Core>) -> Option<Registered> {
 
 /// Calls `visit` with every stream that has users.
 pub(crate) fn for_each_open(mut visit: impl FnMut(&Core)) {
-    let open: Vec<_> = OPEN.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Watcher::own).collect();
+    let open: Vec<_> = OPEN.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect();
     open.iter().filter(|core| core.is_here() && core.users.load(SeqCst) > 0).for_each(|core| visit(core));
 }
 

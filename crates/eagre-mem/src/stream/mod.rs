@@ -14,7 +14,7 @@ mod error;
 mod faults;
 mod flow;
 mod gate;
-mod life;
+mod lifecycle;
 mod pipe;
 mod pointer;
 mod protocol;

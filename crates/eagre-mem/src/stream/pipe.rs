@@ -3,7 +3,7 @@
 use super::control::Control;
 use super::core::{Config, Core, OnFailure, Ranges, SlotTable};
 use super::error::OpenError;
-use super::life;
+use super::lifecycle;
 use super::protocol::Windows;
 use super::reader::Reader;
 use super::writer::Writer;
@@ -127,7 +127,7 @@ impl PipeBuilder {
         self
     }
 
-    /// So many bytes will come, and perhaps more: without [`PipeBuilder::capacity`] and [`PipeBuilder::length`], the capacity is not less
+    /// At least this many bytes will come. Without [`PipeBuilder::capacity`] and [`PipeBuilder::length`], the capacity is not less
     /// than this, however short addresses are, or opening the stream is an error.
     pub fn at_least(mut self, bytes: u64) -> PipeBuilder {
         self.at_least = bytes;
@@ -239,7 +239,7 @@ impl PipeBuilder {
         };
         match self.length.or(self.capacity) {
             Some(bytes) if bytes > most => wrong(too_many.into()),
-            // Nobody has asked for so many addresses: a stream without them may do.
+            // The caller has not asked for these addresses: a stream without them may do.
             None if self.at_least > most => Err(OpenError::Resources(heap::text(too_many))),
             _ => Ok(()),
         }
@@ -381,7 +381,7 @@ impl PipeBuilder {
             timeout: self.timeout,
             explicit: self.explicit,
         };
-        let core = life::open(room.put(Core::new(config, ranges, engine, context, pool, table)))?;
+        let core = lifecycle::open(room.put(Core::new(config, ranges, engine, context, pool, table)))?;
         super::report::start_watching();
         Ok(Pipe { writer: Writer::new(&core), reader: Reader::new(&core) })
     }

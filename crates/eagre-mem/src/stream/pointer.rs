@@ -10,7 +10,7 @@ use crate::trap::{self, End, Ready};
 
 /// Puts our handler in force once more, whoever has installed one since.
 pub(crate) fn check_handler(core: &Core) -> Result<(), StreamError> {
-    trap::on_top(core.context).map_err(|errno| refused(core, errno))
+    trap::reinstall_handler(core.context).map_err(|errno| refused(core, errno))
 }
 
 fn refused(core: &Core, errno: Errno) -> StreamError {

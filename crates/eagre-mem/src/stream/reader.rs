@@ -3,7 +3,7 @@
 use super::control::Control;
 use super::core::{Core, Touching, UNKNOWN};
 use super::error::{Failure, StreamError, StreamErrorKind};
-use super::life::User;
+use super::lifecycle::User;
 use super::pointer::{self, Scope};
 use super::protocol::Completion;
 use super::wait::Missed;

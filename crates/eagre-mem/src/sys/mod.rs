@@ -69,7 +69,7 @@ impl Errno {
     }
 }
 
-/// A system call that was refused: by the kernel for want of something, or by a filter in front of it.
+/// A system call that was refused: by the kernel, which lacks something, or by a filter in front of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     /// The call, as its man page names it.

@@ -1,4 +1,4 @@
-//! Who may bring a block in.
+//! The right to bring a block in.
 
 #![forbid(unsafe_code)]
 

@@ -234,7 +234,7 @@ impl Backing {
         }
         for (index, entry) in self.table.iter().enumerate().rev() {
             let Some(id) = entry.swap(0, SeqCst).checked_sub(1) else { continue };
-            // SAFETY: the block is ours, and its contents are no one's: nobody borrows the buffer.
+            // SAFETY: the block is ours, and nobody needs its contents: the buffer is not borrowed.
             unsafe { self.pool.give_back(id, self.slot_at(index)) };
             self.held.fetch_sub(1, SeqCst);
         }

@@ -27,7 +27,7 @@ use std::sync::atomic::AtomicBool;
 pub(super) enum Refusal {
     /// The touch is an error of the program.
     Misuse(Misuse),
-    /// The block is not to be had.
+    /// There is no block.
     Shortage(Shortage),
 }
 
@@ -56,9 +56,9 @@ impl Mapped {
 /// Where an address is that belongs to no array: in the guard before the first one, or behind the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outside {
-    /// So many bytes before.
+    /// This many bytes before the first array.
     Before(usize),
-    /// So many bytes behind.
+    /// This many bytes behind the last one.
     After(usize),
 }
 
@@ -197,8 +197,8 @@ impl Backing {
         self.pool.engine()
     }
 
-    /// Sees to it that a block is in place, for a touch or a call. Does what follows from it: sets blocks aside, gives blocks
-    /// back.
+    /// Brings a block to its slot, for a touch or a call, unless it is there. Then sets aside, or gives back, the blocks that this
+    /// step of the writer or reader has left behind.
     pub(super) fn arrive(&self, array: usize, slot: u32) -> Result<(), Refusal> {
         self.with(array, |state| {
             let entry = state.at(slot);
@@ -335,7 +335,7 @@ impl Backing {
             if entry.is_aside() {
                 from.address = self.pool.home(id);
             }
-            // SAFETY: the block is ours, and its contents are no one's.
+            // SAFETY: the block is ours, and nobody needs its contents.
             unsafe { self.pool.give_back(id, from) };
         }
     }

@@ -72,9 +72,9 @@ pub(super) struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// At most so many blocks are brought at once.
+    /// The most blocks that are brought at once.
     const MOST_TOGETHER: u32 = 8;
-    /// And at most this part of those that are unread.
+    /// And at most this part of the unread ones, as a divisor.
     const PART: u32 = 32;
 
     pub(super) fn new(windows: Windows, limit: u32) -> Lifecycle {
@@ -244,7 +244,7 @@ mod tests {
         }
     }
 
-    /// Who is never found can say where it is; that does not touch the writer's window either, until the writer is done.
+    /// A reader that no fault finds can say where it is; that does not touch the writer's window either, until the writer is done.
     #[test]
     fn a_reader_who_says_where_it_is() {
         let mut lifecycle = written(10);

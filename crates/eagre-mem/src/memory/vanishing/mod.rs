@@ -340,7 +340,7 @@ impl<T: Plain> VanishingArray<T> {
         (block.bytes() - block.within(self.offset(at))) / Self::SIZE
     }
 
-    /// Sees to it that the block of a value is in place.
+    /// Makes sure that the block of a value is in place.
     fn arrive(&self, at: usize) -> Result<(), RewireError> {
         self.backing().arrive(self.index, self.slot_of(at)).map_err(|refusal| self.backing().error(refusal))
     }

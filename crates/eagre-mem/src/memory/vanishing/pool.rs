@@ -47,7 +47,7 @@ impl StreamPool {
         Ok(VanishingArray::new(Arc::new(watched), 0, limit))
     }
 
-    /// So many arrays at once, for at most `limit` values each: the buckets of a partition. They begin at different offsets
+    /// Several arrays at once, for at most `limit` values each: the buckets of a partition. They begin at different offsets
     /// of their first blocks, so that they do not compete for the same sets of the caches.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl StreamPool {
         Ok((0..count).map(|index| VanishingArray::new(watched.clone(), index, limit)).collect())
     }
 
-    /// Sees to it that blocks for at least `bytes` bytes are memory, so that taking them costs no first touch.
+    /// Makes sure that blocks for at least `bytes` bytes are memory, so that taking them costs no first touch.
     ///
     /// # Errors
     /// [`OutOfMemory`](crate::RewireErrorKind::OutOfMemory), [`Forked`](crate::RewireErrorKind::Forked).

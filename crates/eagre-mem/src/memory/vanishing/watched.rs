@@ -75,7 +75,7 @@ impl Watched {
         match self.backing.context {
             None => Err(RewireError::new(RewireErrorKind::NoTrap, "the pool is for the trap `off`")),
             Some(Context::Off) => Err(RewireError::new(RewireErrorKind::NoTrap, "the trap is `off`")),
-            Some(_) => trap::guard().map_err(|errno| RewireError::new(RewireErrorKind::System, errno)),
+            Some(_) => trap::install_handler().map_err(|errno| RewireError::new(RewireErrorKind::System, errno)),
         }
     }
 }

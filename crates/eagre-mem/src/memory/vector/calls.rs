@@ -1,4 +1,4 @@
-//! What one does with a vector.
+//! The methods of a vector.
 
 use super::{Rejected, RewiredVec};
 use crate::memory::error::RewireError;
@@ -48,7 +48,7 @@ impl<T> RewiredVec<T> {
         Ok(())
     }
 
-    /// Sees to it that there is memory for `additional` more elements.
+    /// Makes sure that there is memory for `additional` more elements.
     ///
     /// # Panics
     /// With the error of [`RewiredVec::try_reserve`].

@@ -149,7 +149,7 @@ impl<T> RewiredVec<T> {
         self.slots.pool().block
     }
 
-    /// Sees to it that there is memory for `additional` more elements: no more blocks than that takes.
+    /// Makes sure that there is memory for `additional` more elements: no more blocks than that takes.
     ///
     /// # Errors
     /// [`Full`](crate::RewireErrorKind::Full) beyond the limit, [`OutOfBlocks`](crate::RewireErrorKind::OutOfBlocks),
@@ -205,7 +205,7 @@ impl<T> RewiredVec<T> {
         let block = self.slots.block();
         let kept = Self::blocks(self.len.max(least.min(self.capacity)), block);
         for slot in (kept..self.slots.used()).rev() {
-            // SAFETY: beyond the elements, so nobody borrows it, and it holds nobody's bytes.
+            // SAFETY: beyond the elements, so nobody borrows it, and it holds no elements.
             unsafe { self.slots.give_back(slot) };
         }
         self.capacity = self.capacity.min(Self::elements(kept * block));

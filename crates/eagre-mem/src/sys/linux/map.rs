@@ -19,7 +19,7 @@ fn at(address: usize) -> *mut c_void {
 /// Reserves `len` bytes of addresses with nothing behind them, aligned to `align` (a power of two, whole pages).
 ///
 /// The range is unlocked (`mlockall(MCL_FUTURE)` would fill it when it opens), stays out of forked children and of
-/// core dumps, and takes no huge pages of its own accord.
+/// core dumps, and gets no huge pages unless it asks for them.
 pub(crate) fn reserve(len: usize, align: usize) -> Result<usize, Refusal> {
     let wide = len.checked_add(align).ok_or(Refusal { call: "mmap", errno: Errno::NOMEM })?;
     // SAFETY: a fresh mapping at an address of the kernel's choosing touches nobody's memory.
@@ -40,7 +40,7 @@ pub(crate) fn reserve(len: usize, align: usize) -> Result<usize, Refusal> {
     }
 }
 
-/// Sees to it that a range stays out of forked children, core dumps, locked memory and huge pages.
+/// Makes sure that a range stays out of forked children, core dumps, locked memory and huge pages.
 ///
 /// # Safety
 /// The range belongs to the caller and holds nothing.
