@@ -35,6 +35,7 @@ pub(crate) mod slot;
 pub(crate) mod slots;
 pub(crate) mod vanishing;
 pub(crate) mod vector;
+mod watched_range;
 
 pub use block::Block;
 pub use error::{NotMapped, RewireError, RewireErrorKind};

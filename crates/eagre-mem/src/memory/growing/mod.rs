@@ -6,7 +6,8 @@
 //! # Safety
 //! The faults are resolved by the same rules, and with the same throw-away pages after a failure, as those of streams.
 
-pub(super) mod faults;
+mod backing;
+mod faults;
 
 use super::error::{RewireError, RewireErrorKind};
 use super::mapping_budget;
@@ -17,7 +18,7 @@ use crate::sys::process;
 use crate::trap::registry::{self, Registration};
 use crate::trap::{self, Context, End, Ready, Resolve};
 use crate::units::{BlockSize, Bytes};
-use faults::Backing;
+use backing::Backing;
 use std::fmt;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;

@@ -8,11 +8,11 @@ use super::lifecycle::{Misuse, Toucher, Whereabouts, Windows};
 use super::table::{Array, Entry};
 use crate::heap::Shared;
 use crate::memory::error::{RewireError, RewireErrorKind};
-use crate::memory::growing::faults::Backing as Growing;
 use crate::memory::mapping_budget;
 use crate::memory::pool::{BlockId, Blocks};
 use crate::memory::reservation::Reservation;
 use crate::memory::slot::{Contents, Shortage, Slot};
+use crate::memory::watched_range;
 use crate::mover::{Engine, Prepare};
 use crate::sys::{self, Errno, map};
 use crate::trap::Context;
@@ -103,16 +103,10 @@ impl Backing {
         let stride = limit.checked_add(1).filter(|&stride| stride < Entry::ASIDE).ok_or(TOO_MANY)?;
         let slots = (stride as usize).checked_mul(count).ok_or(TOO_MANY)?;
         let len = slots.checked_mul(block.bytes()).ok_or(TOO_MANY)?;
-        let range = match context {
-            Some(_) => Reservation::guarded(len, block)?,
-            None => Reservation::aligned(len, block.bytes())?,
+        let (range, prepare) = match context {
+            Some(context) => watched_range::reserve(len, context, block)?,
+            None => (Reservation::aligned(len, block.bytes())?, Prepare::Nothing),
         };
-        let prepared = context.map_or(Ok(Prepare::Nothing), |context| Growing::prepare(&range, context, block));
-        if prepared.is_err() {
-            // SAFETY: just made, and nobody has seen it.
-            unsafe { range.unmap() };
-        }
-        let prepare = prepared?;
         let mappings = match context {
             Some(Context::Signal(None)) => Mapped::Each,
             _ if prepare == Prepare::Open => Mapped::Runs,
