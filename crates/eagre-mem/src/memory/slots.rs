@@ -1,7 +1,7 @@
-//! A reservation cut into slots that hold blocks of one pool: what regions and vectors stand on.
+//! A reservation cut into slots that hold blocks of one pool: the memory of regions and vectors.
 //!
-//! The table says which block is in which slot; where a block is, its memory is, and nowhere else. No trap watches
-//! these addresses: a touch of an empty slot is an ordinary fault.
+//! The table says which block is in which slot. No trap watches these addresses: a touch of an empty slot is an ordinary
+//! fault.
 //!
 //! # Safety
 //! Calls change what is behind the addresses. The owner of the slots makes them, and makes sure that no borrow of the
@@ -30,9 +30,9 @@ pub(crate) struct Slots {
     range: Reservation,
     pool: Shared<Blocks>,
     engine: Engine,
-    /// Whin a slot needs before a block can move in.
+    /// What a slot needs before a block can move in.
     prepare: Prepare,
-    /// As long as slots have been used.
+    /// The block in each slot, up to the last slot that holds one.
     table: Vec<Option<BlockId>>,
     /// Why [`one_more`] has failed.
     failure: Option<RewireError>,
@@ -94,8 +94,7 @@ impl Slots {
         Ok(if open { Prepare::Nothing } else { Prepare::Open })
     }
 
-    /// As many bytes as a set of slots of no particular size should take: all that the pool could ever fill, or a fair
-    /// share of the addresses.
+    /// How many bytes of addresses slots take by default: all that the pool could ever fill, or a fair share of the addresses.
     pub(crate) fn default_bytes(pool: &Pool) -> u64 {
         let all = u64::from(pool.stats().budget) * pool.block_size().bytes() as u64;
         all.min(reservation::fair_share().max(1 << 30))
@@ -214,14 +213,14 @@ impl Slots {
         self.table[index] = Some(id);
     }
 
-    /// Makes room for so many slots in the table, which never shrinks.
+    /// Makes room for so many slots in the table. Its capacity never shrinks.
     fn reach(&mut self, slots: usize) -> Result<(), RewireError> {
         let more = slots.saturating_sub(self.table.len());
         self.table.try_reserve(more).map_err(|_| Refused { bytes: more * size_of::<Option<BlockId>>() })?;
         Ok(())
     }
 
-    /// Strikes a slot from the table, and empty ones at its end.
+    /// Removes a slot from the table, and the empty ones at its end.
     fn clear(&mut self, index: usize) {
         self.table[index] = None;
         while self.table.last() == Some(&None) {
@@ -244,11 +243,11 @@ impl Slots {
     }
 
     /// Gives each slot of a cycle what the next one holds, and the last what the first held: one move a block, and one
-    /// more.
+    /// more for the cycle.
     ///
     /// # Errors
-    /// Of a move: the slots then hold the same blocks in some order. Should the system refuse even to put back what
-    /// waits at home, that block is the pool's again.
+    /// Of a move: the slots then hold the same blocks in some order. If the system refuses even to put back the block that
+    /// waits at home, that block goes to the pool.
     ///
     /// # Safety
     /// No borrow of the blocks is alive; the slots are different.

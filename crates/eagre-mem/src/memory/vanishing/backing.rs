@@ -1,8 +1,7 @@
-//! The addresses of vanishing arrays and the blocks behind them: what [`lifecycle`](super::lifecycle) decides is done here.
+//! The addresses of vanishing arrays and the blocks behind them: this module carries out what [`lifecycle`](super::lifecycle) decides.
 //!
-//! All arrays made together lie in one reservation, one beside the other, with the room of a block between two of them that
-//! stays empty, and are one range to the trap. Each array has its own claim, so that arrays in different threads are
-//! independent.
+//! All arrays made together lie side by side in one reservation, which is one range to the trap. Between two of them one slot stays
+//! empty. Each array has its own claim, so that arrays in different threads are independent.
 
 use super::lifecycle::{Misuse, Toucher, Whereabouts, Windows};
 use super::table::{Array, Entry};
@@ -22,7 +21,7 @@ use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
-/// Why a block could not be had, in a form that needs no memory.
+/// Why a block did not come, in a form that needs no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// The touch is an error of the program.
@@ -44,8 +43,8 @@ enum Mapped {
     Not,
     /// `mremap`: each block is one, and leaves a hole at home.
     Each,
-    /// Opened one by one: neighbours are one mapping, and a run of blocks makes two of the closed one it begins in. How the run is
-    /// shortened or moves on later changes nothing of that.
+    /// Slots are opened one by one. Neighbours are one mapping, so a run of blocks splits the closed mapping around it in two: two
+    /// more mappings, however the run grows or shrinks later.
     Runs,
 }
 
@@ -62,7 +61,7 @@ pub(super) enum Outside {
     After(usize),
 }
 
-/// An array and the right to change it.
+/// An array, and the claim that whoever changes it holds.
 struct Claimable {
     claim: Claim,
     array: UnsafeCell<Array>,
@@ -71,7 +70,7 @@ struct Claimable {
 // SAFETY: the array is reached by whoever holds the claim, and by nobody else.
 unsafe impl Sync for Claimable {}
 
-/// The addresses of some arrays.
+/// The addresses of arrays made together, and their blocks.
 pub(super) struct Backing {
     range: Reservation,
     /// Slots of one array, the empty one at its end included.
@@ -163,9 +162,9 @@ impl Backing {
 
     /// How far into its first block an array begins.
     ///
-    /// Buckets grow at about the same speed. Were they to begin at the same offset of a block, their ends would compete for the
-    /// same few sets of each cache. 129 lines further each time is one set further in a cache of 64 sets, and visits all sets of one
-    /// of 1024 before it comes back. Rounded down to whole values, so that none lies in two blocks.
+    /// Buckets grow at about the same speed. If they all began at the same offset of a block, their ends would compete for the same
+    /// few sets of each cache (cache colouring). A step of 129 lines is one set further in a cache of 64 sets, and visits all sets of
+    /// a cache of 1024 sets. Rounded down to whole values, so that none lies in two blocks.
     pub(super) fn skew(&self, array: usize) -> usize {
         const STEP: usize = 129 * 64;
         if self.count() == 1 {
@@ -179,7 +178,7 @@ impl Backing {
         block.bytes() / 2
     }
 
-    /// Does something with an array while nobody else does.
+    /// Runs `action` on an array with its claim held.
     pub(super) fn with<R>(&self, array: usize, action: impl FnOnce(&mut Array) -> R) -> R {
         let claimable = &self.arrays[array];
         let _claimed = claimable.claim.take();
@@ -216,7 +215,8 @@ impl Backing {
         })
     }
 
-    /// Brings the block of a slot back, and those after it that are worth it; or a new one, if the writer has jumped over it.
+    /// Brings back the block that was set aside from a slot, and some of those after it ([`fault_around`](super::lifecycle::Lifecycle::fault_around)). A slot that
+    /// the writer has jumped over gets a new block.
     fn bring_unread(&self, array: usize, state: &mut Array, slot: u32) -> Result<(), Refusal> {
         let Some(first) = state.at(slot).id() else { return self.bring_new(array, state, slot) };
         let together = state.lifecycle.fault_around(slot);

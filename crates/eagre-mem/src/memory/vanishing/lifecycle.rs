@@ -1,7 +1,7 @@
 //! The rules of one vanishing array: which block a touch asks for, and which blocks it sets aside or gives back.
 //!
 //! A pure state machine: it names blocks, and [`backing`](super::backing) moves them. Blocks are counted from the start of the
-//! array, and their fates only ever run in one direction:
+//! array, and each moves from right to left in this picture:
 //!
 //! ```text
 //!        gone              read           aside            written
@@ -53,7 +53,7 @@ pub(super) enum Misuse {
     PastLimit,
 }
 
-/// How far an array has come.
+/// The state of one array.
 #[derive(Debug)]
 pub(super) struct Lifecycle {
     windows: Windows,
@@ -119,8 +119,8 @@ impl Lifecycle {
         self.give_back(block.saturating_sub(self.windows.lookback))
     }
 
-    /// The blocks that are worth bringing together with one that the reader has come to: a fault and its two signals cost as much as
-    /// moving several. What they add to what the array holds is a small part of what is unread.
+    /// The blocks to bring with one fault of the reader, as the kernel's fault-around does: a fault costs as much as moving several
+    /// blocks. They add at most a 32nd of the unread blocks to what the array holds.
     pub(super) fn fault_around(&self, block: u32) -> Range<u32> {
         let unread = self.aside.saturating_sub(block);
         block..block + (unread / Self::PART).clamp(1, Self::MOST_TOGETHER)

@@ -1,35 +1,32 @@
-//! Vanishing arrays: written through a plain pointer and then read through it, while their memory goes where it is needed
-//! next.
+//! Vanishing arrays: written through a plain pointer, then read through it, and their memory goes to other arrays as they are read.
 //!
-//! The touch of a block that is not there is a fault. Written for the first time, a block comes from the pool. Before the array is
-//! read, its blocks are *set aside*: absent, their contents kept at home in the pool. So each block the reader comes to is a
-//! fault as well, which brings it back, tells where the reader is, and gives back what it has left behind. The next
-//! array to be written takes just that block, still warm. This is the stream "S" of Vortex (Hanel, Arman, Xiao, Keech,
+//! The touch of a block that is not there is a fault. When the writer comes to a block, the fault takes one from the pool. When
+//! reading begins, the blocks are *set aside*: they move home to the pool with their contents. When the reader comes to a block, the
+//! fault brings it back, shows where the reader is, and gives back the blocks that the reader has left behind. The next array that
+//! is written takes those blocks while they are still in the cache. This is stream "S" of Vortex (Hanel, Arman, Xiao, Keech,
 //! Loguinov, ASPLOS 2020): one range of addresses, one thread, blocks shared by many.
 //!
 //! # When a block goes back
-//! Faults tell of the *first* touch of a block only. Whoever is inside of blocks that are in place moves unseen. What that
-//! means for giving back are two rules, which are derived here from this fact, not taken from the paper's text:
+//! A fault shows the *first* touch of a block only. Code that moves within blocks that are in place is not noticed. From this fact
+//! follow two rules. They are derived here, not taken from the paper's text.
 //!
-//! 1. **The writer's window stays.** A reader who follows a writer that is not done arrives in the block that is still being
-//!    written. That block is in place, so nobody notices; nor may it be set aside, for each store would bring it back and
-//!    each load after it find it gone. So reader and writer share the blocks of the writer's window, and no touch gives them
-//!    back. When the writer moves on, the block that leaves its window is set aside even if the reader may be in it: the
-//!    reader's next touch brings it back, and now it is known where the reader is. A reader who never falls behind the window is never found,
-//!    and an array whose reader has come to the end still holds the window: that can only be said
-//!    ([`VanishingArray::discard`], [`VanishingArray::reset`]).
-//! 2. **A round begins in the block where the last one began.** [`VanishingArray::reset`] says it: everything goes back but
-//!    the first block, if that is in place. For an array that never left its first block, as most buckets of the last level of a
-//!    recursion, a round is then no fault, no move and no system call. What is in the block is of the last round, and still
-//!    needed until `reset`; so the output of the next level never begins inside a block of its own input: it is another array,
-//!    and only the pool is shared. What is left of a round that was not read to its end goes back at `reset`, before the next
-//!    round takes anything.
+//! 1. **The writer's window stays.** A reader that follows an unfinished writer arrives in the block that is being written. That
+//!    block is in place, so the arrival is not noticed. Nor may the block be set aside: each store would bring it back, and each load
+//!    after it find it gone. So reader and writer share the blocks of the writer's window, and no touch gives them back. When the
+//!    writer moves on, the block that leaves its window is set aside, even if the reader may be in it. The reader's next touch
+//!    brings it back and shows where the reader is. A reader that never falls behind the window is not found, and a reader at the end
+//!    of the array still leaves the window in place: [`VanishingArray::discard`] or [`VanishingArray::reset`] says so.
+//! 2. **A round begins in the block where the last one began.** [`VanishingArray::reset`] gives back everything but the first block,
+//!    if that is in place. For an array that never left its first block, as most buckets of the last level of a recursion, a round
+//!    then takes no fault, no move and no system call. The first block holds the last round's data, which is needed until `reset`. So
+//!    the output of the next level never goes into the array that is its input: it goes into another array of the same pool. What
+//!    was not read to its end goes back at `reset`, before the next round takes anything.
 //!
-//! [`lifecycle`] is these rules and nothing else.
+//! [`lifecycle`] holds these rules and nothing else.
 //!
 //! # Safety
-//! [`backing`] moves blocks behind addresses that only pointers reach, under the contract of [`VanishingArray`]; slices borrow the
-//! array and so exclude every call that moves its blocks.
+//! [`backing`] moves blocks behind addresses that only pointers reach, under the contract of [`VanishingArray`]. Slices borrow the
+//! array, and so exclude every call that moves its blocks.
 
 mod backing;
 mod faults;
@@ -51,14 +48,14 @@ use std::sync::Arc;
 use table::Array;
 use watched::Watched;
 
-/// An array that is written once, from start to end, and then read once; what was read is memory for others.
+/// An array that is written once, from start to end, and then read once. Its memory goes back to the [`StreamPool`] as it is read.
 ///
-/// Blocks come when they are written and go back to the [`StreamPool`] as they are read, so that other arrays of the pool
-/// can grow on the memory that this one loses. The addresses never change.
+/// A pass that reads one array and writes others then needs memory for the data once: the outputs grow on the blocks that the
+/// input gives back. The addresses of an array never change.
 ///
 /// ```
 /// # use eagre_mem::{StreamPool, VanishingArray};
-/// // Room for 36 MiB in all, and 24 MiB of words to partition: enough, for the input vanishes as the buckets grow.
+/// // A budget of 36 MiB, and 24 MiB of words to partition into two buckets. Ordinary arrays would need 48 MiB.
 /// let pool = StreamPool::new(36 << 20)?;
 /// let mut input = pool.array::<u64>(3 << 20)?;
 /// let mut buckets = pool.buckets::<u64>(2, 3 << 20)?;
@@ -149,8 +146,8 @@ impl<T: Plain> VanishingArray<T> {
         &self.watched.backing
     }
 
-    /// Does something with what the array is, in the process whose array it is. A forked child may have memory of its own at these
-    /// addresses, and a claim that some thread held at the fork is never given up there: nothing happens.
+    /// Runs `action` on the array, in the process that made it. In a forked child nothing happens: the child may have memory of its own
+    /// at these addresses, and a claim that a thread held at the fork is never given up there.
     fn here<R: Default>(&self, action: impl FnOnce(&Backing, &mut Array) -> R) -> R {
         let backing = self.backing();
         match backing.pool.is_here() {
@@ -185,9 +182,8 @@ impl<T: Plain> VanishingArray<T> {
         Ok(self.start().cast_const())
     }
 
-    /// Says that a reader on the pointer is done with the first `count` values, which no fault may have told: it has followed the
-    /// writer closely, or come to the end. Whole blocks of them go back, but for those in which a writer who has not finished may
-    /// go back.
+    /// Declares the first `count` values read, for a reader on the pointer that no fault may have shown: it has followed the writer
+    /// closely, or has come to the end. Whole blocks of them go back, except those that an unfinished writer may still touch.
     pub fn discard(&mut self, count: usize) {
         let slot = match count {
             0 => 0,
@@ -200,9 +196,8 @@ impl<T: Plain> VanishingArray<T> {
         });
     }
 
-    /// Says that `len` values were written, and that there will be no more: nothing of what [`reserve`](Self::reserve) gave is
-    /// left to commit. What was never touched of them reads as zeros where a whole block was left out, else as what the block
-    /// held before.
+    /// Declares the array complete with `len` values. What [`reserve`](Self::reserve) gave can no longer be committed. Values that
+    /// were never written read as zeros in blocks that were left out as a whole, and elsewhere as what the block held before.
     ///
     /// # Panics
     /// If that is more than the limit.
@@ -214,13 +209,13 @@ impl<T: Plain> VanishingArray<T> {
         self.here(|_, array| array.lifecycle.finish(blocks));
     }
 
-    /// Begins a new round: an empty array at the same address. What was not read is lost. The first block stays with
-    /// the array, if it is in place, all others go back to the pool.
+    /// Begins a new round: an empty array at the same address. Values that were not read are lost. The first block stays with the
+    /// array, if it is in place. All others go back to the pool.
     pub fn reset(&mut self) {
         self.restart(true);
     }
 
-    /// The same, and the first block goes back too.
+    /// As [`reset`](Self::reset), but the first block goes back too.
     pub fn clear(&mut self) {
         self.restart(false);
     }

@@ -11,11 +11,10 @@ use std::sync::Arc;
 
 /// A budget of blocks for vanishing arrays: what one of them gives back, the next one takes.
 ///
-/// An array takes a block when it is written, and gives it back when it was read. So a pass that reads one array and writes
-/// others needs memory for the data once, and a block or two more for each array: see [`VanishingArray`].
+/// An array takes a block when it is written, and gives it back when it has been read. A pass that reads one array and writes
+/// others needs memory for the data once, and a block or two more for each array: see [`VanishingArray`] for an example.
 ///
-/// Bytes of a block that an array takes and does not write are those that another array of this pool has left, or
-/// zeros.
+/// Bytes of a block that an array does not write hold what another array of this pool has left there, or zeros.
 #[derive(Clone, Debug)]
 pub struct StreamPool {
     pool: Pool,

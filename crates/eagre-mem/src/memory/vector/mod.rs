@@ -9,13 +9,13 @@
 //!               start              len  capacity                limit
 //! ```
 //!
-//! The layers below know slots and blocks; here are elements, who may be dropped, may panic when cloned or dropped,
-//! and need their alignment. `start`, `len` and `capacity` lie beside each other and are all that `push` looks at while
-//! there is room.
+//! The layers below know slots and blocks. This one knows elements: they are aligned, they are dropped, and they may panic when
+//! they are cloned or dropped. While there is room, `push` looks at `start`, `len` and `capacity` only, which lie beside each
+//! other.
 //!
 //! # Safety
-//! Elements `0..len` are initialised; `capacity` elements lie in mapped blocks. Before code of others runs (`clone`,
-//! `drop`, an iterator's `next`), `len` covers no element that such code, panicking, would leave half alive.
+//! Elements `0..len` are initialised; `capacity` elements lie in mapped blocks. Before foreign code runs (`clone`,
+//! `drop`, an iterator's `next`), `len` covers no element that would be left half alive if that code panics.
 
 mod appender;
 mod calls;
@@ -76,7 +76,7 @@ unsafe impl<T: Send> Send for RewiredVec<T> {}
 // SAFETY: `&RewiredVec<T>` gives out `&T` and nothing else.
 unsafe impl<T: Sync> Sync for RewiredVec<T> {}
 
-/// An element for which there was no room; here it is again.
+/// An element for which there was no room, handed back.
 pub struct Rejected<T> {
     /// The element.
     pub value: T,
@@ -129,7 +129,7 @@ impl<T> RewiredVec<T> {
         Self::elements(self.slots.count() * self.slots.block())
     }
 
-    /// How many elements so many bytes have room for.
+    /// How many elements fit in `bytes` bytes.
     fn elements(bytes: usize) -> usize {
         bytes.checked_div(size_of::<T>()).unwrap_or(usize::MAX)
     }
@@ -149,7 +149,7 @@ impl<T> RewiredVec<T> {
         self.slots.pool().block
     }
 
-    /// Makes sure that there is memory for `additional` more elements: no more blocks than that takes.
+    /// Takes as many blocks as `additional` more elements need.
     ///
     /// # Errors
     /// [`Full`](crate::RewireErrorKind::Full) beyond the limit, [`OutOfBlocks`](crate::RewireErrorKind::OutOfBlocks),
@@ -165,10 +165,10 @@ impl<T> RewiredVec<T> {
         filled
     }
 
-    /// Makes room for at least one more element. Whether it could; if not, [`RewiredVec::why_full`] says why.
+    /// Makes room for at least one more element. False if there is none; then [`RewiredVec::why_full`] says why.
     ///
-    /// Nothing here but the cold function itself is a call, and that one does not get to see `self`, nor anything that
-    /// changes with each element: so a loop of pushes keeps what it knows of the vector in registers, and no more.
+    /// The only call in it is that of a cold function, which sees neither `self` nor anything that changes with each element. So a
+    /// loop of pushes keeps length and capacity in registers.
     #[inline]
     fn grow(&mut self) -> bool {
         let capacity = one_more(&mut self.slots, size_of::<T>());
@@ -178,13 +178,13 @@ impl<T> RewiredVec<T> {
         capacity != 0
     }
 
-    /// Why [`RewiredVec::grow`] could not.
+    /// Why [`RewiredVec::grow`] has failed.
     #[inline]
     fn why_full(&mut self) -> RewireError {
         self.slots.take_failure()
     }
 
-    /// How many blocks so many elements take. An element may be larger than a block, or lie in two of them.
+    /// How many blocks `elements` elements take. An element may be larger than a block, or lie in two of them.
     fn blocks(elements: usize, block: usize) -> usize {
         (elements * size_of::<T>()).div_ceil(block)
     }
@@ -220,7 +220,7 @@ impl<T> RewiredVec<T> {
 impl<T> Drop for RewiredVec<T> {
     fn drop(&mut self) {
         if std::mem::needs_drop::<T>() && self.is_here() {
-            // SAFETY: the elements are initialised and nobody uses them any more. Should one panic, the others are
+            // SAFETY: the elements are initialised and nobody uses them any more. If one panics, the others are
             // dropped all the same, and the slots after them.
             unsafe { ptr::slice_from_raw_parts_mut(self.start.as_ptr(), self.len).drop_in_place() };
         }
