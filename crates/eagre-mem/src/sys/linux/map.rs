@@ -165,7 +165,15 @@ pub(crate) unsafe fn remap(from: usize, to: usize, len: usize) -> Result<(), Err
     let flags = MremapFlags::MAYMOVE | MremapFlags::DONTUNMAP;
     // SAFETY: the caller owns both ranges; `mremap_fixed` adds MREMAP_FIXED, which replaces the destination.
     unsafe {
-        mm::mremap_fixed(at(from), len, len, flags, at(to))?;
+        if let Err(refused) = mm::mremap_fixed(at(from), len, len, flags, at(to)) {
+            // The kernel has unmapped the destination before it refused for lack of memory. Reserved again, so that no other
+            // mapping comes there, which the next move would replace.
+            let unless_mapped = PLAIN.union(MapFlags::FIXED_NOREPLACE);
+            if mm::mmap_anonymous(at(to), len, NOTHING, unless_mapped).is_ok() {
+                let _ = keep_out(to, len);
+            }
+            return Err(refused.into());
+        }
         close(from, len)
     }
 }
