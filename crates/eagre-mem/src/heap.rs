@@ -145,7 +145,7 @@ pub(crate) fn whole_text(from: fmt::Arguments<'_>) -> Result<String, Refused> {
 /// A value with several owners, as [`Arc`](std::sync::Arc) has it.
 pub struct Shared<T>(NonNull<Counted<T>>);
 
-/// Memory for a value that several will own: where it must not be made in vain.
+/// Memory for a [`Shared`] value that is made later, when nothing may be refused any more.
 pub(crate) struct Room<T>(Box<MaybeUninit<Counted<T>>>);
 
 impl<T> Room<T> {

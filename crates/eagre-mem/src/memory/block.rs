@@ -1,4 +1,4 @@
-//! A block that somebody owns.
+//! A block with an owner.
 
 use super::error::{RewireError, RewireErrorKind};
 use super::pool::{BlockId, Blocks, Pool};
@@ -34,7 +34,7 @@ impl Block {
         Block { pool, id }
     }
 
-    /// Its number in the pool, as long as somebody owns it.
+    /// Its number in the pool, unique as long as this block lives.
     pub fn id(&self) -> u32 {
         self.id
     }
@@ -83,7 +83,7 @@ impl Drop for Block {
 }
 
 impl Pool {
-    /// Takes a block: all zeros, whoever had it before.
+    /// Takes a block of zeros.
     ///
     /// # Errors
     /// [`OutOfBlocks`](RewireErrorKind::OutOfBlocks), [`OutOfMemory`](RewireErrorKind::OutOfMemory),

@@ -2,7 +2,7 @@
 //!
 //! Another process may cut a mapped file shorter at any time, and its disk may fail. A touch of such a page raises
 //! SIGBUS, which kills. Here the handler of our traps knows the range: it puts pages of zeros in the place of all that
-//! follows the touched page, notes where, and lets the touch go on. Whoever looks works on meaningless zeros to the end
+//! follows the touched page, notes where, and lets the touch go on. The caller works on meaningless zeros to the end
 //! of its piece, is told then, and throws its result away.
 //!
 //! ```text

@@ -270,7 +270,7 @@ impl Blocks {
                     map::want_huge(beside, len);
                 }
                 map::populate(beside, len)?;
-                // Should it come in part, so that it cannot go back: home is to be empty after an error.
+                // If only a part of it came and cannot go back: home must be empty after an error.
                 uffd.move_pages(beside, home, len, uffd).inspect_err(|_| {
                     let _ = map::discard(home, len);
                 })

@@ -65,7 +65,7 @@ impl fmt::Debug for RawBlock {
 }
 
 impl Pool {
-    /// Takes a block with whatever bytes its last owner left: for those who write before they read.
+    /// Takes a block with whatever bytes its last owner left, for code that writes before it reads.
     ///
     /// # Errors
     /// As [`Pool::take`].

@@ -87,8 +87,8 @@ impl Engine {
         }
     }
 
-    /// Moves a block into a stream's reservation, from where `source` moves blocks to: should a page in the midst of it
-    /// refuse, the others go back there.
+    /// Moves a block into a stream's reservation, from an address that `source` moves blocks to: if a page in the midst of it
+    /// refuses, the others go back there.
     ///
     /// # Errors
     /// `EBUSY` if a page of it is pinned for I/O or was shared by a fork: the block stays where it is.

@@ -86,7 +86,7 @@ pub(crate) fn empty_into(pipe: Pipe, sink: impl Sink) -> Result<SinkWriter, Open
     Ok(SinkWriter { writer, helper: Some(helper) })
 }
 
-/// What a callback that panicked is said to have said.
+/// Calls a callback. A panic becomes an error.
 fn guarded<T>(call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| Err(io::Error::other("the callback panicked")))
 }
@@ -97,7 +97,7 @@ fn pump_in(mut writer: Writer, mut source: impl Source, on_demand: bool) {
         if on_demand && !wait_for_demand(&writer, offset) {
             return;
         }
-        // A failure of the stream is the reader's doing, who knows it; there is nobody here to tell.
+        // The reader has failed the stream and knows it. Nobody here needs to be told.
         let Ok(room) = writer.reserve(0) else { return };
         match guarded(|| source.fill(offset, room)) {
             Ok(0) => return drop(writer.finish()),

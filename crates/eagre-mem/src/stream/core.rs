@@ -316,7 +316,7 @@ impl Core {
             self.replace_by_fresh(slot)?;
         }
         match self.move_to_end(touching, next) {
-            // Pinned where the reader left it: it stays with whoever pinned it, and another takes its turn.
+            // Pinned where the reader left it. It is left to the pin, and another block takes its turn.
             Err(Step::Busy) => {
                 self.abandon(slot);
                 self.side(End::Writer).counters.substituted();
@@ -443,7 +443,7 @@ impl Core {
     fn give_back(&self, slot: usize) {
         let address = self.slots[slot].swap(0, Relaxed);
         if address != 0 {
-            // SAFETY: nobody uses the stream any more, so the block is the caller's, and its contents are no one's.
+            // SAFETY: nobody uses the stream any more, so the block is the caller's, and nobody needs its contents.
             unsafe { self.pool.give_back_committed(self.ids[slot].load(Relaxed), self.whereabouts(address)) };
         }
     }

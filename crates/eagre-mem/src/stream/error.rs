@@ -318,7 +318,7 @@ impl From<(StreamErrorKind, End)> for Failure {
 pub(crate) struct Status {
     /// 0 while all is well.
     word: AtomicU64,
-    /// What the one who failed the stream had to say. Never touched by handlers.
+    /// The message of the end that failed the stream. Never touched by handlers.
     message: Mutex<Option<String>>,
 }
 
@@ -339,7 +339,7 @@ impl Status {
         self.word.compare_exchange(0, failure.word(), SeqCst, SeqCst).is_ok()
     }
 
-    /// Takes a failure back: it turned out to be none. False if there is another, or somebody has told its reason.
+    /// Takes a failure back that turned out to be none. False if there is another, or it has a message.
     pub(crate) fn forgive(&self, failure: Failure) -> bool {
         let message = self.message.lock().unwrap_or_else(PoisonError::into_inner);
         message.is_none() && self.word.compare_exchange(failure.word(), 0, SeqCst, SeqCst).is_ok()

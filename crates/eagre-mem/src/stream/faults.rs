@@ -37,7 +37,7 @@ impl Core {
         Answer::Fatal
     }
 
-    /// Whether the touch of an address whose trap is the pager, that became a signal all the same, can be mended.
+    /// Resolves, or reports, a touch that became a signal although the trap of its address is the pager.
     fn touch_beside_the_pager(&self, end: End, address: usize) -> Answer {
         let Some(ranges) = &self.ranges else { return Answer::Fatal };
         let range = &ranges.of[end as usize];
@@ -130,7 +130,7 @@ impl Core {
         if parked != 0 {
             self.done_waiting(end, side.waits_since.load(Relaxed));
             if self.status.failure().is_some() {
-                // They come back with the same touch, and are to find throw-away pages, whoever is gone by then.
+                // They repeat the same touch, and must find throw-away pages even if both ends are gone by then.
                 side.let_go.store(parked, SeqCst);
                 self.stragglers.store(true, SeqCst);
             }

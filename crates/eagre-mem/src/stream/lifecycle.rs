@@ -6,7 +6,7 @@
 //!
 //! A raw pointer may outlive both ends, with a thread stopped in it. That thread is let go with a throw-away page, and
 //! nobody can watch it repeat its instruction. So such a stream is *retired*: only the addresses that were within reach of
-//! its pointers stay for a while, and a new touch of them is reported. Retired streams cost nobody anything: they do not
+//! its pointers stay for a while, and a new touch of them is reported. Retired streams cost nothing: they do not
 //! count against the addresses of others, there are few of them, and where addresses, mappings or entries in the table
 //! of ranges are short, all of them are shut at once.
 
@@ -36,7 +36,7 @@ const MOST_RETIRED: usize = 16;
 pub(crate) fn open(core: Shared<Core>) -> Result<Shared<Core>, OpenError> {
     reservation::when_short(|| sweep(Duration::ZERO));
     sweep(GRACE);
-    // Had before the ranges are registered: from then on somebody may be inside the stream.
+    // Before the ranges are registered: from then on a handler may be inside the stream.
     if let Err(refused) = remember(&core) {
         unmap(&core);
         return Err(refused.into());
@@ -129,7 +129,7 @@ fn keep(retired: &mut Vec<Retired>, one: Retired) {
     }
 }
 
-/// Keeps, of a stream that has settled, only what a thread may be about to touch once more.
+/// Gives back all addresses of a settled stream but those that a thread may be about to touch again.
 fn shrink(core: &Core) {
     let registered = core.registered.lock().unwrap_or_else(PoisonError::into_inner);
     let (Some(ranges), Some(Registered { entries, .. })) = (&core.ranges, &*registered) else { return };

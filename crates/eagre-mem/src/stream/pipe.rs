@@ -1,4 +1,4 @@
-//! How a stream is to be, and the two ends it opens with.
+//! The settings of a stream, and the two ends it opens with.
 
 use super::control::Control;
 use super::core::{Config, Core, OnFailure, Ranges, SlotTable};
@@ -19,13 +19,13 @@ use std::time::Duration;
 
 /// The widest window, in blocks.
 const MOST: u32 = 60;
-/// The address space of a stream whose length nobody told, and the least that will do.
+/// The address space of a stream of unknown length, and the least that it opens with.
 const CAPACITY: u64 = 1 << 40;
 const LEAST_CAPACITY: u64 = 64 << 20;
 /// What a stream without addresses carries: more than any file can have.
 const WITHOUT_END: u64 = 1 << 63;
 
-/// How a stream is to be; made by [`Pipe::builder`].
+/// The settings of a stream; made by [`Pipe::builder`].
 ///
 /// Without any call: blocks of 2 MiB, a rewrite window and a lookback of one block each and a read-ahead of two (so at
 /// most five blocks of memory), 1 TiB of addresses, and the best trap and mover this machine has.
@@ -398,7 +398,7 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// How the stream is to be.
+    /// The settings of a stream, to be changed and then opened.
     pub fn builder() -> PipeBuilder {
         PipeBuilder::new()
     }

@@ -8,7 +8,7 @@ use super::wait::Missed;
 use crate::sys::Errno;
 use crate::trap::{self, End, Ready};
 
-/// Puts our handler in force once more, whoever has installed one since.
+/// Puts our handler on top of any that was installed since.
 pub(crate) fn check_handler(core: &Core) -> Result<(), StreamError> {
     trap::reinstall_handler(core.context).map_err(|errno| refused(core, errno))
 }
@@ -47,7 +47,7 @@ impl<'c> Scope<'c> {
 
 impl Core {
     /// Makes the memory of blocks `first` to `last`, which `end` holds, one contiguous stretch by moving them to the
-    /// end's own range. False if the stream has none, and they are not contiguous by luck.
+    /// end's own range. False if the stream has no ranges and the blocks do not happen to be contiguous.
     pub(crate) fn make_contiguous(&self, end: End, first: u64, last: u64) -> Result<bool, Missed> {
         let len = self.config.block.bytes();
         if (first..last).all(|block| self.address(block) + len == self.address(block + 1)) {

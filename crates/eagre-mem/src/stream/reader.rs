@@ -60,8 +60,8 @@ impl Reader {
     /// anything after it up to the end and the zero byte that follows it; a read further back ends the process with a
     /// message (the block has been given back). Prefer [`Reader::scope`], which also tells of failures.
     ///
-    /// A handler of SIGSEGV or SIGBUS that somebody installed meanwhile goes below ours; one that is installed later, and
-    /// knows nothing of ours, gets the faults of this pointer.
+    /// This call puts the handler of SIGSEGV and SIGBUS on top of any that was installed since the stream was opened. A handler that is
+    /// installed later, and does not pass on what it does not know, gets the faults of this pointer.
     ///
     /// # Errors
     /// [`StreamErrorKind::NoPointer`] if the stream's trap is `off`. [`StreamErrorKind::System`] if the handler cannot be installed.
@@ -99,9 +99,9 @@ impl Reader {
     /// As [`Reader::as_ptr`].
     ///
     /// # Safety
-    /// Bytes behind the window are gone: whoever turns this into a reference promises that the code which uses it reads
-    /// forward and never further back than `M` blocks, that `length` is no more than the stream has, and that this end
-    /// outlives it.
+    /// Bytes behind the window are gone. A caller that makes a reference of this promises that the code which uses it reads
+    /// forward and never further back than `M` blocks, that the stream has at least `length` bytes, and that this end
+    /// outlives the reference.
     pub unsafe fn whole(&mut self, length: usize) -> Result<*const [u8], StreamError> {
         Ok(ptr::slice_from_raw_parts(self.as_ptr()?.as_ptr(), length))
     }

@@ -73,8 +73,8 @@ impl Writer {
     /// and anything after it up to the capacity; a write further back ends the process with a message (the block has
     /// been published). Prefer [`Writer::scope`], which also tells of failures.
     ///
-    /// A handler of SIGSEGV or SIGBUS that somebody installed meanwhile goes below ours; one that is installed later, and
-    /// knows nothing of ours, gets the faults of this pointer.
+    /// This call puts the handler of SIGSEGV and SIGBUS on top of any that was installed since the stream was opened. A handler that is
+    /// installed later, and does not pass on what it does not know, gets the faults of this pointer.
     ///
     /// # Errors
     /// [`StreamErrorKind::NoPointer`] if the stream's trap is `off`. [`StreamErrorKind::System`] if the handler cannot be installed.

@@ -55,7 +55,7 @@ impl FromStr for Engine {
     }
 }
 
-/// Says whether calls on `file` go past the page cache (O_DIRECT): of everybody who shares the open file.
+/// Makes calls on `file` go past the page cache (O_DIRECT), or through it. This holds for everybody who shares the open file.
 ///
 /// # Errors
 /// The file system cannot.

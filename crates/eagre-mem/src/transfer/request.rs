@@ -31,7 +31,7 @@ pub struct Request {
     pub(super) at: usize,
     /// Up to where the block is known to be good: a request may begin before that, for the sake of alignment.
     pub(super) good: usize,
-    /// How often it has been tried in vain.
+    /// How often it has been tried without success.
     pub(super) tries: u32,
     block: Arc<dyn Share>,
 }

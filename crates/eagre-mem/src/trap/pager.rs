@@ -14,7 +14,7 @@ use crate::sys::{Errno, futex, signal};
 use crate::trap::End;
 use std::time::Duration;
 
-/// How soon the pager asks again for a thread that waits on something nobody announces: a time limit, a pinned page.
+/// How soon the pager asks again for a thread that waits for something that rings no bell: a time limit, a pinned page.
 const SOON: Duration = Duration::from_millis(2);
 
 /// The pager of this process.
@@ -25,7 +25,7 @@ pub(crate) struct Pager {
 }
 
 impl Pager {
-    /// A pager that answers to nobody.
+    /// A pager that never answers.
     #[cfg(test)]
     pub(crate) fn without_thread(uffd: Uffd) -> Result<Pager, Errno> {
         Ok(Pager { uffd, bell: Bell::new()? })

@@ -1,9 +1,9 @@
-//! Which stream owns an address: a table of fixed size that a handler reads without locks.
+//! Who owns an address: a table of fixed size that a handler reads without locks.
 //!
 //! A slot is published by storing its start address last and withdrawn by clearing it first. A reader counts itself
 //! in before it looks again: if the start is still there, the owner cannot be freed until the reader has counted
-//! itself out. Withdrawing therefore ends in one of two ways: nobody is inside and the owner may be freed now, or
-//! somebody is, and the owner waits in the hands of its stream until the count falls to zero.
+//! itself out. Withdrawing therefore ends in one of two ways: nobody is inside, and the owner may be freed now; or
+//! somebody is, and the stream keeps the owner until the count falls to zero.
 //!
 //! A forked child inherits the table but none of the ranges. There the table is empty: nothing is found in it, and the
 //! first stream that the child opens clears it.
@@ -120,7 +120,7 @@ fn take(free: &mut Vec<usize>) -> Option<usize> {
     }
 }
 
-/// Makes a registered range smaller. A touch that comes in this moment may find nobody.
+/// Makes a registered range smaller. A touch that comes at this moment may find no owner.
 pub(crate) fn shrink(entry: &Entry, range: Range<usize>) {
     let slot = &SLOTS[entry.0];
     slot.len.store(0, SeqCst);

@@ -126,7 +126,7 @@ impl RewiredVec<MaybeUninit<u8>> {
             return Err(NotAppended { block, error });
         }
         let slot = self.len / size;
-        // All of what lies behind the elements: should the block not go to its slot, no other is behind the hole.
+        // All of what lies behind the elements: if the block does not go to its slot, no other may be behind the hole.
         self.shrink(0);
         let id = block.into_id();
         // SAFETY: we owned the block, which is at home; the slot is empty.
