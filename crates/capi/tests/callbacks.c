@@ -35,15 +35,16 @@ static void freed(void *context) {
     pthread_mutex_unlock(&self->lock);
 }
 
+static int times_freed(struct callback *self) {
+    pthread_mutex_lock(&self->lock);
+    const int times = self->freed;
+    pthread_mutex_unlock(&self->lock);
+    return times;
+}
+
 static int is_freed(struct callback *self) {
-    int freed = 0;
-    for (int i = 0; i < 1000 && !freed; i++) {
-        pthread_mutex_lock(&self->lock);
-        freed = self->freed;
-        pthread_mutex_unlock(&self->lock);
-        if (!freed) nap(5);
-    }
-    return freed;
+    UNTIL(times_freed(self) > 0);
+    return times_freed(self);
 }
 
 static void sources(void) {

@@ -4,6 +4,7 @@
 
 #include <eagre.h>
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,10 +45,12 @@ static inline void opens_as(EagreOptions *options, EagreStatus status, const cha
     eagre_reader_close(reader);
 }
 
-static inline void nap(long ms) {
-    const struct timespec time = {ms / 1000, ms % 1000 * 1000000};
-    nanosleep(&time, NULL);
-}
+/* Lets others run until `condition` holds, which another thread brings about. Gives up when this process has used 50 seconds
+   of processor time. */
+#define UNTIL(condition) \
+    do { \
+        while (!(condition) && clock() < 50 * CLOCKS_PER_SEC) sched_yield(); \
+    } while (0)
 
 static inline int report(void) {
     if (failures == 0) printf("ok\n");

@@ -175,7 +175,7 @@ static void reports(void) {
     open_with(&options, &writer, &reader);
     IS(eagre_writer_control(writer, &control), EAGRE_OK);
     pthread_create(&thread, NULL, read_one, reader);
-    for (int i = 0; i < 1000 && eagre_wait_report(NULL, 0) == 0; i++) nap(5);
+    UNTIL(eagre_wait_report(NULL, 0) > 0);
     CHECK(eagre_wait_report(text, sizeof text) == strlen(text));
     CHECK(strstr(text, "stream left waiting: the reader has waited") != NULL);
     CHECK(eagre_wait_report(start, sizeof start) > 5 && strlen(start) == 5 && strncmp(start, text, 5) == 0);

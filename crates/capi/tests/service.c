@@ -27,7 +27,7 @@ static void demanded(void) {
     options.flags = EAGRE_POINTERS;
     opens_as(&options, has_pointers ? EAGRE_OK : EAGRE_UNAVAILABLE, NULL);
     options.trap = EAGRE_TRAP_OFF;
-    opens_as(&options, EAGRE_UNAVAILABLE, "no such pair");
+    opens_as(&options, EAGRE_UNAVAILABLE, "do not work together");
     options.flags = 0;
     opens_as(&options, has_pointers ? EAGRE_UNAVAILABLE : EAGRE_OK, NULL);
     options.mover = EAGRE_MOVER_DEFAULT;

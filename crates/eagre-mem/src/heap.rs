@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::*, fence};
 /// The allocator had no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// So many bytes were asked for.
+    /// How many bytes were asked for.
     pub bytes: usize,
 }
 
@@ -91,7 +91,7 @@ pub fn filled<T: Clone>(len: usize, value: T) -> Result<Vec<T>, Refused> {
     Ok(filled)
 }
 
-/// Sees to it that a vector has room for `more` elements, and no more than that.
+/// Makes sure that a vector has room for `more` elements, and no more than that.
 ///
 /// # Errors
 /// [`Refused`].
@@ -128,7 +128,7 @@ pub fn text(from: impl fmt::Display) -> String {
 ///
 /// # Errors
 /// [`Refused`].
-pub fn whole_text(from: fmt::Arguments<'_>) -> Result<String, Refused> {
+pub(crate) fn whole_text(from: fmt::Arguments<'_>) -> Result<String, Refused> {
     let text = text(from);
     struct Length(usize);
     impl Write for Length {
@@ -142,36 +142,36 @@ pub fn whole_text(from: fmt::Arguments<'_>) -> Result<String, Refused> {
     if text.len() == whole.0 { Ok(text) } else { Err(Refused { bytes: whole.0 }) }
 }
 
-/// A value that several own, as [`Arc`](std::sync::Arc) has it.
+/// A value with several owners, as [`Arc`](std::sync::Arc) has it.
 pub struct Shared<T>(NonNull<Counted<T>>);
 
-/// Memory for a value that several will own: where it must not be made in vain.
-pub struct Room<T>(Box<MaybeUninit<Counted<T>>>);
+/// Memory for a [`Shared`] value that is made later, when nothing may be refused any more.
+pub(crate) struct Room<T>(Box<MaybeUninit<Counted<T>>>);
 
 impl<T> Room<T> {
     /// Nothing is in it.
     ///
     /// # Errors
     /// [`Refused`].
-    pub fn new() -> Result<Room<T>, Refused> {
+    pub(crate) fn new() -> Result<Room<T>, Refused> {
         boxed(MaybeUninit::uninit()).map(Room)
     }
 
     /// The first owner of `value`.
-    pub fn put(self, value: T) -> Shared<T> {
-        let (owners, watchers) = (AtomicUsize::new(1), AtomicUsize::new(1));
-        let counted = Counted { owners, watchers, value: ManuallyDrop::new(value) };
+    pub(crate) fn put(self, value: T) -> Shared<T> {
+        let (owners, weaks) = (AtomicUsize::new(1), AtomicUsize::new(1));
+        let counted = Counted { owners, weaks, value: ManuallyDrop::new(value) };
         Shared(NonNull::from(Box::leak(Box::write(self.0, counted))))
     }
 }
 
-/// Somebody who does not keep the value, as [`Weak`](std::sync::Weak) does not.
-pub struct Watcher<T>(NonNull<Counted<T>>);
+/// A handle that does not keep the value, as [`std::sync::Weak`].
+pub(crate) struct Weak<T>(NonNull<Counted<T>>);
 
 struct Counted<T> {
     owners: AtomicUsize,
-    /// Watchers, and one more for all owners together.
-    watchers: AtomicUsize,
+    /// Weak handles, and one more for all owners together.
+    weaks: AtomicUsize,
     /// There as long as it has owners.
     value: ManuallyDrop<T>,
 }
@@ -181,9 +181,9 @@ unsafe impl<T: Send + Sync> Send for Shared<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send + Sync> Sync for Shared<T> {}
 // SAFETY: it may become an owner on any thread.
-unsafe impl<T: Send + Sync> Send for Watcher<T> {}
+unsafe impl<T: Send + Sync> Send for Weak<T> {}
 // SAFETY: as above.
-unsafe impl<T: Send + Sync> Sync for Watcher<T> {}
+unsafe impl<T: Send + Sync> Sync for Weak<T> {}
 
 impl<T> Shared<T> {
     /// The first owner.
@@ -195,14 +195,14 @@ impl<T> Shared<T> {
     }
 
     /// Whether two own the same value.
-    pub fn is_same(one: &Shared<T>, other: &Shared<T>) -> bool {
+    pub(crate) fn is_same(one: &Shared<T>, other: &Shared<T>) -> bool {
         one.0 == other.0
     }
 
-    /// One more watcher.
-    pub fn watch(&self) -> Watcher<T> {
-        count_one(&self.counted().watchers);
-        Watcher(self.0)
+    /// A handle that does not keep the value.
+    pub(crate) fn downgrade(&self) -> Weak<T> {
+        count_one(&self.counted().weaks);
+        Weak(self.0)
     }
 
     fn counted(&self) -> &Counted<T> {
@@ -211,7 +211,7 @@ impl<T> Shared<T> {
     }
 }
 
-/// Counts one more. So many forgotten ones, and the count would come around.
+/// Counts one more. Without the limit, owners that are forgotten (`mem::forget`) could make the count overflow.
 fn count_one(count: &AtomicUsize) {
     assert!(count.fetch_add(1, Relaxed) < isize::MAX as usize, "too many owners");
 }
@@ -235,22 +235,22 @@ impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
         if self.counted().owners.fetch_sub(1, Release) == 1 {
             fence(Acquire);
-            // SAFETY: this was the last owner, and watchers look at the counts only.
+            // SAFETY: this was the last owner, and weak handles look at the counts only.
             unsafe { ManuallyDrop::drop(&mut (*self.0.as_ptr()).value) };
-            drop(Watcher(self.0));
+            drop(Weak(self.0));
         }
     }
 }
 
-impl<T> Watcher<T> {
+impl<T> Weak<T> {
     /// An owner, if there is one still.
-    pub fn own(&self) -> Option<Shared<T>> {
+    pub(crate) fn upgrade(&self) -> Option<Shared<T>> {
         let one_more = |owners: usize| (owners > 0).then_some(owners + 1);
         self.owners().fetch_update(Acquire, Relaxed, one_more).ok().map(|_| Shared(self.0))
     }
 
     /// Whether there are owners.
-    pub fn is_owned(&self) -> bool {
+    pub(crate) fn is_alive(&self) -> bool {
         self.owners().load(Relaxed) > 0
     }
 
@@ -260,13 +260,13 @@ impl<T> Watcher<T> {
     }
 }
 
-impl<T> Drop for Watcher<T> {
+impl<T> Drop for Weak<T> {
     fn drop(&mut self) {
         // SAFETY: as above.
-        let watchers = unsafe { &(*self.0.as_ptr()).watchers };
-        if watchers.fetch_sub(1, Release) == 1 {
+        let weaks = unsafe { &(*self.0.as_ptr()).weaks };
+        if weaks.fetch_sub(1, Release) == 1 {
             fence(Acquire);
-            // SAFETY: made of a box; the value is gone, and this was the last watcher.
+            // SAFETY: made of a box; the value is gone, and this was the last handle.
             drop(unsafe { Box::from_raw(self.0.as_ptr()) });
         }
     }
@@ -304,11 +304,11 @@ mod tests {
         std::thread::scope(|scope| drop(scope.spawn(move || drop(first))));
         // The other owner's is there.
         assert_eq!((**second).load(SeqCst), 1);
-        let watcher = second.watch();
-        assert!(watcher.is_owned() && watcher.own().is_some_and(|own| Shared::is_same(&own, &second)));
+        let weak = second.downgrade();
+        assert!(weak.is_alive() && weak.upgrade().is_some_and(|shared| Shared::is_same(&shared, &second)));
         drop(second);
         assert_eq!(drops.load(SeqCst), 2);
-        assert!(!watcher.is_owned() && watcher.own().is_none());
+        assert!(!weak.is_alive() && weak.upgrade().is_none());
     }
 
     #[test]

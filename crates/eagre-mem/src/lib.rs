@@ -2,15 +2,26 @@
 //!
 //! A program that wants streams uses the `eagre` crate, which re-exports what is public here.
 //!
-//! ```text
-//! transfer blocks of a stream on their way from or to a file
-//! stream   the protocol, and the ends that drive it
-//! memory   reservations (addresses), pools (blocks), what joins them (regions, vectors), and mapped files
-//! trap     how a touch is noticed          mover   how a block changes its address
-//! sys      every system call, with a portable twin
-//! heap, threads   what the standard library has only for those whom memory is never refused
-//! ```
-//! Each layer uses the ones below it and knows nothing of those above.
+//! # Layers
+//! | module | is | may import |
+//! |---|---|---|
+//! | `open` | streams, pools and vectors with a trap and a mover that work here | `probe`, `transfer`, `stream`, `memory`, `trap`, `mover`, `options`, `heap`, `units` |
+//! | `probe` | which traps and movers work here, tried with real faults | `stream`, `trap`, `mover`, `sys`, `options`, `heap`, `units` |
+//! | `transfer` | blocks of a stream on their way from or to a file | `stream`, `sys` |
+//! | `stream` | the protocol, and the ends that drive it | `memory`, `trap`, `mover`, `sys`, `options`, `heap`, `units` |
+//! | `memory` | reservations, pools, what joins them, and mapped files | `trap`, `mover`, `sys`, `options`, `heap`, `units` |
+//! | `trap` | how a touch is noticed | `sys`, `heap`, `units` |
+//! | `mover` | how a block changes its address | `sys` |
+//! | `threads` | threads for the length of a call, which may be refused | `sys` |
+//! | `cache` | what the kernel keeps of a file | `sys` |
+//! | `sys` | every system call, with a portable twin | `heap`, `units` |
+//! | `options` | what the environment may say | none |
+//! | `heap` | pieces of the heap that may be refused | none |
+//! | `units` | block sizes and bytes as types | none |
+//!
+//! Tests may import more.
+//!
+//! Unsafe code is in the modules that allow it below. A file of theirs that holds none forbids it.
 
 // Outside of these modules there is no unsafe code.
 #![deny(unsafe_code)]
@@ -22,8 +33,8 @@ pub mod heap;
 pub(crate) mod memory;
 #[allow(unsafe_code)]
 pub(crate) mod mover;
+mod open;
 pub mod options;
-mod pools;
 #[allow(unsafe_code)]
 pub mod probe;
 #[allow(unsafe_code)]
@@ -38,7 +49,7 @@ pub mod transfer;
 pub(crate) mod trap;
 mod units;
 
-pub use memory::mapping::{Mapping, Unseen};
+pub use memory::mapping::{LookError, Mapping};
 pub use memory::pool::{Pool, PoolStats};
 pub use memory::{
     Appender, Block, GrowingBuffer, Mappings, NotAppended, NotMapped, Plain, RawBlock, Region, Rejected, RewireError,

@@ -1,8 +1,6 @@
-//! What the environment may say: one table.
+//! What the environment may say: one table. Who asks for a value says what type it is of, so that this module knows no other.
 
-use crate::mover::Mover;
-use crate::transfer::Engine;
-use crate::trap::Trap;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// One environment variable.
@@ -75,16 +73,17 @@ fn read<T>(name: &str, parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, S
 }
 
 /// The trap the environment asks for.
-pub(crate) fn trap() -> Result<Option<Trap>, String> {
+pub(crate) fn trap<T: FromStr>() -> Result<Option<T>, String> {
     read("EAGRE_TRAP", |text| text.parse().ok())
 }
 
 /// The mover the environment asks for.
-pub(crate) fn mover() -> Result<Option<Mover>, String> {
+pub(crate) fn mover<T: FromStr>() -> Result<Option<T>, String> {
     read("EAGRE_MOVER", |text| text.parse().ok())
 }
 
-/// The pool budget the environment asks for, in bytes. A value that cannot be read is reported by `check`.
+/// The pool budget the environment asks for, in bytes. A value that cannot be read is reported by
+/// [`check_numbers`].
 pub(crate) fn pool_bytes() -> Option<u64> {
     read("EAGRE_POOL", parse_bytes).ok().flatten()
 }
@@ -97,13 +96,9 @@ pub(crate) fn wait_report() -> Option<Duration> {
 /// How files are read and written past the page cache, if the environment says so.
 ///
 /// # Errors
-/// The environment holds a value that cannot be read.
-pub fn io() -> Result<Option<Engine>, String> {
-    read("EAGRE_IO", |text| match text {
-        "uring" => Some(Engine::Uring),
-        "blocking" => Some(Engine::Blocking),
-        _ => None,
-    })
+/// The value is not one: a message of one line.
+pub fn io<T: FromStr>() -> Result<Option<T>, String> {
+    read("EAGRE_IO", |text| text.parse().ok())
 }
 
 /// How the environment wants regular files scanned, read by `parse`.
@@ -122,11 +117,8 @@ pub fn simd<T>(parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, String> {
     read("EAGRE_SIMD", parse)
 }
 
-/// Reports the first setting that cannot be read, in one line.
-pub(crate) fn check() -> Result<(), String> {
-    trap()?;
-    mover()?;
-    io()?;
+/// Reports the first of the numbers that cannot be read, in one line.
+pub(crate) fn check_numbers() -> Result<(), String> {
     read("EAGRE_POOL", parse_bytes)?;
     read("EAGRE_WAIT_REPORT", |text| text.parse::<f64>().ok().filter(|s| *s >= 0.0))?;
     Ok(())

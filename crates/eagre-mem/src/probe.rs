@@ -93,8 +93,8 @@ pub(crate) fn choose_with_pointers(trap: Option<Trap>, mover: Option<Mover>) -> 
 }
 
 fn choose_among(pairs: &[Pair], trap: Option<Trap>, mover: Option<Mover>) -> Result<Pair, OpenError> {
-    let trap = trap.or(options::trap().map_err(OpenError::Setting)?);
-    let mover = mover.or(options::mover().map_err(OpenError::Setting)?);
+    let trap = trap.or(options::trap::<Trap>().map_err(OpenError::Setting)?);
+    let mover = mover.or(options::mover::<Mover>().map_err(OpenError::Setting)?);
     let asked = |pair: &&Pair| trap.is_none_or(|t| t == pair.trap) && mover.is_none_or(|m| m == pair.mover);
     // Where a better pair is refused, this is made each time, and dropped.
     let mut refusals = String::new();
@@ -113,7 +113,7 @@ fn choose_among(pairs: &[Pair], trap: Option<Trap>, mover: Option<Mover>) -> Res
             let between = if there_are.is_empty() { "" } else { ", " };
             there_are = heap::text(format_args!("{there_are}{between}{pair}"));
         }
-        let why = format_args!("this trap and mover are no such pair; there are: {there_are}");
+        let why = format_args!("this trap and mover do not work together; the pairs are: {there_are}");
         return Err(OpenError::Unavailable(heap::text(why)));
     }
     Err(OpenError::Unavailable(heap::text(format_args!("{refusals}; `eagre doctor` tells the cure"))))
@@ -145,8 +145,8 @@ fn attempt(pair: Pair) -> Result<(), String> {
 /// microseconds, or something keeps it from running.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Tries the pager with a thread that nobody depends on: should no answer come to its touches, it would wait for ever,
-/// and no signal could end it.
+/// Tries the pager with a thread that nothing depends on. If no answer came to its touches, it would wait for ever, and no signal
+/// could end it.
 fn watched(context: Context, engine: Engine, patience: Duration, silent: &AtomicBool) -> Result<(), String> {
     const NO_ANSWER: &str = "its thread does not get to run (a debugger, or a tool that runs one thread at a time?)";
     if silent.load(Relaxed) {
@@ -229,7 +229,7 @@ pub(crate) fn engage(trap: Trap, mover: Mover) -> Result<(Context, Engine), Stri
         }
         (Trap::Signal, Mover::Remap) => signal_context().map(|_| (Context::Signal(None), Engine::Remap)),
         (Trap::Off, Mover::Copy) => Ok((Context::Off, Engine::Copy)),
-        _ => Err(heap::text(format_args!("{} is no pair", Pair { trap, mover }))),
+        _ => Err(heap::text(format_args!("{} do not work together", Pair { trap, mover }))),
     }
 }
 
@@ -241,10 +241,10 @@ fn pager_context() -> Result<Context, String> {
     if !crate::sys::facts::kernel_at_least(6, 14) {
         return Err(heap::text("this kernel is older than 6.14, whose page tables it needs freed"));
     }
-    crate::trap::pager::context().map_err(|Errno(errno)| match errno {
-        libc::EPERM | libc::EACCES => heap::text("no permission for privileged userfaultfd"),
-        libc::EINVAL => heap::text("this kernel's userfaultfd cannot move pages"),
-        _ => heap::text(format_args!("userfaultfd: {}", Errno(errno))),
+    crate::trap::pager::context().map_err(|errno| match errno {
+        Errno::PERM | Errno::ACCES => heap::text("no permission for privileged userfaultfd"),
+        Errno::INVAL => heap::text("this kernel's userfaultfd cannot move pages"),
+        _ => heap::text(format_args!("userfaultfd: {errno}")),
     })
 }
 
@@ -291,7 +291,7 @@ mod tests {
             let refusal = watched(context, engine, Duration::from_millis(50), &silent).unwrap_err();
             assert!(refusal.contains("does not get to run"), "{refusal}");
         }
-        // The test's own time limit ends this should the thread stay.
+        // If the thread stays, the test's own time limit ends this.
         while probes() > 0 {
             std::thread::yield_now();
         }

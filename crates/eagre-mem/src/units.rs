@@ -76,9 +76,9 @@ impl fmt::Display for BlockSize {
     }
 }
 
-/// What the MMU maps at the smallest.
+/// The smallest unit that the MMU maps.
 pub(crate) const PAGE: usize = 4096;
-/// What one page-middle entry maps.
+/// What one entry of the second-lowest page table maps.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
 /// A number of bytes as people read it: `2 MiB`, `1 TiB`, `1000 bytes`.

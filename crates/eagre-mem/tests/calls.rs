@@ -63,7 +63,7 @@ struct Calls {
 
 impl Calls {
     fn new(pair: Pair, seed: u64) -> Calls {
-        let mut rng = Rng(seed);
+        let mut rng = Rng::new(seed);
         let (l, m, n) = (rng.below(4), rng.below(4), rng.below(3) + 1);
         let builder = small(pair).rewrite(l as u32).lookback(m as u32).read_ahead(n as u32).capacity(1 << 26);
         Calls {

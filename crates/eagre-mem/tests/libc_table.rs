@@ -122,7 +122,7 @@ fn table(pairs: &[Pair], rows: &[Row], cells: &[Vec<&str>]) -> String {
 
 /// Letters without a `z`, in a mapping that repeats one file: as long as it likes and always in the cache.
 fn letters(len: usize) -> *mut u8 {
-    let (period, mut rng) = (PERIOD, common::Rng(3));
+    let (period, mut rng) = (PERIOD, common::Rng::new(3));
     let eight = || rng.next().to_le_bytes().map(|byte| b'a' + byte % 25);
     let once: Vec<u8> = std::iter::repeat_with(eight).take(period / 8).flatten().collect();
     // SAFETY: mappings of our own: addresses first, then the file over them again and again.

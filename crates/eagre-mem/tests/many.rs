@@ -98,7 +98,7 @@ each_pair! {
     /// Ends dropped in every order, before, during and after use; the survivors see what they should.
     fn dropped_in_any_order(pair) {
         let pool = Pool::new(BlockSize::MIN, 400, Some(pair.trap), Some(pair.mover)).unwrap();
-        let mut rng = Rng(9);
+        let mut rng = Rng::new(9);
         for _ in 0..6 {
             let mut ends: Vec<(Option<Writer>, Option<Reader>, bool)> = (0..30)
                 .map(|_| {

@@ -12,17 +12,17 @@ fn pool(budget: u32) -> Pool {
 fn blocks_change_places() {
     let pool = pool(3);
     let mut region = Region::new(&pool, 4).unwrap();
-    for place in 0..3 {
+    for slot in 0..3 {
         let mut block = pool.take().unwrap();
         assert!(block[..100].iter().all(|&byte| byte == 0));
-        block[..9].fill(place as u8 + 1);
-        region.map(place, block).unwrap();
+        block[..9].fill(slot as u8 + 1);
+        region.map(slot, block).unwrap();
     }
     let full = pool.take().unwrap_err();
     assert_eq!(full.kind(), RewireErrorKind::OutOfBlocks);
     region.shuffle(&[2, 3, 0, 1]).unwrap();
     region.swap(0, 3).unwrap();
-    let firsts: Vec<_> = (0..4).map(|place| region.get(place..place + 1).map(|bytes| bytes[8])).collect();
+    let firsts: Vec<_> = (0..4).map(|slot| region.get(slot..slot + 1).map(|bytes| bytes[8])).collect();
     assert_eq!(firsts, [Some(2), None, Some(1), Some(3)]);
     region.get_mut(2..4).unwrap()[BLOCK - 1..BLOCK + 1].fill(9);
     let block = region.unmap(3).unwrap().unwrap();

@@ -7,7 +7,7 @@
 mod common;
 
 use common::traffic::{Shape, WAYS, run};
-use common::{SMALL, byte, check, put, sized, small};
+use common::{SMALL, byte, check, check_through, pattern, put, put_through, sized, small};
 use eagre_mem::stream::{OpenError, Pipe, StreamErrorKind};
 use eagre_mem::{BlockSize, Pool, Trap};
 use std::io::{BufRead, Read, Write};
@@ -393,4 +393,31 @@ fn settings_out_of_range_are_refused() {
     assert!(Pipe::builder().at_least(1 << 50).explicit().open().is_ok());
     let no_pair = Pipe::builder().trap(Trap::Off).mover(eagre_mem::Mover::Move).open();
     assert!(matches!(no_pair, Err(OpenError::Unavailable(_))));
+}
+
+each_pointer_pair! {
+    /// A pointer that has gone far ahead says so before explicit calls go on; else they ask for bytes that are gone.
+    fn explicit_calls_behind_a_pointer(pair) {
+        const LENGTH: u64 = 6 * SMALL as u64;
+        let (mut writer, mut reader) = small(pair).open().unwrap().split();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // SAFETY: ascending stores within the capacity.
+                writer.scope(|to| unsafe { put_through(to, 0, LENGTH, SMALL) }).unwrap();
+                assert_eq!(writer.reserve(1).unwrap_err().kind(), StreamErrorKind::BehindWindow);
+                writer.advance_to(LENGTH).unwrap();
+                writer.copy_in(pattern(LENGTH, 10)).unwrap();
+                writer.finish().unwrap();
+            });
+            // SAFETY: ascending loads within the length.
+            reader.scope(|from| unsafe { check_through(from, 0, LENGTH, SMALL) }).unwrap();
+            let error = reader.fill(1).unwrap_err();
+            assert_eq!(error.kind(), StreamErrorKind::BehindWindow);
+            assert!(error.to_string().contains("advance_to"), "{error}");
+            assert_eq!(reader.try_take().unwrap_err().kind(), StreamErrorKind::BehindWindow);
+            // The stream has not failed.
+            reader.advance_to(LENGTH).unwrap();
+            check(LENGTH, reader.fill(10).unwrap());
+        });
+    }
 }

@@ -90,7 +90,7 @@ fn out_of_stream(builder: PipeBuilder, len: usize, call: impl Fn(*const u8, usiz
 }
 
 fn lengths() -> Vec<usize> {
-    let mut rng = Rng(11);
+    let mut rng = Rng::new(11);
     let some = (0..12).map(|_| rng.length(6 << 20));
     [1, 2, 4095, 4096, SMALL + 1, 2 << 20, (4 << 20) + 3].into_iter().chain(some).collect()
 }

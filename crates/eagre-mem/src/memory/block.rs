@@ -1,9 +1,10 @@
-//! A block that somebody owns.
+//! A block with an owner.
 
 use super::error::{RewireError, RewireErrorKind};
 use super::pool::{BlockId, Blocks, Pool};
+use super::slot::{Contents, Shortage};
 use crate::heap::Shared;
-use crate::sys::{Errno, map};
+use crate::sys::map;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::ptr;
@@ -28,12 +29,12 @@ pub struct Block {
 
 impl Block {
     /// # Safety
-    /// The block is taken, in its place, backed, with bytes that were all written, and nobody else uses it.
+    /// The block is taken, at home, backed, with bytes that were all written, and nobody else uses it.
     pub(super) unsafe fn own(pool: Shared<Blocks>, id: BlockId) -> Block {
         Block { pool, id }
     }
 
-    /// Its number in the pool, as long as somebody owns it.
+    /// Its number in the pool, unique as long as this block lives.
     pub fn id(&self) -> u32 {
         self.id
     }
@@ -54,7 +55,7 @@ impl Block {
 impl Deref for Block {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        let start = ptr::with_exposed_provenance(self.pool.place(self.id));
+        let start = ptr::with_exposed_provenance(self.pool.home(self.id));
         // SAFETY: ours, at home, and written throughout: that is what `own` was promised.
         unsafe { std::slice::from_raw_parts(start, self.pool.block.bytes()) }
     }
@@ -62,7 +63,7 @@ impl Deref for Block {
 
 impl DerefMut for Block {
     fn deref_mut(&mut self) -> &mut [u8] {
-        let start = ptr::with_exposed_provenance_mut(self.pool.place(self.id));
+        let start = ptr::with_exposed_provenance_mut(self.pool.home(self.id));
         // SAFETY: as above, and borrowed by nobody else.
         unsafe { std::slice::from_raw_parts_mut(start, self.pool.block.bytes()) }
     }
@@ -76,29 +77,24 @@ impl fmt::Debug for Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        if self.pool.is_here() {
-            // Its owner may have locked it; the next one wants to move it.
-            // SAFETY: ours, and at home.
-            unsafe { map::unlock(self.pool.place(self.id), self.pool.block.bytes()) };
-            self.pool.give(self.id);
-            self.pool.uncommit(1);
-        }
+        // SAFETY: ours, and this is the end of it.
+        unsafe { self.pool.give_unlocked(self.id) };
     }
 }
 
 impl Pool {
-    /// Takes a block: all zeros, whoever had it before.
+    /// Takes a block of zeros.
     ///
     /// # Errors
     /// [`OutOfBlocks`](RewireErrorKind::OutOfBlocks), [`OutOfMemory`](RewireErrorKind::OutOfMemory),
     /// [`Forked`](RewireErrorKind::Forked).
     pub fn take(&self) -> Result<Block, RewireError> {
-        let taken = self.0.take_one(Contents::Zeros)?;
+        let taken = self.0.take_here(Contents::Zeros)?;
         // SAFETY: just taken: at home, backed, zeroed, and ours.
         Ok(unsafe { Block::own(self.0.clone(), taken) })
     }
 
-    /// Sees to it that at least `blocks` blocks are backed by memory, so that taking them costs no first touch. Returns
+    /// Makes sure that at least `blocks` blocks are backed by memory, so that taking them costs no first touch. Returns
     /// how many are.
     ///
     /// # Errors
@@ -109,45 +105,34 @@ impl Pool {
             match self.0.back_one_more() {
                 Ok(true) => {}
                 Ok(false) => break,
-                Err(error) => return Err(self.0.no_memory(error)),
+                Err(errno) => return Err(self.0.error(Shortage::of_backing(errno))),
             }
         }
         Ok(self.stats().resident)
     }
 }
 
-/// What a block just taken holds.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Contents {
-    /// Zeros.
-    Zeros,
-    /// Whatever an earlier owner left; to be overwritten before it is read.
-    Leftovers,
-}
-
 impl Blocks {
-    /// Takes one block and its share of the budget; it is at home.
-    pub(super) fn take_one(&self, contents: Contents) -> Result<BlockId, RewireError> {
+    /// Takes a block, and its share of the budget, for a caller outside of handlers. It is at home.
+    pub(super) fn take_here(&self, contents: Contents) -> Result<BlockId, RewireError> {
         self.check_here()?;
-        if !self.commit(1) {
-            return Err(RewireError::new(RewireErrorKind::OutOfBlocks, self.promises()));
+        self.take(contents).map_err(|shortage| self.error(shortage))
+    }
+
+    /// Gives back a block at home whose owner may have locked it; the next one wants to move it.
+    ///
+    /// # Safety
+    /// The block is the caller's, who does not use it any more.
+    pub(super) unsafe fn give_unlocked(&self, id: BlockId) {
+        if self.is_here() {
+            // SAFETY: the caller's block, at home.
+            unsafe { map::unlock(self.home(id), self.block.bytes()) };
+            self.give(id);
         }
-        let taken = match contents {
-            Contents::Zeros => self.take(),
-            Contents::Leftovers => self.take_as_is(),
-        };
-        taken.map(|taken| taken.id).map_err(|errno| {
-            self.uncommit(1);
-            self.no_memory(errno)
-        })
     }
 
     /// An error in a forked child.
     pub(super) fn check_here(&self) -> Result<(), RewireError> {
         if self.is_here() { Ok(()) } else { Err(RewireError::new(RewireErrorKind::Forked, self)) }
-    }
-
-    fn no_memory(&self, errno: Errno) -> RewireError {
-        RewireError::new(RewireErrorKind::OutOfMemory, format_args!("{errno}; {self}"))
     }
 }

@@ -1,8 +1,10 @@
 //! What can go wrong with rewired memory, each with its cure.
 
+#![forbid(unsafe_code)]
+
 use super::block::Block;
 use crate::heap::{self, Refused};
-use crate::sys::{Errno, Refusal};
+use crate::sys::Refusal;
 use crate::units::Bytes;
 use std::fmt;
 
@@ -14,7 +16,7 @@ pub enum RewireErrorKind {
     NoPool,
     /// Nothing notices the touch of a pointer: the pool was made for the trap `off`.
     NoTrap,
-    /// The reservation has no place left: the limit it was made with is reached.
+    /// The reservation has no slot left: the limit it was made with is reached.
     Full,
     /// The pool's budget is used up.
     OutOfBlocks,
@@ -26,7 +28,7 @@ pub enum RewireErrorKind {
     OutOfMappings,
     /// A page of the block is pinned by I/O or locked (`mlock`), or was shared by a fork.
     Pinned,
-    /// The place holds a block already.
+    /// The slot holds a block already.
     Occupied,
     /// The block belongs to another pool.
     OtherPool,
@@ -37,20 +39,6 @@ pub enum RewireErrorKind {
 }
 
 impl RewireErrorKind {
-    /// What the kernel's answer to a move means.
-    pub(super) fn of_move(errno: Errno) -> RewireErrorKind {
-        const ENOMEM: i32 = 12;
-        const EBUSY: i32 = 16;
-        const EINVAL: i32 = 22;
-        match errno.0 {
-            EBUSY => RewireErrorKind::Pinned,
-            // The addresses are right, so what is wrong is that one side is locked and the other is not.
-            EINVAL => RewireErrorKind::Pinned,
-            ENOMEM => RewireErrorKind::OutOfMemory,
-            _ => RewireErrorKind::System,
-        }
-    }
-
     /// In words that need no memory of their own: a fault handler may have to say it.
     pub(super) fn why_and_cure(self) -> (&'static str, &'static str) {
         use RewireErrorKind::*;
@@ -63,7 +51,7 @@ impl RewireErrorKind {
             OutOfAddresses => ("no addresses left", "raise `ulimit -v`, or ask for less"),
             OutOfMappings => ("too many mappings", "raise vm.max_map_count, or use the mover `move`"),
             Pinned => ("a block is pinned by I/O, or locked", "wait until the I/O has ended, or munlock it"),
-            Occupied => ("the place holds a block", "unmap it first"),
+            Occupied => ("the slot holds a block", "unmap it first"),
             OtherPool => ("the block belongs to another pool", "map it in a region of its own pool"),
             Forked => ("a forked child has no part in its parent's memory", "make a region in the child"),
             System => ("the operating system refused", "see its message"),
@@ -84,23 +72,12 @@ impl RewireError {
         RewireError { kind, detail: heap::text(detail) }
     }
 
-    /// What the kernel's answer to a move means; `remap`: of one that takes mappings.
-    pub(crate) fn from_move(errno: Errno, remap: bool) -> RewireError {
-        match RewireErrorKind::of_move(errno) {
-            // The kernel has one answer for all three.
-            kind @ RewireErrorKind::OutOfMemory if remap => {
-                RewireError::new(kind, format_args!("{errno}: memory, `ulimit -d`, or mappings (vm.max_map_count)"))
-            }
-            kind => RewireError::new(kind, errno),
-        }
-    }
-
     /// Addresses for `bytes` were refused.
     pub(crate) fn from_addresses(bytes: u64, refusal: Refusal) -> RewireError {
         match refusal.is_shortage() {
             true => RewireError::new(
                 RewireErrorKind::OutOfAddresses,
-                format_args!("{} are not to be had: {refusal}", Bytes(bytes)),
+                format_args!("{} were refused: {refusal}", Bytes(bytes)),
             ),
             false => RewireError::new(RewireErrorKind::System, refusal),
         }

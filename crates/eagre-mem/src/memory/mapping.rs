@@ -2,7 +2,7 @@
 //!
 //! Another process may cut a mapped file shorter at any time, and its disk may fail. A touch of such a page raises
 //! SIGBUS, which kills. Here the handler of our traps knows the range: it puts pages of zeros in the place of all that
-//! follows the touched page, notes where, and lets the touch go on. Whoever looks works on meaningless zeros to the end
+//! follows the touched page, notes where, and lets the touch go on. The caller works on meaningless zeros to the end
 //! of its piece, is told then, and throws its result away.
 //!
 //! ```text
@@ -11,7 +11,7 @@
 
 use crate::heap::Shared;
 use crate::sys::{Errno, map, process};
-use crate::trap::registry::{self, Place, Target};
+use crate::trap::registry::Registration;
 use crate::trap::{self, Answer, End, Resolve};
 use crate::units::PAGE;
 use std::fs::File;
@@ -26,10 +26,10 @@ const NOTHING: usize = usize::MAX;
 ///
 /// Several may exist at once, beside streams, and several threads may look at one.
 pub struct Mapping {
-    /// The registry points to both. Shared, since to move a `Box` asserts that nobody else points into it.
+    /// The registration points to it. Shared, since to move a `Box` asserts that nobody else points into it.
     guard: Shared<Guard>,
-    _target: Shared<Target>,
-    place: Place,
+    /// `None` once the mapping is being dropped.
+    registration: Option<Registration>,
     /// The process that made it; a forked child has the addresses but not the guard.
     process: u32,
 }
@@ -37,7 +37,7 @@ pub struct Mapping {
 /// Why a look at a mapping has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Unseen {
+pub enum LookError {
     /// From about this offset of the mapping on, the file has no bytes any more, or they could not be read from its
     /// disk. Trying to read them with a system call tells which.
     Gone {
@@ -49,16 +49,16 @@ pub enum Unseen {
     Unguarded,
 }
 
-impl fmt::Display for Unseen {
+impl fmt::Display for LookError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unseen::Gone { offset } => write!(f, "the mapped file has no bytes any more at offset {offset}"),
-            Unseen::Unguarded => f.write_str("another signal handler is in force"),
+            LookError::Gone { offset } => write!(f, "the mapped file has no bytes any more at offset {offset}"),
+            LookError::Unguarded => f.write_str("another signal handler is in force"),
         }
     }
 }
 
-impl std::error::Error for Unseen {}
+impl std::error::Error for LookError {}
 
 impl Mapping {
     /// Where mappings must begin in a file: multiples of this.
@@ -75,19 +75,19 @@ impl Mapping {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         process::remember();
-        trap::guard().map_err(Errno::to_io)?;
+        trap::install_handler().map_err(Errno::to_io)?;
         let start = map::file(file, offset, length).map_err(Errno::to_io)?;
         let registered = || {
             let guard = Shared::new(Guard { start, length, gone: AtomicUsize::new(NOTHING) }).ok()?;
-            let target = Shared::new(Target::new(&raw const *guard as *const dyn Resolve, End::Reader)).ok()?;
-            // SAFETY: `drop` withdraws the place and waits until it is quiet before it frees target and guard.
-            let place = unsafe { registry::register(start..start + guard.whole_pages(), &raw const *target) }?;
-            Some(Mapping { guard, _target: target, place, process: process::id() })
+            let (range, resolver) = (start..start + guard.whole_pages(), &raw const *guard as *const dyn Resolve);
+            // SAFETY: `drop` ends the registration before it frees the guard.
+            let registration = unsafe { Registration::new(range, resolver, End::Reader) }?;
+            Some(Mapping { guard, registration: Some(registration), process: process::id() })
         };
         registered().ok_or_else(|| {
             // SAFETY: mapped above, and nobody knows of it.
             let _ = unsafe { map::unmap(start, length.next_multiple_of(PAGE), PAGE) };
-            Errno(libc::ENOMEM).to_io()
+            Errno::NOMEM.to_io()
         })
     }
 
@@ -100,20 +100,20 @@ impl Mapping {
 
     /// Looks at some of the bytes.
     ///
-    /// Another process may change the file while `look` runs; only who has the file to itself may rely on seeing the
+    /// Another process may change the file while `look` runs; only a caller that has the file to itself may rely on seeing the
     /// same value twice. So `look` should take each byte once, and must not let memory safety depend on what it reads.
     ///
     /// # Errors
-    /// [`Unseen`]: what `look` returned means nothing, and is dropped. Pages that went away earlier are an error too.
+    /// [`LookError`]: what `look` returned means nothing, and is dropped. Pages that went away earlier are an error too.
     ///
     /// # Panics
     /// If the range is not inside the mapping.
-    pub fn look<T>(&self, range: Range<usize>, look: impl FnOnce(&[u8]) -> T) -> Result<T, Unseen> {
+    pub fn look<T>(&self, range: Range<usize>, look: impl FnOnce(&[u8]) -> T) -> Result<T, LookError> {
         assert!(range.start <= range.end && range.end <= self.guard.length, "{range:?} of {}", self.guard.length);
-        if self.process != process::id() || !trap::is_guarded() {
-            return Err(Unseen::Unguarded);
+        if self.process != process::id() || !trap::handler_is_installed() {
+            return Err(LookError::Unguarded);
         }
-        let _deliverable = trap::Deliverable::new();
+        let _open = trap::OpenSignals::new();
         // SAFETY: the range is inside our mapping, which lives as long as `self`; pages that are missing are replaced by
         // the handler. That the bytes of a shared file may change is passed on to the caller above.
         let bytes = unsafe {
@@ -124,7 +124,7 @@ impl Mapping {
         };
         let seen = look(bytes);
         match self.guard.gone.load(SeqCst) {
-            offset if offset < range.end => Err(Unseen::Gone { offset }),
+            offset if offset < range.end => Err(LookError::Gone { offset }),
             _ => Ok(seen),
         }
     }
@@ -166,14 +166,8 @@ impl fmt::Debug for Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // A forked child's table is its own, and never knew of this place.
-        if self.process == process::id() {
-            registry::withdraw(&self.place);
-            // Nobody looks any more, so a handler that came by on its search for another address is gone in no time.
-            while !registry::is_quiet(&self.place) {
-                std::thread::yield_now();
-            }
-        }
+        // First: a handler may look at the guard on its search for another address.
+        self.registration = None;
         // SAFETY: ours; every look borrowed `self` and is over.
         let _ = unsafe { map::unmap(self.guard.start, self.guard.whole_pages(), PAGE) };
     }
@@ -200,8 +194,8 @@ unsafe impl Resolve for Guard {
         // Noted first: whoever finds zeros there must find the note as well. Several threads may come here with the
         // same page, or one further on; replacing zeros by zeros once more does no harm.
         self.gone.fetch_min(offset, SeqCst);
-        // SAFETY: from a page of our own mapping to its end. Open for writing, so that a stray write, a mistake of
-        // somebody's, does not come back here for ever.
+        // SAFETY: from a page of our own mapping to its end. Open for writing, so that a stray write, a mistake,
+        // does not come back here for ever.
         match unsafe { map::open_fresh(self.start + offset, self.whole_pages() - offset) } {
             Ok(()) => Answer::Resolved,
             Err(_) => Answer::Fatal,

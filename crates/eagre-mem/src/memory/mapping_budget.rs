@@ -5,12 +5,16 @@
 //! mapping of its own, and leaves a hole in its pool: that counts as two. Rewiring stops at seven eighths of what the
 //! kernel gives, with an error that says so; the rest is for everybody else.
 
+#![forbid(unsafe_code)]
+
 use super::error::{RewireError, RewireErrorKind};
 use crate::sys::facts;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
 static USED: AtomicU64 = AtomicU64::new(0);
+/// Known since the first range was made.
+static BUDGET: OnceLock<u64> = OnceLock::new();
 
 /// What rewired memory takes of the mappings this process may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,26 +29,31 @@ pub struct Mappings {
 impl Mappings {
     /// As they are now.
     pub fn now() -> Mappings {
-        static BUDGET: OnceLock<u64> = OnceLock::new();
         let budget = *BUDGET.get_or_init(|| facts::most_mappings() / 8 * 7);
         Mappings { used: USED.load(Relaxed), budget }
     }
 }
 
-/// Sets `count` mappings aside.
+/// Sets `count` mappings aside for a new range. The first one makes the budget known to handlers.
 pub(crate) fn claim(count: u64) -> Result<(), RewireError> {
     let Mappings { used, budget } = Mappings::now();
     let detail = || RewireError::new(RewireErrorKind::OutOfMappings, format_args!("{used} of {budget} are in use"));
-    if try_claim(count, budget) { Ok(()) } else { Err(detail()) }
+    if try_claim(count) { Ok(()) } else { Err(detail()) }
 }
 
-/// The same with the budget known, for handlers.
-pub(crate) fn try_claim(count: u64, budget: u64) -> bool {
+/// Sets `count` mappings aside for what comes into a range. Safe in handlers.
+pub(crate) fn try_claim(count: u64) -> bool {
+    if count == 0 {
+        return true;
+    }
+    let budget = BUDGET.get().copied().unwrap_or(0);
     let within = |used: u64| used.checked_add(count).filter(|&sum| sum <= budget);
     USED.fetch_update(Relaxed, Relaxed, within).is_ok()
 }
 
 /// Gives `count` mappings back.
 pub(crate) fn release(count: u64) {
-    USED.fetch_sub(count, Relaxed);
+    if count != 0 {
+        USED.fetch_sub(count, Relaxed);
+    }
 }

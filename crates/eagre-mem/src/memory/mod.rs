@@ -2,25 +2,24 @@
 //! memory ([`mapping`]).
 //!
 //! To *rewire* is to make a physical block appear at another address without copying it. A [`Block`] is a block that
-//! somebody owns, at home in its pool. A [`Region`] is a reservation cut into places, each empty or holding a block;
-//! it maps, unmaps, swaps and shuffles them. A [`RewiredVec`] is a vector on such places that grows by another block
-//! and never copies. A [`GrowingBuffer`] is bytes whose blocks
-//! come by themselves when a plain pointer touches them. A [`VanishingArray`]'s blocks also leave by themselves, as it is
-//! read; many of them share a [`StreamPool`].
+//! somebody owns, at home in its pool. A [`Region`] is a reservation cut into slots, each empty or holding a block;
+//! it maps, unmaps, swaps and shuffles them. A [`RewiredVec`] is a vector on such slots that grows by another block
+//! and never copies. The blocks of a [`GrowingBuffer`] come when a plain pointer touches them. The blocks of a [`VanishingArray`]
+//! come as it is written and go as it is read; many such arrays share a [`StreamPool`].
 //!
 //! ```text
 //!   pool          region
 //!  ┌───┬───┐     ┌───┬───┬───┬───┐
-//!  │   │ b │     │ c │   │ a │   │     a block is at its place in the pool, or at one place of one region
+//!  │   │ b │     │ c │   │ a │   │     a block is at home in the pool, or in one slot of one region
 //!  └───┴───┘     └───┴───┴───┴───┘
 //! ```
 //!
-//! While a block is away, its place in the pool is empty. That place is where it goes back to, and the spare room that
-//! a swap needs: three moves, and no memory beyond the blocks.
+//! *Home* is the address of a block in its pool. While the block is away its home is empty: there it goes back to, and there is
+//! the spare room that a swap needs: three moves, and no memory beyond the blocks.
 //!
 //! # Safety
-//! Memory is reached by address only through who owns it: a block at home through its [`Block`], a block at a place
-//! through the [`places::Places`] that hold it. What streams do with their ranges is decided by the streams above. A
+//! Memory is reached by address only through who owns it: a block at home through its [`Block`], a block in a slot
+//! through the [`slots::Slots`] that holds it. What streams do with their ranges is decided by the streams above. A
 //! mapping lends its bytes itself.
 
 pub(crate) mod block;
@@ -28,13 +27,15 @@ pub(crate) mod error;
 pub(crate) mod growing;
 pub(crate) mod mapping;
 pub(crate) mod mapping_budget;
-pub(crate) mod places;
 pub(crate) mod pool;
 pub(crate) mod raw;
 pub(crate) mod region;
 pub(crate) mod reservation;
+pub(crate) mod slot;
+pub(crate) mod slots;
 pub(crate) mod vanishing;
 pub(crate) mod vector;
+mod watched_range;
 
 pub use block::Block;
 pub use error::{NotMapped, RewireError, RewireErrorKind};

@@ -1,8 +1,7 @@
 //! The pool: a fixed budget of physical blocks, the only place memory comes from.
 //!
-//! A pool is one reservation cut into places, one per block. A block is known by the number of its place. While a
-//! stream holds a block its pages are somewhere in the stream's ranges and the place is empty; given back, they are in
-//! the place again. First touch is expensive (the kernel zeroes, a virtual machine's host may have to find the
+//! A pool is one reservation in which each block has a home, and is known by its number. While a stream holds a block its pages
+//! are somewhere in the stream's ranges and its home is empty; given back, they are at home again. First touch is expensive (the kernel zeroes, a virtual machine's host may have to find the
 //! memory), so blocks are kept for the life of the pool and handed out last in, first out: the one given back last is
 //! the one still in the cache.
 //!
@@ -69,10 +68,10 @@ impl Pool {
     pub fn trim(&self) {
         let len = self.0.block.bytes();
         while let Some(id) = self.0.waiting.pop(&self.0.links) {
-            // SAFETY: popped, so nobody else has it; its contents are no one's.
+            // SAFETY: popped, so nobody else has it; nobody needs its contents.
             let discarded = unsafe {
-                map::unlock(self.0.place(id), len);
-                map::discard(self.0.place(id), len)
+                map::unlock(self.0.home(id), len);
+                map::discard(self.0.home(id), len)
             };
             if discarded.is_err() {
                 // It still has its memory, and in it the bytes of its last owner.
@@ -84,14 +83,8 @@ impl Pool {
     }
 }
 
-/// The number of a place in the pool.
+/// The number of a block in its pool.
 pub(crate) type BlockId = u32;
-
-/// A block on its way to a stream.
-pub(crate) struct Taken {
-    pub(crate) id: BlockId,
-    pub(crate) address: usize,
-}
 
 /// The insides of a pool.
 pub(crate) struct Blocks {
@@ -102,11 +95,11 @@ pub(crate) struct Blocks {
     /// Whose memory it is: a forked child has none of it.
     process: u32,
     links: Vec<AtomicU32>,
-    /// Backed, in place, ready.
+    /// Backed, at home, ready.
     waiting: Stack,
-    /// In place but without memory.
+    /// At home but without memory.
     empty: Stack,
-    /// Places from this one on were never used.
+    /// Blocks from this one on were never used.
     fresh: AtomicU32,
     /// Whether a block may hold bytes of an earlier stream.
     dirty: Vec<AtomicBool>,
@@ -147,7 +140,7 @@ impl Blocks {
         })
     }
 
-    /// Reserves and registers the places of a pool. Each opens when it is first backed, so that a system that counts
+    /// Reserves and registers the addresses of a pool. Each home opens when its block is first backed, so that a system that counts
     /// every open byte as memory (overcommit 2) counts those in use only: two mappings, whatever the budget.
     fn address_space(block: BlockSize, budget: u32, uffd: Option<&'static Uffd>) -> Result<usize, Refusal> {
         let too_many = Refusal { call: "mmap", errno: Errno::NOMEM };
@@ -178,7 +171,7 @@ impl Blocks {
         self.process == process::id()
     }
 
-    /// How its blocks come back to their places.
+    /// How its blocks come home.
     pub(crate) fn engine(&self) -> Engine {
         self.engine
     }
@@ -187,8 +180,9 @@ impl Blocks {
         self.engine.uffd()
     }
 
-    /// The address of a place.
-    pub(crate) fn place(&self, id: BlockId) -> usize {
+    /// Where a block is at home.
+    #[inline]
+    pub(crate) fn home(&self, id: BlockId) -> usize {
         self.start + id as usize * self.block.bytes()
     }
 
@@ -219,39 +213,18 @@ impl Blocks {
         self.committed.fetch_sub(count, SeqCst);
     }
 
-    /// Takes a block, zeroed.
-    ///
-    /// # Errors
-    /// `ENOMEM` if the budget or the system's memory is used up.
-    pub(crate) fn take(&self) -> Result<Taken, Errno> {
-        let (taken, dirty) = self.take_any()?;
-        if dirty {
-            // SAFETY: the block is ours since it was popped, backed, and in its place.
-            unsafe { ptr::with_exposed_provenance_mut::<u8>(taken.address).write_bytes(0, self.block.bytes()) };
-        }
-        Ok(taken)
-    }
-
-    /// Takes a block with whatever bytes its last owner left: for those who write before they read.
-    ///
-    /// # Errors
-    /// As [`Blocks::take`].
-    pub(crate) fn take_as_is(&self) -> Result<Taken, Errno> {
-        self.take_any().map(|(taken, _)| taken)
-    }
-
-    /// Takes a block, and tells whether it may hold bytes of an earlier owner.
-    fn take_any(&self) -> Result<(Taken, bool), Errno> {
+    /// Takes a block that is at home, and tells whether it may hold bytes of an earlier owner.
+    pub(super) fn pop(&self) -> Result<(BlockId, bool), Errno> {
         let id = match self.waiting.pop(&self.links) {
             Some(id) => id,
             None => self.back_one()?,
         };
         let dirty = self.dirty[id as usize].swap(true, SeqCst);
         self.taken.fetch_add(1, Relaxed);
-        Ok((Taken { id, address: self.place(id) }, dirty))
+        Ok((id, dirty))
     }
 
-    /// Puts memory behind one more place and lets it wait there. False if every place has its memory.
+    /// Backs one more block with memory and lets it wait. False if every block has its memory.
     pub(crate) fn back_one_more(&self) -> Result<bool, Errno> {
         if self.resident.load(Relaxed) >= self.budget {
             return Ok(false);
@@ -261,15 +234,15 @@ impl Blocks {
         Ok(true)
     }
 
-    /// Puts memory behind a place that has none.
+    /// Backs a block that has no memory.
     fn back_one(&self) -> Result<BlockId, Errno> {
         let never_used = || {
             let below = |fresh: u32| (fresh < self.budget).then_some(fresh + 1);
             self.fresh.fetch_update(SeqCst, SeqCst, below).ok()
         };
         let id = self.empty.pop(&self.links).or_else(never_used).ok_or(Errno::NOMEM)?;
-        // SAFETY: the place is ours alone: popped, or never used by anyone.
-        if let Err(error) = unsafe { self.back(self.place(id)) } {
+        // SAFETY: the block is ours alone: popped, or never used by anyone.
+        if let Err(error) = unsafe { self.back(self.home(id)) } {
             self.empty.push(&self.links, id);
             return Err(error);
         }
@@ -279,27 +252,27 @@ impl Blocks {
     }
 
     /// # Safety
-    /// The place belongs to the caller.
-    unsafe fn back(&self, place: usize) -> Result<(), Errno> {
+    /// `home` is that of a block of the caller's, and empty.
+    pub(super) unsafe fn back(&self, home: usize) -> Result<(), Errno> {
         let len = self.block.bytes();
-        // SAFETY: the caller owns the place.
-        unsafe { map::open(place, len)? };
+        // SAFETY: the caller owns the block.
+        unsafe { map::open(home, len)? };
         let Some(uffd) = self.uffd() else {
-            // SAFETY: the caller owns the place.
-            return unsafe { map::populate(place, len) };
+            // SAFETY: the caller owns the block.
+            return unsafe { map::populate(home, len) };
         };
-        // A registered place takes no memory by itself: fill a mapping beside it and move that in.
+        // A registered range takes no memory by itself: fill a mapping beside it and move that in.
         let beside = map::reserve(len, len)?;
-        // SAFETY: a range of our own, and a place that the caller owns and that is empty.
+        // SAFETY: a range of our own, and an empty home of a block of the caller's.
         unsafe {
             let filled = map::open(beside, len).and_then(|()| {
                 if self.block.is_huge() {
                     map::want_huge(beside, len);
                 }
                 map::populate(beside, len)?;
-                // Should it come in part, so that it cannot go back: the place is to be empty after an error.
-                uffd.move_pages(beside, place, len, uffd).inspect_err(|_| {
-                    let _ = map::discard(place, len);
+                // If only a part of it came and cannot go back: home must be empty after an error.
+                uffd.move_pages(beside, home, len, uffd).inspect_err(|_| {
+                    let _ = map::discard(home, len);
                 })
             });
             let _ = map::unmap(beside, len, len);
@@ -307,24 +280,14 @@ impl Blocks {
         }
     }
 
-    /// Replaces the memory of a taken block, which is in its place, by new zeroed memory from the system.
-    pub(crate) fn refresh(&self, id: BlockId) -> Result<(), Errno> {
-        let place = self.place(id);
-        // SAFETY: the caller has taken the block and gives up its contents.
-        unsafe {
-            map::discard(place, self.block.bytes())?;
-            self.back(place)
-        }
-    }
-
-    /// Gives back a block whose pages are in their place again.
-    pub(crate) fn give(&self, id: BlockId) {
+    /// Takes back a block that is at home.
+    pub(super) fn push(&self, id: BlockId) {
         self.taken.fetch_sub(1, Relaxed);
         self.waiting.push(&self.links, id);
     }
 
-    /// Gives back the place of a block whose pages could not come back.
-    pub(crate) fn give_empty(&self, id: BlockId) {
+    /// Takes back a block without memory.
+    pub(super) fn push_empty(&self, id: BlockId) {
         self.taken.fetch_sub(1, Relaxed);
         self.resident.fetch_sub(1, Relaxed);
         self.empty.push(&self.links, id);
@@ -421,7 +384,7 @@ impl Blocks {
 /// What makes a shared pool of `budget` blocks larger: whatever it was that made it small.
 pub(crate) fn cure(block: BlockSize, budget: u32) -> &'static str {
     match crate::options::pool_bytes() {
-        // The addresses of a larger one were not to be had.
+        // The addresses of a larger one were refused.
         _ if budget < shared_budget(block) => facts::address_cure(),
         Some(_) => "raise EAGRE_POOL",
         None if affordable_addresses() < facts::memory() / 2 => facts::address_cure(),
@@ -446,28 +409,29 @@ impl fmt::Display for Blocks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::slot::Contents;
 
     #[test]
     fn blocks_come_back_last_in_first_out_and_zeroed() {
         let pool = Blocks::new(BlockSize::MIN, 4, Engine::Copy).unwrap();
-        let first = pool.take().unwrap();
-        let second = pool.take().unwrap();
-        let bytes = |taken: &Taken| {
+        let take = || pool.take(Contents::Zeros).unwrap();
+        let (first, second) = (take(), take());
+        let bytes = |id: BlockId| {
             // SAFETY: the block is taken and nobody else uses it.
             unsafe {
                 std::slice::from_raw_parts_mut(
-                    ptr::with_exposed_provenance_mut::<u8>(taken.address),
+                    ptr::with_exposed_provenance_mut::<u8>(pool.home(id)),
                     pool.block.bytes(),
                 )
             }
         };
-        bytes(&first).fill(7);
-        bytes(&second).fill(9);
-        pool.give(second.id);
-        pool.give(first.id);
-        let again = pool.take().unwrap();
-        assert_eq!(again.id, first.id);
-        assert!(bytes(&again).iter().all(|&byte| byte == 0));
+        bytes(first).fill(7);
+        bytes(second).fill(9);
+        pool.give(second);
+        pool.give(first);
+        let again = take();
+        assert_eq!(again, first);
+        assert!(bytes(again).iter().all(|&byte| byte == 0));
     }
 
     #[test]
@@ -476,10 +440,11 @@ mod tests {
         assert!(pool.commit(2) && !pool.commit(2) && pool.commit(1));
         pool.uncommit(2);
         assert!(pool.commit(2));
-        let all: Vec<_> = (0..3).map(|_| pool.take().unwrap().id).collect();
-        assert!(pool.take().is_err());
-        pool.give_empty(all[1]);
-        assert_eq!(pool.take().unwrap().id, all[1]);
+        let take = || pool.take_committed(Contents::Zeros);
+        let all: Vec<_> = (0..3).map(|_| take().unwrap()).collect();
+        assert!(take().is_err());
+        pool.push_empty(all[1]);
+        assert_eq!(take().unwrap(), all[1]);
     }
 
     #[test]
@@ -490,14 +455,14 @@ mod tests {
             for _ in 0..3 {
                 scope.spawn(|| {
                     for _ in 0..if cfg!(miri) { 20 } else { 2000 } {
-                        let a = pool.take().unwrap();
-                        let b = pool.take().unwrap();
-                        for taken in [&a, &b] {
-                            assert!(!held[taken.id as usize].swap(true, SeqCst));
+                        let a = pool.take(Contents::Zeros).unwrap();
+                        let b = pool.take(Contents::Zeros).unwrap();
+                        for id in [a, b] {
+                            assert!(!held[id as usize].swap(true, SeqCst));
                         }
-                        for taken in [&b, &a] {
-                            held[taken.id as usize].store(false, SeqCst);
-                            pool.give(taken.id);
+                        for id in [b, a] {
+                            held[id as usize].store(false, SeqCst);
+                            pool.give(id);
                         }
                     }
                 });

@@ -1,14 +1,13 @@
 //! Blocks for code that writes through pointers and builds a vector from what it has written.
 //!
-//! A [`Block`](super::Block) is zeroed before its owner may read it. Who overwrites it anyway takes a [`RawBlock`] and
+//! A [`Block`](super::Block) is zeroed before its owner may read it. Code that overwrites it anyway takes a [`RawBlock`] and
 //! saves that pass over memory. Vectors come apart into raw blocks and are put together from them: a move each, and no
 //! byte copied.
 
-use super::block::Contents;
 use super::error::RewireError;
 use super::pool::{BlockId, Blocks, Pool};
+use super::slot::Contents;
 use crate::heap::Shared;
-use crate::sys::map;
 use std::fmt;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::{self, NonNull};
@@ -24,7 +23,7 @@ impl RawBlock {
     /// The first byte. The memory is the block's as long as it lives, aligned to its size.
     pub fn as_ptr(&self) -> NonNull<u8> {
         // SAFETY: nothing is mapped at address 0.
-        unsafe { NonNull::new_unchecked(ptr::with_exposed_provenance_mut(self.pool.place(self.id))) }
+        unsafe { NonNull::new_unchecked(ptr::with_exposed_provenance_mut(self.pool.home(self.id))) }
     }
 
     /// Its bytes, to look at or to write.
@@ -34,7 +33,7 @@ impl RawBlock {
     }
 
     /// # Safety
-    /// The block is taken, in its place, backed, and nobody else uses it.
+    /// The block is taken, at home, backed, and nobody else uses it.
     pub(super) unsafe fn own(pool: Shared<Blocks>, id: BlockId) -> RawBlock {
         RawBlock { pool, id }
     }
@@ -54,13 +53,8 @@ impl RawBlock {
 
 impl Drop for RawBlock {
     fn drop(&mut self) {
-        if self.pool.is_here() {
-            // Its owner may have locked it; the next one wants to move it.
-            // SAFETY: ours, and at home.
-            unsafe { map::unlock(self.pool.place(self.id), self.pool.block.bytes()) };
-            self.pool.give(self.id);
-            self.pool.uncommit(1);
-        }
+        // SAFETY: ours, and this is the end of it.
+        unsafe { self.pool.give_unlocked(self.id) };
     }
 }
 
@@ -71,12 +65,12 @@ impl fmt::Debug for RawBlock {
 }
 
 impl Pool {
-    /// Takes a block with whatever bytes its last owner left: for those who write before they read.
+    /// Takes a block with whatever bytes its last owner left, for code that writes before it reads.
     ///
     /// # Errors
     /// As [`Pool::take`].
     pub fn take_raw(&self) -> Result<RawBlock, RewireError> {
-        let id = self.0.take_one(Contents::Leftovers)?;
+        let id = self.0.take_here(Contents::Leftovers)?;
         Ok(RawBlock { pool: self.0.clone(), id })
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn fair_share() -> u64 {
     BUDGET.saturating_sub(TAKEN.load(Relaxed)) / 64
 }
 
-/// Gives back addresses that somebody keeps without need.
+/// Gives back addresses that are kept but not needed.
 static RECLAIM: OnceLock<fn()> = OnceLock::new();
 
 /// Names the function to call when addresses or mappings are short. The first one counts.
@@ -48,7 +48,7 @@ pub(crate) fn when_short(reclaim: fn()) {
     let _ = RECLAIM.set(reclaim);
 }
 
-/// Reserves `len` bytes at a multiple of `align`, and before it gives up has those reclaimed that nobody needs.
+/// Reserves `len` bytes at a multiple of `align`, and before it gives up reclaims those that nobody needs.
 ///
 /// # Errors
 /// The call that was refused.
@@ -150,7 +150,7 @@ impl Reservation {
         unsafe { map::want_huge(self.start, self.len) };
     }
 
-    /// Sees to it that the range is open for a good way beyond `offset`.
+    /// Makes sure that the range is open for a good way beyond `offset`.
     #[inline]
     pub(crate) fn open_ahead(&self, offset: usize) -> Result<(), Errno> {
         let opened = self.opened.load(Acquire);

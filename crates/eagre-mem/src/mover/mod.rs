@@ -44,7 +44,7 @@ impl FromStr for Mover {
     }
 }
 
-/// What a place in a stream's range needs before a block can move into it.
+/// What a slot in a range needs before a block can move into it.
 ///
 /// A huge page stays whole only where no page table is yet, and the touch that calls for it may have left one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +87,8 @@ impl Engine {
         }
     }
 
-    /// Moves a block into a stream's reservation, from where `source` moves blocks to: should a page in the midst of it
-    /// refuse, the others go back there.
+    /// Moves a block into a stream's reservation, from an address that `source` moves blocks to: if a page in the midst of it
+    /// refuses, the others go back there.
     ///
     /// # Errors
     /// `EBUSY` if a page of it is pinned for I/O or was shared by a fork: the block stays where it is.
@@ -121,15 +121,15 @@ impl Engine {
         }
     }
 
-    /// Moves a block back to its place in the pool, from where `source` moves blocks to.
+    /// Moves a block home to its pool, from where `source` moves blocks to.
     ///
     /// # Errors
     /// As for [`Engine::into_range`].
     ///
     /// # Safety
-    /// See the module; `to` is a place of a pool made for this engine.
+    /// See the module; `to` is the home of a block in a pool made for this engine.
     pub(crate) unsafe fn into_pool(self, source: Engine, from: usize, to: usize, len: usize) -> Result<(), Errno> {
-        // SAFETY: the caller owns both ranges; a pool is open, and an empty place in it has no page tables.
+        // SAFETY: the caller owns both ranges; a pool is open, and an empty home in it has no page tables.
         unsafe {
             match self {
                 Engine::Move(uffd) => uffd.move_pages(from, to, len, source.uffd().unwrap_or(uffd)),
@@ -142,10 +142,10 @@ impl Engine {
 
 impl Engine {
     /// Takes back a block whose owner has given it up, with the memory it had, locked or not. False if that is pinned:
-    /// then the pins keep it until they end, and the place in the pool has none.
+    /// then the pins keep it until they end, and the block has none.
     ///
     /// # Safety
-    /// As for [`Engine::into_pool`], and the contents are no one's.
+    /// As for [`Engine::into_pool`], and nobody needs the contents.
     pub(crate) unsafe fn take_back(self, source: Engine, from: usize, to: usize, len: usize) -> bool {
         // SAFETY: the caller's contract.
         unsafe {

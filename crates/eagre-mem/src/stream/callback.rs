@@ -4,8 +4,10 @@
 //! thread uses the explicit interface; the user's end is as usual. A source asked for only on demand is stream A of the
 //! Vortex paper: the reader's touch of a new block is what calls the callback.
 
+#![forbid(unsafe_code)]
+
 use super::error::{OpenError, StreamError, StreamErrorKind};
-use super::pipe::{Pipe, PipeBuilder};
+use super::pipe::Pipe;
 use super::reader::Reader;
 use super::writer::Writer;
 use crate::trap::End;
@@ -60,29 +62,8 @@ fn helper<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> Result
     spawned.map_err(|error| OpenError::no_thread(&error))
 }
 
-impl PipeBuilder {
-    /// Opens a stream that `source` fills, and returns its reading end.
-    ///
-    /// # Errors
-    /// As [`PipeBuilder::open`], or if no thread can be started.
-    pub fn source(self, source: impl Source) -> Result<Reader, OpenError> {
-        let on_demand = self.on_demand;
-        fill_from(self.open()?, source, on_demand)
-    }
-
-    /// Opens a stream that `sink` empties, and returns its writing end.
-    ///
-    /// # Errors
-    /// As [`PipeBuilder::open`], or if no thread can be started.
-    pub fn sink(self, sink: impl Sink) -> Result<SinkWriter, OpenError> {
-        let (writer, reader) = self.open()?.split();
-        let helper = helper(move || pump_out(reader, sink))?;
-        Ok(SinkWriter { writer, helper: Some(helper) })
-    }
-}
-
 impl Pipe {
-    /// Lets `source` fill this stream, and returns its reading end: [`PipeBuilder::source`] in two steps.
+    /// Lets `source` fill this stream, and returns its reading end: [`PipeBuilder::source`](super::PipeBuilder::source) in two steps.
     ///
     /// # Errors
     /// No thread can be started.
@@ -91,13 +72,21 @@ impl Pipe {
     }
 }
 
-fn fill_from(pipe: Pipe, source: impl Source, on_demand: bool) -> Result<Reader, OpenError> {
+/// Lets `source` fill a stream; `on_demand`: only the blocks that the reader has touched.
+pub(crate) fn fill_from(pipe: Pipe, source: impl Source, on_demand: bool) -> Result<Reader, OpenError> {
     let (writer, reader) = pipe.split();
     helper(move || pump_in(writer, source, on_demand))?;
     Ok(reader)
 }
 
-/// What a callback that panicked is said to have said.
+/// Lets `sink` empty a stream.
+pub(crate) fn empty_into(pipe: Pipe, sink: impl Sink) -> Result<SinkWriter, OpenError> {
+    let (writer, reader) = pipe.split();
+    let helper = helper(move || pump_out(reader, sink))?;
+    Ok(SinkWriter { writer, helper: Some(helper) })
+}
+
+/// Calls a callback. A panic becomes an error.
 fn guarded<T>(call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| Err(io::Error::other("the callback panicked")))
 }
@@ -108,7 +97,7 @@ fn pump_in(mut writer: Writer, mut source: impl Source, on_demand: bool) {
         if on_demand && !wait_for_demand(&writer, offset) {
             return;
         }
-        // A failure of the stream is the reader's doing, who knows it; there is nobody here to tell.
+        // The reader has failed the stream and knows it. Nobody here needs to be told.
         let Ok(room) = writer.reserve(0) else { return };
         match guarded(|| source.fill(offset, room)) {
             Ok(0) => return drop(writer.finish()),

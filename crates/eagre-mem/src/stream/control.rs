@@ -1,5 +1,7 @@
 //! Watching and cancelling a stream from outside.
 
+#![forbid(unsafe_code)]
+
 use super::core::Core;
 use super::error::{StreamError, StreamErrorKind};
 use super::stats::StreamStats;

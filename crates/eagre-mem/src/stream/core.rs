@@ -26,12 +26,14 @@ use super::gate::Gate;
 use super::protocol::{Touch, Windows};
 use super::stats::Counters;
 use crate::heap::{self, Refused, Shared};
-use crate::memory::pool::Blocks;
+use crate::memory::RewireErrorKind;
+use crate::memory::pool::{BlockId, Blocks};
 use crate::memory::reservation::Reservation;
+use crate::memory::slot::{Contents, Shortage, Slot, carry};
 use crate::mover::{Engine, Prepare};
-use crate::sys::{Errno, map, process};
+use crate::sys::{Errno, process};
 use crate::trap::claim::Claim;
-use crate::trap::registry::{Place, Target};
+use crate::trap::registry::{Entry, Target};
 use crate::trap::{Context, End};
 use crate::units::{BlockSize, Bytes};
 use std::ptr;
@@ -73,13 +75,13 @@ pub(crate) struct Config {
 #[derive(Debug)]
 pub(crate) struct Ranges {
     pub(crate) of: [Reservation; 2],
-    /// What a place in each needs before a block can move in.
+    /// What a slot in each needs before a block can move in.
     pub(crate) prepare: [Prepare; 2],
 }
 
-/// Where a stream's ranges stand in the registry.
+/// The entries of a stream's ranges in the registry.
 pub(crate) struct Registered {
-    pub(crate) places: [Place; 2],
+    pub(crate) entries: [Entry; 2],
     /// What the registry points to.
     pub(crate) _targets: Shared<[Target; 2]>,
 }
@@ -183,29 +185,31 @@ pub(crate) enum Step {
     Fail(StreamErrorKind, i32),
 }
 
-impl From<Errno> for Step {
-    fn from(errno: Errno) -> Step {
-        const EBUSY: i32 = 16;
-        const ENOMEM: i32 = 12;
-        match errno.0 {
-            EBUSY => Step::Busy,
-            ENOMEM => Step::Fail(StreamErrorKind::OutOfBlocks, ENOMEM),
-            other => Step::Fail(StreamErrorKind::System, other),
-        }
+impl From<Shortage> for Step {
+    fn from(Shortage { kind, errno }: Shortage) -> Step {
+        let kind = match kind {
+            // What I/O has pinned it lets go one day; what is locked stays so.
+            RewireErrorKind::Pinned if errno == Errno::BUSY => return Step::Busy,
+            RewireErrorKind::Pinned => StreamErrorKind::Pinned,
+            RewireErrorKind::OutOfBlocks => StreamErrorKind::OutOfBlocks,
+            RewireErrorKind::OutOfMemory => StreamErrorKind::OutOfMemory,
+            _ => StreamErrorKind::System,
+        };
+        Step::Fail(kind, errno.0)
     }
 }
 
-/// Where so many blocks will be, and which they are.
-pub(crate) struct Books {
+/// The table of a stream's slots: where each block is, and which block of the pool it is.
+pub(crate) struct SlotTable {
     slots: Vec<AtomicUsize>,
     ids: Vec<AtomicU32>,
 }
 
-impl Books {
+impl SlotTable {
     /// # Errors
     /// [`Refused`].
-    pub(crate) fn new(blocks: usize) -> Result<Books, Refused> {
-        Ok(Books {
+    pub(crate) fn new(blocks: usize) -> Result<SlotTable, Refused> {
+        Ok(SlotTable {
             slots: heap::several(blocks, || Ok::<_, Refused>(AtomicUsize::new(0)))?,
             ids: heap::several(blocks, || Ok::<_, Refused>(AtomicU32::new(0)))?,
         })
@@ -221,14 +225,14 @@ impl Core {
         engine: Engine,
         context: Context,
         pool: Shared<Blocks>,
-        books: Books,
+        table: SlotTable,
     ) -> Core {
         Core {
             flow: SharedFlow::new(config.windows),
             length: AtomicU64::new(UNKNOWN),
             sides: Default::default(),
-            slots: books.slots,
-            ids: books.ids,
+            slots: table.slots,
+            ids: table.ids,
             ranges,
             engine,
             context,
@@ -290,7 +294,7 @@ impl Core {
                 self.notify(end.peer(), touching.pager);
             }
             let brought = match touch {
-                Touch::Ready => return self.place(touching, block).err().unwrap_or(Step::Ready),
+                Touch::Ready => return self.move_to_end(touching, block).err().unwrap_or(Step::Ready),
                 Touch::Wait => return Step::Wait,
                 Touch::Behind => return Step::Behind,
                 Touch::PastEnd => return Step::Fail(StreamErrorKind::PastEnd, 0),
@@ -311,13 +315,13 @@ impl Core {
         } else if !self.config.recycle {
             self.replace_by_fresh(slot)?;
         }
-        match self.place(touching, next) {
-            // Pinned where the reader left it: it stays with whoever pinned it, and another takes its turn.
+        match self.move_to_end(touching, next) {
+            // Pinned where the reader left it. It is left to the pin, and another block takes its turn.
             Err(Step::Busy) => {
                 self.abandon(slot);
                 self.side(End::Writer).counters.substituted();
                 self.take_from_pool(slot)?;
-                self.place(touching, next)?;
+                self.move_to_end(touching, next)?;
             }
             other => other?,
         }
@@ -333,12 +337,12 @@ impl Core {
     }
 
     fn bring_to_reader(&self, touching: Touching, next: u64) -> Result<(), Step> {
-        match self.place(touching, next) {
+        match self.move_to_end(touching, next) {
             // Pinned, but the writer has said that all is written: its bytes will not change any more.
             Err(Step::Busy) if self.flow.load().end.is_some() => {
                 self.replace_by_copy(self.slot(next))?;
                 self.side(End::Reader).counters.substituted();
-                self.place(touching, next)?;
+                self.move_to_end(touching, next)?;
             }
             other => other?,
         }
@@ -348,9 +352,9 @@ impl Core {
         Ok(())
     }
 
-    /// Sees to it that `block` is where `touching` needs it.
+    /// Moves `block` to where `touching` needs it, unless it is there.
     #[inline]
-    fn place(&self, touching: Touching, block: u64) -> Result<(), Step> {
+    fn move_to_end(&self, touching: Touching, block: u64) -> Result<(), Step> {
         let Some(ranges) = &self.ranges else { return Ok(()) };
         let slot = &self.slots[self.slot(block)];
         let from = slot.load(Relaxed);
@@ -362,11 +366,12 @@ impl Core {
         }
         let prepare = ranges.prepare[touching.end as usize];
         if prepare != Prepare::Open {
-            range.open_ahead(offset)?;
+            range.open_ahead(offset).map_err(Shortage::of_move)?;
         }
+        let there = Slot { address: to, engine: self.engine, prepare, mappings: 0 };
         // SAFETY: the end holds the block (the protocol says so), so nobody uses it; `to` is its own address for it,
         // where nothing is yet.
-        unsafe { self.engine.into_range(self.engine, from, to, self.config.block.bytes(), prepare)? };
+        unsafe { carry(self.engine, from, there, self.config.block.bytes())? };
         slot.store(to, Relaxed);
         self.side(touching.end).counters.moved();
         Ok(())
@@ -389,77 +394,65 @@ impl Core {
             }
             self.committed.store(true, Relaxed);
         }
-        let taken = self.pool.take()?;
-        self.ids[slot].store(taken.id, Relaxed);
-        self.slots[slot].store(taken.address, Relaxed);
+        let id = self.pool.take_committed(Contents::Zeros)?;
+        self.record(slot, id);
         Ok(())
     }
 
+    /// The slot has a block that is at home.
+    fn record(&self, slot: usize, id: BlockId) {
+        self.ids[slot].store(id, Relaxed);
+        self.slots[slot].store(self.pool.home(id), Relaxed);
+    }
+
     /// Gives up a pinned block of the writer's. Its pages live on until the pin ends; here they are gone, so that neither
-    /// the budget nor an empty place in the pool has them.
+    /// the budget nor an empty home in the pool has them.
     fn abandon(&self, slot: usize) {
         let address = self.slots[slot].swap(0, Relaxed);
         // SAFETY: the writer holds the block, and gives up its contents.
-        let _ = unsafe { map::discard(address, self.config.block.bytes()) };
-        self.pool.give_empty(self.ids[slot].load(Relaxed));
+        unsafe { self.pool.abandon(self.ids[slot].load(Relaxed), address) };
     }
 
     /// Copies a pinned block of the reader's, whose bytes do not change any more, into one that can move.
     fn replace_by_copy(&self, slot: usize) -> Result<(), Step> {
         let (from, id) = (self.slots[slot].swap(0, Relaxed), self.ids[slot].load(Relaxed));
-        // Its place in the pool is free for the new block, unless it is pinned right there.
-        let at_home = from == self.pool.place(id);
-        if !at_home {
-            self.pool.give_empty(id);
-        }
-        let taken = self.take_from_pool(slot);
-        let (to, len) = (self.slots[slot].load(Relaxed), self.config.block.bytes());
-        // SAFETY: the reader holds the block, and the writer has finished, so nobody uses the old one; both addresses are
-        // whole blocks, and the new one is the pool's.
-        unsafe {
-            if taken.is_ok() {
-                let source = ptr::with_exposed_provenance::<u8>(from);
-                ptr::with_exposed_provenance_mut::<u8>(to).copy_from_nonoverlapping(source, len);
-            }
-            let _ = map::discard(from, len);
-        }
-        if at_home {
-            self.pool.give_empty(id);
-        }
-        taken
+        // SAFETY: the reader holds the block, and the writer has finished, so nobody changes its bytes.
+        let other = unsafe { self.pool.replace_by_copy(id, from) }?;
+        self.record(slot, other);
+        Ok(())
+    }
+
+    /// Where a slot's block is, for the pool to get it from.
+    fn whereabouts(&self, address: usize) -> Slot {
+        Slot { address, engine: self.engine, prepare: Prepare::Nothing, mappings: 0 }
     }
 
     /// Stream B: the memory goes back to the system, and new zeroed memory comes.
     fn replace_by_fresh(&self, slot: usize) -> Result<(), Step> {
         let id = self.ids[slot].load(Relaxed);
-        let (from, place) = (self.slots[slot].load(Relaxed), self.pool.place(id));
-        if from != place {
-            // SAFETY: the writer holds the block, and its place in the pool is empty while it is out.
-            unsafe { self.engine.into_pool(self.engine, from, place, self.config.block.bytes())? };
-            self.slots[slot].store(place, Relaxed);
+        let from = self.slots[slot].load(Relaxed);
+        // SAFETY: the writer holds the block, and gives up its contents.
+        unsafe {
+            self.pool.fetch(id, self.whereabouts(from))?;
+            self.slots[slot].store(self.pool.home(id), Relaxed);
+            Ok(self.pool.refresh(id)?)
         }
-        Ok(self.pool.refresh(id)?)
     }
 
-    /// Moves a slot's block back into the pool.
-    fn send_home(&self, slot: usize) {
+    /// Gives a slot's block back to the pool.
+    fn give_back(&self, slot: usize) {
         let address = self.slots[slot].swap(0, Relaxed);
-        if address == 0 {
-            return;
+        if address != 0 {
+            // SAFETY: nobody uses the stream any more, so the block is the caller's, and nobody needs its contents.
+            unsafe { self.pool.give_back_committed(self.ids[slot].load(Relaxed), self.whereabouts(address)) };
         }
-        let id = self.ids[slot].load(Relaxed);
-        let place = self.pool.place(id);
-        // SAFETY: the block is the caller's, and its place in the pool is empty while it is out.
-        let home = address == place
-            || unsafe { self.engine.into_pool(self.engine, address, place, self.config.block.bytes()) }.is_ok();
-        if home { self.pool.give(id) } else { self.pool.give_empty(id) }
     }
 
     /// Gives every block back. Nobody uses the stream any more.
-    pub(crate) fn send_all_home(&self) {
+    pub(crate) fn give_all_back(&self) {
         // Last in, first out: the first block is the first to be taken again, and neighbours stay neighbours.
         for slot in (0..self.slots.len()).rev() {
-            self.send_home(slot);
+            self.give_back(slot);
         }
         if self.committed.swap(false, Relaxed) {
             self.pool.uncommit(self.slots.len() as u32);
@@ -542,14 +535,14 @@ impl Core {
 
     /// Whether this is the process that opened the stream.
     #[inline]
-    pub(crate) fn is_at_home(&self) -> bool {
+    pub(crate) fn is_here(&self) -> bool {
         self.process == process::id()
     }
 
     /// Fails a forked child's copy of the stream.
     #[inline]
     pub(crate) fn notice_fork(&self) {
-        if !self.is_at_home() {
+        if !self.is_here() {
             self.status.set((StreamErrorKind::Forked, End::Writer).into());
         }
     }

@@ -1,5 +1,7 @@
 //! What can go wrong with a stream, each with its cure.
 
+#![forbid(unsafe_code)]
+
 use crate::heap::{self, Refused};
 use crate::sys::{Errno, Refusal, facts};
 use crate::trap::End;
@@ -12,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 #[non_exhaustive]
 pub enum StreamErrorKind {
     /// The writer said so, with a message, or its callback did.
-    WriterFailed = 1,
+    WriterFailed,
     /// The writer was dropped before it finished.
     WriterGone,
     /// The reader was dropped, or its callback failed, before the end.
@@ -27,9 +29,10 @@ pub enum StreamErrorKind {
     PastEnd,
     /// The writer went past the stream's capacity.
     CapacityExceeded,
-    /// The pool's budget, or the machine's memory, is used up.
+    /// The pool's budget is used up.
     OutOfBlocks,
-    /// A block the reader needs is pinned by I/O that does not end (O_DIRECT, io_uring, RDMA on a stream pointer).
+    /// A block the reader needs is pinned by I/O that does not end (O_DIRECT, io_uring, RDMA on a stream pointer), or a block
+    /// was locked (`mlock`) after the stream was opened.
     Pinned,
     /// This stream has no pointers: its trap is `off`.
     NoPointer,
@@ -47,9 +50,13 @@ pub enum StreamErrorKind {
     Closed,
     /// The file at the far end could not be read or written.
     Io,
+    /// The machine, or the control group, has no memory left.
+    OutOfMemory,
+    /// The window has left behind the bytes that an explicit call asks for.
+    BehindWindow,
 }
 
-const KINDS: [StreamErrorKind; 18] = {
+const KINDS: [StreamErrorKind; 20] = {
     use StreamErrorKind::*;
     [
         WriterFailed,
@@ -70,6 +77,8 @@ const KINDS: [StreamErrorKind; 18] = {
         Forked,
         Closed,
         Io,
+        OutOfMemory,
+        BehindWindow,
     ]
 };
 
@@ -91,10 +100,18 @@ impl StreamErrorKind {
                 "open it with a larger capacity, or for explicit calls only",
             ),
             OutOfBlocks => ("no memory block left in the pool", "raise EAGRE_POOL, or use fewer streams or windows"),
-            Pinned => ("a block is pinned by I/O", "give O_DIRECT, io_uring and the like a buffer of their own"),
+            OutOfMemory => ("no memory left", "use less, or raise the control group's limit"),
+            Pinned => (
+                "a block is pinned by I/O, or locked",
+                "give O_DIRECT, io_uring and the like a buffer of their own, and mlock before the stream is opened",
+            ),
             NoPointer => ("this stream has no pointers", "use reserve/commit and fill/consume, or another EAGRE_TRAP"),
             InvalidLength => ("the length contradicts what is written", "pass the number of bytes written"),
             TooLarge => ("more contiguous bytes than the window holds", "ask for less, or open with a wider window"),
+            BehindWindow => (
+                "the window has left these bytes behind",
+                "call advance_to with as many bytes as the pointer has read or written",
+            ),
             Busy => ("blocks taken from this end are still out", "complete or release them first"),
             System => ("the operating system refused", "see its message"),
             Closed => ("both ends are gone", "keep an end as long as its pointer is in use"),
@@ -177,10 +194,12 @@ impl From<StreamError> for std::io::Error {
             StreamErrorKind::WriterGone => Io::UnexpectedEof,
             StreamErrorKind::ReaderGone => Io::BrokenPipe,
             StreamErrorKind::TimedOut => Io::TimedOut,
-            StreamErrorKind::OutOfBlocks => Io::OutOfMemory,
+            StreamErrorKind::OutOfBlocks | StreamErrorKind::OutOfMemory => Io::OutOfMemory,
             StreamErrorKind::CapacityExceeded => Io::FileTooLarge,
             StreamErrorKind::Deadlock => Io::Deadlock,
-            StreamErrorKind::InvalidLength | StreamErrorKind::TooLarge => Io::InvalidInput,
+            StreamErrorKind::InvalidLength | StreamErrorKind::TooLarge | StreamErrorKind::BehindWindow => {
+                Io::InvalidInput
+            }
             StreamErrorKind::NoPointer => Io::Unsupported,
             // A file that fails without the system's refusing anything is one that has ended too early.
             StreamErrorKind::Io => match error.errno {
@@ -284,7 +303,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     fn word(self) -> u64 {
-        self.kind as u64 | (self.by as u64) << 8 | (self.errno as u64) << 32
+        (self.kind as u64 + 1) | (self.by as u64) << 8 | (self.errno as u64) << 32
     }
 }
 
@@ -299,7 +318,7 @@ impl From<(StreamErrorKind, End)> for Failure {
 pub(crate) struct Status {
     /// 0 while all is well.
     word: AtomicU64,
-    /// What the one who failed the stream had to say. Never touched by handlers.
+    /// The message of the end that failed the stream. Never touched by handlers.
     message: Mutex<Option<String>>,
 }
 
@@ -320,7 +339,7 @@ impl Status {
         self.word.compare_exchange(0, failure.word(), SeqCst, SeqCst).is_ok()
     }
 
-    /// Takes a failure back: it turned out to be none. False if there is another, or somebody has told its reason.
+    /// Takes a failure back that turned out to be none. False if there is another, or it has a message.
     pub(crate) fn forgive(&self, failure: Failure) -> bool {
         let message = self.message.lock().unwrap_or_else(PoisonError::into_inner);
         message.is_none() && self.word.compare_exchange(failure.word(), 0, SeqCst, SeqCst).is_ok()
@@ -351,7 +370,7 @@ mod tests {
     #[test]
     fn a_failure_survives_its_word() {
         for (index, kind) in KINDS.into_iter().enumerate() {
-            assert_eq!(kind as usize, index + 1);
+            assert_eq!(kind as usize, index);
             let status = Status::default();
             let failure = Failure { kind, errno: 16, by: End::Reader };
             assert!(status.set(failure));

@@ -4,6 +4,7 @@
 
 use super::core::{Core, OnFailure, Step, Touching};
 use super::error::{Failure, StreamErrorKind};
+use super::wait::Missed;
 use crate::sys::futex;
 use crate::trap::{Answer, Context, End, Resolve};
 use std::sync::atomic::Ordering::*;
@@ -36,7 +37,7 @@ impl Core {
         Answer::Fatal
     }
 
-    /// Whether the touch of an address whose trap is the pager, that became a signal all the same, can be mended.
+    /// Resolves, or reports, a touch that became a signal although the trap of its address is the pager.
     fn touch_beside_the_pager(&self, end: End, address: usize) -> Answer {
         let Some(ranges) = &self.ranges else { return Answer::Fatal };
         let range = &ranges.of[end as usize];
@@ -66,7 +67,7 @@ impl Core {
         step
     }
 
-    /// Parks the threads that wait for `block`, if it is still not to be had.
+    /// Parks the threads that wait for `block`, if it is still not there.
     fn park(&self, touching: Touching, address: Option<usize>) -> Answer {
         let side = self.side(touching.end);
         if side.parked.fetch_max(touching.block + 1, SeqCst) == 0 {
@@ -129,7 +130,7 @@ impl Core {
         if parked != 0 {
             self.done_waiting(end, side.waits_since.load(Relaxed));
             if self.status.failure().is_some() {
-                // They come back with the same touch, and are to find throw-away pages, whoever is gone by then.
+                // They repeat the same touch, and must find throw-away pages even if both ends are gone by then.
                 side.let_go.store(parked, SeqCst);
                 self.stragglers.store(true, SeqCst);
             }
@@ -189,11 +190,10 @@ unsafe impl Resolve for Core {
         let _claimed = self.side(end).claim.take();
         match self.bring(self.pointer_touch(end, block, false)) {
             Ok(()) => Answer::Resolved,
-            Err(failure) => match self.status.failure() {
-                Some(first) => self.touch_after_failure(end, address, first),
-                // Only a touch outside the window is an error without being a failure of the stream.
+            Err(Missed::Failed(failure)) => self.touch_after_failure(end, address, failure),
+            Err(Missed::Behind) => match self.status.failure() {
+                Some(failure) => self.touch_after_failure(end, address, failure),
                 None => {
-                    debug_assert_eq!(failure.kind, StreamErrorKind::TooLarge);
                     self.report_outside(end, address);
                     Answer::Fatal
                 }

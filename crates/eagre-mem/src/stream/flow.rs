@@ -3,6 +3,8 @@
 //! Each end stores only its own counters and loads the other's. All accesses that the other end waits for are
 //! sequentially consistent: they pair with the waiting flags of [`super::gate`].
 
+#![forbid(unsafe_code)]
+
 use super::protocol::{Flow, Touch, Windows};
 use std::sync::atomic::{AtomicU64, Ordering::*};
 

@@ -4,6 +4,8 @@
 //! announcements. All four accesses are sequentially consistent, so at least one of the two sees the other: no wake-up
 //! is lost, and a notifier that sees nobody makes no system call.
 
+#![forbid(unsafe_code)]
+
 use crate::sys::futex;
 use std::sync::atomic::{AtomicU32, Ordering::*};
 use std::time::Duration;
@@ -16,22 +18,22 @@ const PARKED: u32 = 2;
 /// How often a waiter looks again before it sleeps, at most. A block takes some ten microseconds to fill; sleeping and
 /// waking cost about as much, so it pays to look that long.
 const MOST_SPINS: u32 = if cfg!(miri) { 2 } else { 1600 };
-/// And at least. Where looking has been in vain (more threads than processors, a slow peer), it soon comes to this,
-/// but for one wait in sixteen, which tries again whether the times have changed; one in 256 where they have not for
-/// long (the peer is a disk).
+/// And at least. Where spinning does not help (more threads than processors, a slow peer), the number of looks soon falls to this.
+/// One wait in sixteen spins for longer, to find out whether it helps again; one in 256 after it has not helped for long (the peer
+/// is a disk).
 const LEAST_SPINS: u32 = if cfg!(miri) { 1 } else { 50 };
 
-/// `paid` after some twenty waits in vain: it loses a quarter each, in whole numbers.
+/// `paid` after about twenty waits in which spinning did not help: it loses a quarter each time.
 const IN_VAIN: u32 = 4;
 
-/// The place where one end waits.
+/// Where one end waits.
 #[repr(align(64))]
 #[derive(Debug)]
 pub(crate) struct Gate {
     /// Changes with every notification.
     turn: AtomicU32,
     waiting: AtomicU32,
-    /// How long looking has paid lately, in looks. Stored by whoever waits.
+    /// For how many looks spinning has paid lately. The waiting thread stores it.
     paid: AtomicU32,
     waits: AtomicU32,
 }

@@ -14,7 +14,7 @@ mod error;
 mod faults;
 mod flow;
 mod gate;
-mod life;
+mod lifecycle;
 mod pipe;
 mod pointer;
 mod protocol;
@@ -25,6 +25,7 @@ mod wait;
 mod writer;
 
 pub use self::callback::{Sink, SinkWriter, Source};
+pub(crate) use self::callback::{empty_into, fill_from};
 pub use self::control::Control;
 pub use self::core::OnFailure;
 pub use self::error::{OpenError, StreamError, StreamErrorKind};

@@ -1,9 +1,9 @@
-//! Opening a stream.
+//! The settings of a stream, and the two ends it opens with.
 
 use super::control::Control;
-use super::core::{Books, Config, Core, OnFailure, Ranges};
+use super::core::{Config, Core, OnFailure, Ranges, SlotTable};
 use super::error::OpenError;
-use super::life;
+use super::lifecycle;
 use super::protocol::Windows;
 use super::reader::Reader;
 use super::writer::Writer;
@@ -11,8 +11,6 @@ use crate::heap::{self, Refused, Shared};
 use crate::memory::pool::{self, Blocks, Pool};
 use crate::memory::reservation::{self, Reservation};
 use crate::mover::{Engine, Mover, Prepare};
-use crate::options;
-use crate::probe;
 use crate::sys::{Refusal, facts, process};
 use crate::trap::{Context, End, Trap};
 use crate::units::{BlockSize, Bytes};
@@ -21,13 +19,13 @@ use std::time::Duration;
 
 /// The widest window, in blocks.
 const MOST: u32 = 60;
-/// The address space of a stream whose length nobody told, and the least that will do.
+/// The address space of a stream of unknown length, and the least that it opens with.
 const CAPACITY: u64 = 1 << 40;
 const LEAST_CAPACITY: u64 = 64 << 20;
 /// What a stream without addresses carries: more than any file can have.
 const WITHOUT_END: u64 = 1 << 63;
 
-/// How a stream is to be; made by [`Pipe::builder`].
+/// The settings of a stream; made by [`Pipe::builder`].
 ///
 /// Without any call: blocks of 2 MiB, a rewrite window and a lookback of one block each and a read-ahead of two (so at
 /// most five blocks of memory), 1 TiB of addresses, and the best trap and mover this machine has.
@@ -40,15 +38,15 @@ pub struct PipeBuilder {
     capacity: Option<u64>,
     length: Option<u64>,
     at_least: u64,
-    trap: Option<Trap>,
-    mover: Option<Mover>,
+    pub(crate) trap: Option<Trap>,
+    pub(crate) mover: Option<Mover>,
     pool: Option<Pool>,
     recycle: bool,
     sparse: bool,
     on_failure: OnFailure,
     timeout: Option<Duration>,
-    pointers: bool,
-    explicit: bool,
+    pub(crate) pointers: bool,
+    pub(crate) explicit: bool,
     pub(crate) on_demand: bool,
 }
 
@@ -129,7 +127,7 @@ impl PipeBuilder {
         self
     }
 
-    /// So many bytes will come, and perhaps more: without [`PipeBuilder::capacity`] and [`PipeBuilder::length`], the capacity is not less
+    /// At least this many bytes will come. Without [`PipeBuilder::capacity`] and [`PipeBuilder::length`], the capacity is not less
     /// than this, however short addresses are, or opening the stream is an error.
     pub fn at_least(mut self, bytes: u64) -> PipeBuilder {
         self.at_least = bytes;
@@ -208,9 +206,9 @@ impl PipeBuilder {
         self
     }
 
-    fn check(&self) -> Result<(), OpenError> {
+    /// Whether its settings are in range and agree.
+    pub(crate) fn check(&self) -> Result<(), OpenError> {
         let wrong = |text: String| Err(OpenError::Setting(text));
-        options::check().map_err(OpenError::Setting)?;
         let windows = [
             ("rewrite", self.windows.rewrite, 0),
             ("lookback", self.windows.lookback, 0),
@@ -241,7 +239,7 @@ impl PipeBuilder {
         };
         match self.length.or(self.capacity) {
             Some(bytes) if bytes > most => wrong(too_many.into()),
-            // Nobody has asked for so many addresses: a stream without them may do.
+            // The caller has not asked for these addresses: a stream without them may do.
             None if self.at_least > most => Err(OpenError::Resources(heap::text(too_many))),
             _ => Ok(()),
         }
@@ -352,22 +350,6 @@ impl PipeBuilder {
         Ok(())
     }
 
-    /// Opens the stream.
-    ///
-    /// # Errors
-    /// Settings out of range, a trap or mover that does not work here, or no address space left; each with its cure.
-    pub fn open(self) -> Result<Pipe, OpenError> {
-        self.check()?;
-        let pair = match self.pointers {
-            true => probe::choose_with_pointers(self.trap, self.mover)?,
-            // Nothing that could be refused, so nothing to be tried.
-            false if self.explicit => probe::EXPLICIT,
-            false => probe::choose(self.trap, self.mover)?,
-        };
-        let (context, engine) = probe::engage(pair.trap, pair.mover).map_err(OpenError::Unavailable)?;
-        self.open_on(context, engine)
-    }
-
     /// Opens the stream with a pair that is known to work, or is being probed.
     pub(crate) fn open_on(mut self, context: Context, engine: Engine) -> Result<Pipe, OpenError> {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
@@ -382,7 +364,7 @@ impl PipeBuilder {
         let number = NUMBER.fetch_add(1, Relaxed);
         let name = self.name.take().unwrap_or_else(|| heap::whole_text(format_args!("#{number}")))?;
         // Had before the addresses, which would have to be given back.
-        let (room, books) = (heap::Room::new()?, Books::new(self.windows.blocks() as usize)?);
+        let (room, table) = (heap::Room::new()?, SlotTable::new(self.windows.blocks() as usize)?);
         let (ranges, capacity) = match engine {
             Engine::Copy => (None, self.blocks_without_addresses()),
             _ => self.reserve(context).map(|(ranges, blocks)| (Some(ranges), blocks))?,
@@ -399,7 +381,7 @@ impl PipeBuilder {
             timeout: self.timeout,
             explicit: self.explicit,
         };
-        let core = life::open(room.put(Core::new(config, ranges, engine, context, pool, books)))?;
+        let core = lifecycle::open(room.put(Core::new(config, ranges, engine, context, pool, table)))?;
         super::report::start_watching();
         Ok(Pipe { writer: Writer::new(&core), reader: Reader::new(&core) })
     }
@@ -416,17 +398,9 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// How the stream is to be.
+    /// The settings of a stream, to be changed and then opened.
     pub fn builder() -> PipeBuilder {
         PipeBuilder::new()
-    }
-
-    /// A stream with all defaults.
-    ///
-    /// # Errors
-    /// As [`PipeBuilder::open`].
-    pub fn open() -> Result<Pipe, OpenError> {
-        PipeBuilder::new().open()
     }
 
     /// The two ends, for two threads.

@@ -1,13 +1,16 @@
 //! What both ends share of pointers: scopes, and making a stretch of blocks contiguous.
 
+#![forbid(unsafe_code)]
+
 use super::core::{Core, Touching};
-use super::error::{Failure, StreamError, StreamErrorKind};
+use super::error::{StreamError, StreamErrorKind};
+use super::wait::Missed;
 use crate::sys::Errno;
 use crate::trap::{self, End, Ready};
 
-/// Puts our handler in force once more, whoever has installed one since.
+/// Puts our handler on top of any that was installed since.
 pub(crate) fn check_handler(core: &Core) -> Result<(), StreamError> {
-    trap::on_top(core.context).map_err(|errno| refused(core, errno))
+    trap::reinstall_handler(core.context).map_err(|errno| refused(core, errno))
 }
 
 fn refused(core: &Core, errno: Errno) -> StreamError {
@@ -44,8 +47,8 @@ impl<'c> Scope<'c> {
 
 impl Core {
     /// Makes the memory of blocks `first` to `last`, which `end` holds, one contiguous stretch by moving them to the
-    /// end's own range. False if the stream has none, and they are not contiguous by luck.
-    pub(crate) fn make_contiguous(&self, end: End, first: u64, last: u64) -> Result<bool, Failure> {
+    /// end's own range. False if the stream has no ranges and the blocks do not happen to be contiguous.
+    pub(crate) fn make_contiguous(&self, end: End, first: u64, last: u64) -> Result<bool, Missed> {
         let len = self.config.block.bytes();
         if (first..last).all(|block| self.address(block) + len == self.address(block + 1)) {
             return Ok(true);

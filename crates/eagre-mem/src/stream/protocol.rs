@@ -20,6 +20,8 @@
 //! choice of `L`, `M` and `N` can deadlock (`tests::no_interleaving_deadlocks` enumerates them). Touching further
 //! ahead slides block by block.
 
+#![forbid(unsafe_code)]
+
 /// The windows of a stream, in blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Windows {

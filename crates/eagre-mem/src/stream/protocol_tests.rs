@@ -1,5 +1,7 @@
 //! The protocol, model-checked: every reachable state of every window up to 3, from every interleaving.
 
+#![forbid(unsafe_code)]
+
 use super::*;
 use crate::trap::End;
 use std::collections::{HashMap, HashSet};

@@ -3,9 +3,10 @@
 use super::control::Control;
 use super::core::{Core, Touching, UNKNOWN};
 use super::error::{Failure, StreamError, StreamErrorKind};
-use super::life::User;
+use super::lifecycle::User;
 use super::pointer::{self, Scope};
 use super::protocol::Completion;
+use super::wait::Missed;
 use crate::heap::Shared;
 use crate::trap::End;
 use std::io;
@@ -59,8 +60,8 @@ impl Reader {
     /// anything after it up to the end and the zero byte that follows it; a read further back ends the process with a
     /// message (the block has been given back). Prefer [`Reader::scope`], which also tells of failures.
     ///
-    /// A handler of SIGSEGV or SIGBUS that somebody installed meanwhile goes below ours; one that is installed later, and
-    /// knows nothing of ours, gets the faults of this pointer.
+    /// This call puts the handler of SIGSEGV and SIGBUS on top of any that was installed since the stream was opened. A handler that is
+    /// installed later, and does not pass on what it does not know, gets the faults of this pointer.
     ///
     /// # Errors
     /// [`StreamErrorKind::NoPointer`] if the stream's trap is `off`. [`StreamErrorKind::System`] if the handler cannot be installed.
@@ -98,9 +99,9 @@ impl Reader {
     /// As [`Reader::as_ptr`].
     ///
     /// # Safety
-    /// Bytes behind the window are gone: whoever turns this into a reference promises that the code which uses it reads
-    /// forward and never further back than `M` blocks, that `length` is no more than the stream has, and that this end
-    /// outlives it.
+    /// Bytes behind the window are gone. A caller that makes a reference of this promises that the code which uses it reads
+    /// forward and never further back than `M` blocks, that the stream has at least `length` bytes, and that this end
+    /// outlives the reference.
     pub unsafe fn whole(&mut self, length: usize) -> Result<*const [u8], StreamError> {
         Ok(ptr::slice_from_raw_parts(self.as_ptr()?.as_ptr(), length))
     }
@@ -139,10 +140,10 @@ impl Reader {
         self.unless_past_end(self.user.bring(Touching::explicit(End::Reader, block)).map(|()| true))
     }
 
-    fn unless_past_end(&self, brought: Result<bool, Failure>) -> Result<bool, StreamError> {
+    fn unless_past_end(&self, brought: Result<bool, Missed>) -> Result<bool, StreamError> {
         match brought {
-            Err(failure) if failure.kind == StreamErrorKind::PastEnd => Ok(false),
-            other => other.map_err(|failure| self.failed(failure)),
+            Err(Missed::Failed(Failure { kind: StreamErrorKind::PastEnd, .. })) => Ok(false),
+            other => other.map_err(|missed| self.user.missed(missed)),
         }
     }
 
@@ -151,6 +152,7 @@ impl Reader {
     ///
     /// # Errors
     /// The stream's failure. [`StreamErrorKind::TooLarge`] if the bytes would span more than the window's `M + 1` blocks.
+    /// [`StreamErrorKind::BehindWindow`] if a pointer has read ahead, and [`Reader::advance_to`] has not said how far.
     pub fn fill(&mut self, bytes: usize) -> Result<&[u8], StreamError> {
         if self.completion.is_some_and(|completion| completion.span() > 0) {
             return Err(self.busy());
@@ -186,7 +188,7 @@ impl Reader {
         // Known by now if the end lies in these blocks.
         let until_end = self.known_length().map_or(u64::MAX, |length| length.saturating_sub(position));
         self.filled = usize::try_from(until_end).map_or(there, |left| left.min(there));
-        if self.user.make_contiguous(End::Reader, first, last).map_err(|failure| self.failed(failure))? {
+        if self.user.make_contiguous(End::Reader, first, last).map_err(|missed| self.user.missed(missed))? {
             // SAFETY: the reader holds blocks `first` to `last`, which lie one after the other; they do not change until
             // they are released, for which `self` is needed.
             return Ok(unsafe { std::slice::from_raw_parts(self.user.memory(first, offset), self.filled) });

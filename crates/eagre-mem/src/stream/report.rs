@@ -1,8 +1,10 @@
 //! Reports: touches outside the window, poison, and who waits for whom.
 
+#![forbid(unsafe_code)]
+
 use super::core::Core;
 use super::error::Failure;
-use super::life;
+use super::lifecycle;
 use crate::sys::futex;
 use crate::sys::report::Line;
 use crate::trap::End;
@@ -166,7 +168,7 @@ impl fmt::Display for Wait {
 pub fn wait_report() -> Vec<Wait> {
     let now = futex::now();
     let mut waits = Vec::new();
-    life::for_each_open(|core| {
+    lifecycle::for_each_open(|core| {
         for end in End::BOTH {
             let side = core.side(end);
             let Some(block) = side.waits_for.load(Relaxed).checked_sub(1) else { continue };

@@ -1,5 +1,7 @@
 //! What a stream has done so far.
 
+#![forbid(unsafe_code)]
+
 use super::core::Core;
 use crate::trap::End;
 use std::sync::atomic::{AtomicU64, Ordering::*};

@@ -4,12 +4,29 @@
 //! again in a moment; if the stream has failed, stop. Code here runs in signal handlers, by the rules at the top of
 //! `crate::trap`; the pager, which must not wait, has its own way (`super::faults`).
 
+#![forbid(unsafe_code)]
+
 use super::core::{Core, Step, Touching};
-use super::error::{Failure, StreamErrorKind};
+use super::error::{Failure, StreamError, StreamErrorKind};
 use crate::sys::futex;
 use crate::trap::End;
 use std::sync::atomic::{AtomicU32, Ordering::*};
 use std::time::Duration;
+
+/// Why an end did not get the block it asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missed {
+    /// The window has left the block behind: a mistake of whoever asked, and no failure of the stream.
+    Behind,
+    /// The stream has failed; or it has ended, which is no failure to explicit calls.
+    Failed(Failure),
+}
+
+impl Missed {
+    fn failed(kind: StreamErrorKind, end: End) -> Missed {
+        Missed::Failed((kind, end).into())
+    }
+}
 
 /// How long a reader waits for a pinned block while the writer goes on.
 const PINNED: Duration = Duration::from_secs(10);
@@ -30,8 +47,8 @@ impl Core {
     /// Brings a block into an end's window, waiting for the other end as long as it takes. Safe in handlers.
     ///
     /// # Errors
-    /// The stream's failure.
-    pub(crate) fn bring(&self, touching: Touching) -> Result<(), Failure> {
+    /// [`Missed`].
+    pub(crate) fn bring(&self, touching: Touching) -> Result<(), Missed> {
         let mut started = 0;
         self.notice_fork();
         while self.side(touching.end).stepping.load(SeqCst) {
@@ -39,7 +56,7 @@ impl Core {
         }
         let outcome = loop {
             if let Some(failure) = self.status.failure() {
-                break Err(failure);
+                break Err(Missed::Failed(failure));
             }
             let step = self.step(touching);
             if step != Step::Ready && started == 0 {
@@ -49,10 +66,10 @@ impl Core {
                 Step::Ready => break Ok(()),
                 Step::Wait => self.wait(touching, started),
                 Step::Busy => self.nap(touching.end, started),
-                Step::Behind => break Err((StreamErrorKind::TooLarge, touching.end).into()),
+                Step::Behind => break Err(Missed::Behind),
                 // To the explicit interface the end of the stream is no failure.
                 Step::Fail(StreamErrorKind::PastEnd, _) if !touching.own => {
-                    break Err((StreamErrorKind::PastEnd, touching.end).into());
+                    break Err(Missed::failed(StreamErrorKind::PastEnd, touching.end));
                 }
                 Step::Fail(kind, errno) => self.fail(Failure { kind, errno, by: touching.end }),
             }
@@ -61,11 +78,19 @@ impl Core {
         outcome
     }
 
+    /// Why an explicit call did not get its block, in words.
+    pub(crate) fn missed(&self, missed: Missed) -> StreamError {
+        match missed {
+            Missed::Behind => StreamError::new(StreamErrorKind::BehindWindow, &self.config.name, None),
+            Missed::Failed(failure) => self.error(failure),
+        }
+    }
+
     /// As `bring`, but does not wait: false if the other end must move on first.
-    pub(crate) fn try_bring(&self, touching: Touching) -> Result<bool, Failure> {
+    pub(crate) fn try_bring(&self, touching: Touching) -> Result<bool, Missed> {
         self.notice_fork();
         if let Some(failure) = self.status.failure() {
-            return Err(failure);
+            return Err(Missed::Failed(failure));
         }
         if self.side(touching.end).stepping.load(SeqCst) {
             return Ok(false);

@@ -3,9 +3,10 @@
 use super::control::Control;
 use super::core::{Core, Touching};
 use super::error::{Failure, StreamError, StreamErrorKind};
-use super::life::User;
+use super::lifecycle::User;
 use super::pointer::{self, Scope};
 use super::protocol::Completion;
+use super::wait::Missed;
 use crate::heap::Shared;
 use crate::trap::End;
 use std::io;
@@ -72,8 +73,8 @@ impl Writer {
     /// and anything after it up to the capacity; a write further back ends the process with a message (the block has
     /// been published). Prefer [`Writer::scope`], which also tells of failures.
     ///
-    /// A handler of SIGSEGV or SIGBUS that somebody installed meanwhile goes below ours; one that is installed later, and
-    /// knows nothing of ours, gets the faults of this pointer.
+    /// This call puts the handler of SIGSEGV and SIGBUS on top of any that was installed since the stream was opened. A handler that is
+    /// installed later, and does not pass on what it does not know, gets the faults of this pointer.
     ///
     /// # Errors
     /// [`StreamErrorKind::NoPointer`] if the stream's trap is `off`. [`StreamErrorKind::System`] if the handler cannot be installed.
@@ -137,7 +138,7 @@ impl Writer {
     }
 
     fn bring(&self, touching: Touching) -> Result<(), StreamError> {
-        self.user.bring(touching).map_err(|failure| self.failed(failure))
+        self.user.bring(touching).map_err(|missed| self.user.missed(missed))
     }
 
     /// Room for at least `bytes` contiguous bytes (0 counts as 1), more if that costs nothing. Waits for the reader.
@@ -146,6 +147,7 @@ impl Writer {
     ///
     /// # Errors
     /// The stream's failure. [`StreamErrorKind::TooLarge`] if the bytes would span more than the window's `L + 1` blocks.
+    /// [`StreamErrorKind::BehindWindow`] if a pointer has written ahead, and [`Writer::advance_to`] has not said how far.
     pub fn reserve(&mut self, bytes: usize) -> Result<&mut [u8], StreamError> {
         self.check_idle()?;
         let block = self.user.config.block;
@@ -159,7 +161,8 @@ impl Writer {
         }
         let offset = block.within(position);
         self.reserved = ((last - first + 1) as usize * block.bytes()) - offset;
-        self.bounced = !self.user.make_contiguous(End::Writer, first, last).map_err(|failure| self.failed(failure))?;
+        self.bounced =
+            !self.user.make_contiguous(End::Writer, first, last).map_err(|missed| self.user.missed(missed))?;
         if self.bounced {
             self.reserved = bytes;
             self.bounce.resize(bytes, 0);
@@ -241,7 +244,7 @@ impl Writer {
 
     fn take_if(
         &mut self,
-        bring: impl Fn(&Core, Touching) -> Result<bool, Failure>,
+        bring: impl Fn(&Core, Touching) -> Result<bool, Missed>,
     ) -> Result<Option<WriteBlock>, StreamError> {
         let (block, position) = (self.user.config.block, self.position());
         let span = self.completion.map_or(0, |completion| completion.span());
@@ -255,7 +258,7 @@ impl Writer {
         let number = completion.next();
         let touching = Touching::explicit(End::Writer, number);
         let brought = bring(&self.user, touching);
-        if !brought.map_err(|failure| self.user.error(failure))? {
+        if !brought.map_err(|missed| self.user.missed(missed))? {
             return Ok(None);
         }
         completion.handed_out();
@@ -324,7 +327,8 @@ impl Writer {
         }
         // What no one has touched yet, this touch brings in, zeroed.
         let last = Touching { zero: true, ..Touching::explicit(End::Writer, blocks - 1) };
-        if let Err(failure) = core.bring(last) {
+        if let Err(missed) = core.bring(last) {
+            let Missed::Failed(failure) = missed else { return Err(core.missed(missed)) };
             let read_to_its_end = failure.kind == StreamErrorKind::ReaderGone && core.was_read_to(length);
             if !read_to_its_end || !core.status.forgive(failure) {
                 return Err(self.failed(failure));

@@ -22,15 +22,46 @@ pub(crate) use portable::*;
 
 use crate::heap::Refused;
 
-/// An error number of the operating system, as a handler can carry it.
+/// An error number of the operating system, as a handler can carry it. The numbers that decide anything have their names here
+/// and nowhere else; they are the same on every Linux that Eagre runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Errno(pub(crate) i32);
 
 impl Errno {
-    /// A system call this platform does not have.
-    pub(crate) const NOSYS: Errno = Errno(38);
-    /// Too little memory, or too few addresses or mappings.
+    /// `EPERM`: forbidden.
+    pub(crate) const PERM: Errno = Errno(1);
+    /// `EINTR`: a signal came first.
+    pub(crate) const INTR: Errno = Errno(4);
+    /// `EAGAIN`: not now, or a limit is reached.
+    pub(crate) const AGAIN: Errno = Errno(11);
+    /// `ENOMEM`: too little memory, or too few addresses or mappings.
     pub(crate) const NOMEM: Errno = Errno(12);
+    /// `EACCES`: forbidden by the rights of a file.
+    pub(crate) const ACCES: Errno = Errno(13);
+    /// `EBUSY`: in use; of a page, pinned by I/O or shared by a fork.
+    pub(crate) const BUSY: Errno = Errno(16);
+    /// `EEXIST`: there is one already.
+    pub(crate) const EXIST: Errno = Errno(17);
+    /// `EINVAL`: an argument that this kernel does not take.
+    pub(crate) const INVAL: Errno = Errno(22);
+    /// `ENOSYS`: a system call that this platform does not have.
+    pub(crate) const NOSYS: Errno = Errno(38);
+
+    /// Whether there was too little of something. Otherwise the call is forbidden, or wrong.
+    pub(crate) fn is_shortage(self) -> bool {
+        matches!(self, Errno::NOMEM | Errno::AGAIN)
+    }
+
+    /// The error that the last call of the C library has left in this thread.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    pub(crate) fn last() -> Errno {
+        Errno::of(&std::io::Error::last_os_error())
+    }
+
+    /// The number of an error of the standard library; `ENOSYS` for one that is the library's own.
+    pub(crate) fn of(error: &std::io::Error) -> Errno {
+        error.raw_os_error().map_or(Errno::NOSYS, Errno)
+    }
 
     /// The error as the standard library knows it.
     pub(crate) fn to_io(self) -> std::io::Error {
@@ -38,7 +69,7 @@ impl Errno {
     }
 }
 
-/// A system call that was refused: by the kernel for want of something, or by a filter in front of it.
+/// A system call that was refused: by the kernel, which lacks something, or by a filter in front of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     /// The call, as its man page names it.
@@ -54,8 +85,7 @@ impl Refusal {
 
     /// Whether there was too little of something. Otherwise the call is forbidden, or wrong.
     pub(crate) fn is_shortage(self) -> bool {
-        const EAGAIN: Errno = Errno(11);
-        matches!(self.errno, Errno::NOMEM | EAGAIN)
+        self.errno.is_shortage()
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a forked child must make anew.
 
+#![forbid(unsafe_code)]
+
 use super::process;
 use std::sync::{Mutex, PoisonError};
 

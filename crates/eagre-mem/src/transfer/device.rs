@@ -1,4 +1,6 @@
-//! Who carries requests out: the system's calls behind one trait, so that tests can stand between.
+//! Devices carry requests out: the calls of the system behind one trait, so that a test can take their place.
+
+#![forbid(unsafe_code)]
 
 use super::request::{Direction, Request};
 use std::collections::VecDeque;

@@ -20,10 +20,12 @@ pub use device::{Blocking, Device, Done};
 pub use request::{Block, Direction, Request};
 pub use uring::Uring;
 
+use crate::sys::Errno;
 use std::collections::VecDeque;
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,7 +44,18 @@ pub enum Engine {
     Blocking,
 }
 
-/// Says whether calls on `file` go past the page cache (O_DIRECT): of everybody who shares the open file.
+impl FromStr for Engine {
+    type Err = ();
+    fn from_str(name: &str) -> Result<Engine, ()> {
+        match name {
+            "uring" => Ok(Engine::Uring),
+            "blocking" => Ok(Engine::Blocking),
+            _ => Err(()),
+        }
+    }
+}
+
+/// Makes calls on `file` go past the page cache (O_DIRECT), or through it. This holds for everybody who shares the open file.
 ///
 /// # Errors
 /// The file system cannot.
@@ -193,12 +206,12 @@ impl<B: Block> Transfer<B> {
             Err(error) => {
                 let in_vain = request.tries >= TRIES;
                 request.tries += 1;
-                match error.raw_os_error() {
-                    Some(libc::EINTR) if !in_vain => {}
-                    Some(libc::EAGAIN) if !in_vain => std::thread::sleep(PAUSE),
-                    Some(libc::EINVAL) if align > 1 && self.device.give_up_direct() => {}
+                match Errno::of(&error) {
+                    Errno::INTR if !in_vain => {}
+                    Errno::AGAIN if !in_vain => std::thread::sleep(PAUSE),
+                    Errno::INVAL if align > 1 && self.device.give_up_direct() => {}
                     // The device has given up on another's account already.
-                    Some(libc::EINVAL) if align == 1 && request.tries == 1 => {}
+                    Errno::INVAL if align == 1 && request.tries == 1 => {}
                     _ => return failed(error),
                 }
                 self.waiting.push_front(request);

@@ -2,7 +2,7 @@
 //!
 //! A request *owns* a share of its block. Whoever holds the request may touch the bytes, and the block cannot go back to
 //! its stream before every request for it has come back. That is what makes it safe to hand memory to a device that
-//! reads or writes it at its leisure: a device keeps the request until the system is done with it.
+//! reads or writes it at any time: a device keeps the request until the system is done with it.
 
 use crate::stream::{ReadBlock, WriteBlock};
 use std::fmt;
@@ -31,7 +31,7 @@ pub struct Request {
     pub(super) at: usize,
     /// Up to where the block is known to be good: a request may begin before that, for the sake of alignment.
     pub(super) good: usize,
-    /// How often it has been tried in vain.
+    /// How often it has been tried without success.
     pub(super) tries: u32,
     block: Arc<dyn Share>,
 }

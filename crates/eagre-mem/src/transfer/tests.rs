@@ -1,3 +1,4 @@
+#![forbid(unsafe_code)]
 use super::*;
 use crate::stream::{Pipe, ReadBlock, Reader, StreamErrorKind, WriteBlock, Writer};
 use crate::units::BlockSize;

@@ -89,7 +89,7 @@ impl Drop for Uring {
         let mut done = Vec::new();
         while self.in_flight() > 0 {
             if self.wait(1, &mut done).is_err() {
-                // The kernel will not say when it is done. Memory it may still touch is nobody's from here on.
+                // The kernel will not say when it is done, so the memory that it may still touch is never used again.
                 self.slots.drain(..).for_each(std::mem::forget);
                 return;
             }

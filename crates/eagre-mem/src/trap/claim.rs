@@ -1,4 +1,6 @@
-//! Who may bring a block in.
+//! The right to bring a block in.
+
+#![forbid(unsafe_code)]
 
 use crate::sys::futex;
 use std::sync::atomic::{AtomicU32, Ordering::*};

@@ -64,9 +64,9 @@ impl FromStr for Trap {
 #[non_exhaustive]
 pub enum End {
     /// The producing end.
-    Writer = 0,
+    Writer,
     /// The consuming end.
-    Reader = 1,
+    Reader,
 }
 
 impl End {
@@ -177,11 +177,11 @@ impl Context {
     }
 }
 
-/// Sees to it that the handler is in force, for ranges that need nothing else.
+/// Makes sure that the handler is in force, for ranges that need nothing else.
 ///
 /// # Errors
 /// Those of `sigaction(2)`.
-pub(crate) fn guard() -> Result<(), Errno> {
+pub(crate) fn install_handler() -> Result<(), Errno> {
     #[cfg(all(target_os = "linux", not(miri)))]
     return signal::ensure_installed();
     #[cfg(any(not(target_os = "linux"), miri))]
@@ -192,15 +192,15 @@ pub(crate) fn guard() -> Result<(), Errno> {
 ///
 /// # Errors
 /// Those of `sigaction(2)`.
-pub(crate) fn on_top(context: Context) -> Result<(), Errno> {
+pub(crate) fn reinstall_handler(context: Context) -> Result<(), Errno> {
     match context {
         Context::Off => Ok(()),
-        _ => guard(),
+        _ => install_handler(),
     }
 }
 
 /// Whether the handler is in force, for the touch of a page that a file does not have.
-pub(crate) fn is_guarded() -> bool {
+pub(crate) fn handler_is_installed() -> bool {
     #[cfg(all(target_os = "linux", not(miri)))]
     return signal::is_in_force();
     #[cfg(any(not(target_os = "linux"), miri))]
@@ -208,24 +208,25 @@ pub(crate) fn is_guarded() -> bool {
 }
 
 /// While this lives, the fault signals are open in this thread: one that is blocked kills.
-pub(crate) struct Deliverable {
+pub(crate) struct OpenSignals {
     #[cfg(all(target_os = "linux", not(miri)))]
     _unblocked: crate::sys::signal::Unblocked,
 }
 
-impl Deliverable {
+impl OpenSignals {
     /// Opens them.
-    pub(crate) fn new() -> Deliverable {
-        Deliverable {
+    pub(crate) fn new() -> OpenSignals {
+        OpenSignals {
             #[cfg(all(target_os = "linux", not(miri)))]
             _unblocked: crate::sys::signal::Unblocked::new(),
         }
     }
 }
 
-/// The descriptor for addresses that no trap watches. Whoever's the pool is: a stray touch of what is missing there is a
-/// signal, where the pager, who knows nobody to ask, would leave the thread to try again for ever.
-pub(crate) fn unwatched() -> Result<Option<&'static Uffd>, Errno> {
+/// The descriptor for addresses that no trap watches: that of the signal trap, whatever trap the pool is for. A stray touch of a
+/// missing page there is a signal. With the pager's descriptor it would be a fault that the pager knows no owner of, and the thread
+/// would repeat it for ever.
+pub(crate) fn unwatched_uffd() -> Result<Option<&'static Uffd>, Errno> {
     #[cfg(all(target_os = "linux", not(miri)))]
     return signal::context().map(Context::uffd);
     #[cfg(any(not(target_os = "linux"), miri))]
@@ -254,7 +255,7 @@ pub(crate) fn context_of(uffd: Option<&'static Uffd>) -> Result<Context, Errno> 
 /// A thread that is about to touch pointers of a context.
 pub(crate) struct Ready {
     #[cfg(all(target_os = "linux", not(miri)))]
-    _signals: Option<(crate::sys::signal::Unblocked, crate::sys::room::Room)>,
+    _signals: Option<(crate::sys::signal::Unblocked, crate::sys::alternate_stack::AlternateStack)>,
 }
 
 impl Ready {
@@ -263,8 +264,9 @@ impl Ready {
         #[cfg(all(target_os = "linux", not(miri)))]
         {
             let signals = matches!(context, Context::Signal(_));
-            let ready = signals.then(|| (crate::sys::signal::Unblocked::new(), crate::sys::room::Room::new()));
-            on_top(context)?;
+            let ready = signals
+                .then(|| (crate::sys::signal::Unblocked::new(), crate::sys::alternate_stack::AlternateStack::new()));
+            reinstall_handler(context)?;
             Ok(Ready { _signals: ready })
         }
         #[cfg(any(not(target_os = "linux"), miri))]

@@ -4,6 +4,8 @@
 //! pager asks the owner of the address. The owner never waits: if the other end must move on first, the thread stays
 //! parked, and the pager asks again when a fault of the other end, or the bell, says that something has changed.
 
+#![forbid(unsafe_code)]
+
 use super::{Answer, Context, Resolve, registry};
 use crate::sys::event::Bell;
 use crate::sys::per_process::PerProcess;
@@ -12,7 +14,7 @@ use crate::sys::{Errno, futex, signal};
 use crate::trap::End;
 use std::time::Duration;
 
-/// How soon the pager asks again for a thread that waits on something nobody announces: a time limit, a pinned page.
+/// How soon the pager asks again for a thread that waits for something that rings no bell: a time limit, a pinned page.
 const SOON: Duration = Duration::from_millis(2);
 
 /// The pager of this process.
@@ -23,7 +25,7 @@ pub(crate) struct Pager {
 }
 
 impl Pager {
-    /// A pager that answers to nobody.
+    /// A pager that never answers.
     #[cfg(test)]
     pub(crate) fn without_thread(uffd: Uffd) -> Result<Pager, Errno> {
         Ok(Pager { uffd, bell: Bell::new()? })
@@ -51,7 +53,7 @@ pub(crate) fn context() -> Result<Context, Errno> {
         let pager: &'static Pager = Box::leak(Box::new(Pager { uffd: Uffd::open(Mode::Pager)?, bell: Bell::new()? }));
         let thread = std::thread::Builder::new().name("eagre-pager".into()).stack_size(256 << 10);
         let spawned = thread.spawn(move || run(pager));
-        spawned.map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EAGAIN)))?;
+        spawned.map_err(|error| Errno::of(&error))?;
         Ok::<_, Errno>(pager)
     })?;
     // For the reports of touches outside the window; the faults themselves come to the pager.

@@ -1,14 +1,15 @@
-//! Which stream owns an address: a table of fixed size that a handler reads without locks.
+//! Who owns an address: a table of fixed size that a handler reads without locks.
 //!
 //! A slot is published by storing its start address last and withdrawn by clearing it first. A reader counts itself
 //! in before it looks again: if the start is still there, the owner cannot be freed until the reader has counted
-//! itself out. Withdrawing therefore ends in one of two ways: nobody is inside and the owner may be freed now, or
-//! somebody is, and the owner waits in the hands of its stream until the count falls to zero.
+//! itself out. Withdrawing therefore ends in one of two ways: nobody is inside, and the owner may be freed now; or
+//! somebody is, and the stream keeps the owner until the count falls to zero.
 //!
 //! A forked child inherits the table but none of the ranges. There the table is empty: nothing is found in it, and the
 //! first stream that the child opens clears it.
 
 use super::{End, Resolve};
+use crate::heap::Shared;
 use crate::sys::process;
 use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::*};
@@ -77,29 +78,20 @@ fn adopt(free: &mut Vec<usize>) {
     PROCESS.store(process::id(), SeqCst);
 }
 
-/// A place in the table.
+/// An entry of the table.
 #[derive(Debug)]
-pub(crate) struct Place(usize);
+pub(crate) struct Entry(usize);
 
-/// Registers a range.
+/// Registers several ranges, all or none: where there is no room for one, nobody can have entered another.
 ///
 /// Returns `None` if the table is full, or there is no memory.
 ///
 /// # Safety
-/// `target`, and the resolver it names, live until [`withdraw`] has been called and [`is_quiet`] holds.
-pub(crate) unsafe fn register(range: Range<usize>, target: *const Target) -> Option<Place> {
-    // SAFETY: the caller's contract.
-    unsafe { register_all([(range, target)]) }.map(|[place]| place)
-}
-
-/// Registers several ranges, all or none: where there is no room for one, nobody can have entered another.
-///
-/// # Safety
-/// As for [`register`], of each target.
-pub(crate) unsafe fn register_all<const N: usize>(ranges: [(Range<usize>, *const Target); N]) -> Option<[Place; N]> {
+/// Each target, and the resolver it names, live until its entry has been [withdrawn](withdraw) and [`is_quiet`] holds.
+pub(crate) unsafe fn register_all<const N: usize>(ranges: [(Range<usize>, *const Target); N]) -> Option<[Entry; N]> {
     let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
     adopt(&mut free);
-    // Each place that is taken can be given back: it has room here.
+    // Each entry that is taken can be given back: it has room here.
     let more = CAPACITY.saturating_sub(free.len());
     free.try_reserve_exact(more).ok()?;
     let mut taken = [0; N];
@@ -115,7 +107,7 @@ pub(crate) unsafe fn register_all<const N: usize>(ranges: [(Range<usize>, *const
         SLOTS[at].target.store(target.cast_mut(), SeqCst);
         SLOTS[at].start.store(range.start, SeqCst);
     }
-    Some(taken.map(Place))
+    Some(taken.map(Entry))
 }
 
 /// A slot that nobody is inside of.
@@ -128,23 +120,57 @@ fn take(free: &mut Vec<usize>) -> Option<usize> {
     }
 }
 
-/// Makes a registered range smaller. A touch that comes in this moment may find nobody.
-pub(crate) fn shrink(place: &Place, range: Range<usize>) {
-    let slot = &SLOTS[place.0];
+/// Makes a registered range smaller. A touch that comes at this moment may find no owner.
+pub(crate) fn shrink(entry: &Entry, range: Range<usize>) {
+    let slot = &SLOTS[entry.0];
     slot.len.store(0, SeqCst);
     slot.start.store(range.start, SeqCst);
     slot.len.store(range.len(), SeqCst);
 }
 
 /// Withdraws a range: no touch finds it from now on.
-pub(crate) fn withdraw(place: &Place) {
-    SLOTS[place.0].start.store(0, SeqCst);
-    FREE.lock().unwrap_or_else(PoisonError::into_inner).push(place.0);
+pub(crate) fn withdraw(entry: &Entry) {
+    SLOTS[entry.0].start.store(0, SeqCst);
+    FREE.lock().unwrap_or_else(PoisonError::into_inner).push(entry.0);
 }
 
 /// Whether no handler is inside the range's owner.
-pub(crate) fn is_quiet(place: &Place) -> bool {
-    SLOTS[place.0].inside.load(SeqCst) == 0
+pub(crate) fn is_quiet(entry: &Entry) -> bool {
+    SLOTS[entry.0].inside.load(SeqCst) == 0
+}
+
+/// A range in the table, until this is dropped.
+pub(crate) struct Registration {
+    entry: Entry,
+    /// What the table points to. Shared, since to move a `Box` asserts that nobody else points into it.
+    _target: Shared<Target>,
+    /// A forked child's table is its own, and never knew of this entry.
+    process: u32,
+}
+
+impl Registration {
+    /// Registers a range. `None` if the table is full, or there is no memory.
+    ///
+    /// # Safety
+    /// The resolver lives, and stays where it is, until the registration has been dropped.
+    pub(crate) unsafe fn new(range: Range<usize>, resolver: *const dyn Resolve, end: End) -> Option<Registration> {
+        let target = Shared::new(Target::new(resolver, end)).ok()?;
+        // SAFETY: the caller's contract; `drop` withdraws the entry and waits until it is quiet, and the target goes after that.
+        let [entry] = unsafe { register_all([(range, &raw const *target)]) }?;
+        Some(Registration { entry, _target: target, process: process::id() })
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        if self.process == process::id() {
+            withdraw(&self.entry);
+            // A fault that is being resolved at this moment does not wait for anyone.
+            while !is_quiet(&self.entry) {
+                std::thread::yield_now();
+            }
+        }
+    }
 }
 
 /// The owner of an address, which stays alive as long as this does.
@@ -243,11 +269,11 @@ mod tests {
         assert!(unsafe { register_all(more_than_there_is_room_for) }.is_none());
         assert!(owner(range(0).start).is_none());
         // SAFETY: as above.
-        let places = unsafe { register_all([0, 1].map(|number| (range(number), &raw const target))) }.unwrap();
-        for (number, place) in places.iter().enumerate() {
+        let entries = unsafe { register_all([0, 1].map(|number| (range(number), &raw const target))) }.unwrap();
+        for (number, entry) in entries.iter().enumerate() {
             assert_eq!(owner(range(number).start).map(|owner| owner.end()), Some(End::Writer));
-            withdraw(place);
-            assert!(owner(range(number).start).is_none() && is_quiet(place));
+            withdraw(entry);
+            assert!(owner(range(number).start).is_none() && is_quiet(entry));
         }
     }
 }

@@ -112,7 +112,7 @@ fn on_fault(fault: Fault) {
     }
 }
 
-/// A fault that is nobody's here. One just outside of a range may have been meant for it, and says so.
+/// A fault at an address without an owner. If it is just outside of a range, the range's owner may report it.
 #[cold]
 #[inline(never)]
 fn pass_on_foreign(fault: Fault) {

@@ -16,9 +16,10 @@ use eagre_mem::stream::{Pipe, PipeBuilder};
 use eagre_mem::{BlockSize, Trap};
 use std::sync::OnceLock;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How long a test may take before it counts as hung. Generous: the machine may be busy.
+/// A test hangs when this process has used so much processor time on each processor since it began. On a busy machine that
+/// may take long; a test that sleeps for ever hangs after ten times as long.
 fn patience() -> Duration {
     Duration::from_secs(if std::env::var_os("EAGRE_LONG").is_some() { 3000 } else { 100 })
 }
@@ -108,7 +109,12 @@ impl Watchdog {
         let (done, watched) = mpsc::channel::<()>();
         let name = name.to_owned();
         std::thread::spawn(move || {
-            if watched.recv_timeout(patience()) == Err(RecvTimeoutError::Timeout) {
+            let (started, used) = (Instant::now(), process::time());
+            let processors = std::thread::available_parallelism().map_or(1, |count| count.get()) as u32;
+            while watched.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
+                if process::time() - used < processors * patience() && started.elapsed() < 10 * patience() {
+                    continue;
+                }
                 say(&format!("hung: {name}"));
                 for wait in eagre_mem::stream::wait_report() {
                     say(&format!("hung: {wait}"));
@@ -133,22 +139,33 @@ pub(crate) fn sized(pair: Pair, block: BlockSize) -> PipeBuilder {
 /// 64 KiB.
 pub(crate) const SMALL: usize = BlockSize::MIN.bytes();
 
-/// A random number generator that a failing test can be repeated with (Steele, Lea, Flood: SplitMix, 2014).
+/// Random numbers of a fixed seed, which is said when the test fails.
 #[derive(Clone)]
-pub(crate) struct Rng(pub(crate) u64);
+pub(crate) struct Rng {
+    numbers: fastrand::Rng,
+    seed: u64,
+}
+
+impl Drop for Rng {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            say(&format!("failed with random numbers of seed {}", self.seed));
+        }
+    }
+}
 
 impl Rng {
+    pub(crate) fn new(seed: u64) -> Rng {
+        Rng { numbers: fastrand::Rng::with_seed(seed), seed }
+    }
+
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        self.numbers.u64(..)
     }
 
     /// A number below `bound`, which is not 0.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
+        self.numbers.u64(..bound)
     }
 
     /// A length from 1 to `most`, short ones as likely as long ones.
@@ -168,7 +185,7 @@ const PERIOD: usize = 1_000_003;
 fn table() -> &'static [u8] {
     static TABLE: OnceLock<Vec<u8>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        let mut rng = Rng(1);
+        let mut rng = Rng::new(1);
         // Twice, so that any stretch up to one period is contiguous. No zeros: those mean "not written".
         let once: Vec<u8> = (0..PERIOD).map(|_| (rng.below(255) + 1) as u8).collect();
         [once.clone(), once].concat()

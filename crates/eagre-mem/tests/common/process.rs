@@ -1,10 +1,20 @@
 //! What the system says of this process.
 
+use std::time::Duration;
+
 /// A field of `/proc/self/status`, in KiB.
 fn status(field: &str) -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = text.lines().find(|line| line.starts_with(field)).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// The processor time that this process has used.
+pub(crate) fn time() -> Duration {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call fills it.
+    assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut now) }, 0);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
 /// What this process costs at a moment.

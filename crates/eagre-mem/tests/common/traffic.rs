@@ -251,7 +251,7 @@ pub(crate) fn run(pair: Pair, mut shape: Shape) {
         if shape.length_known {
             assert_eq!(reader.length(), Some(model.length));
         }
-        let rng = Rng(!shape.seed);
+        let rng = Rng::new(!shape.seed);
         Reading { shape, model, rng, end: 0, taken: 0, floor: 0 }.all(&mut reader);
         let stats = control.stats();
         assert!(stats.held <= stats.most && stats.most == u64::from(blocks), "{stats:?}");

@@ -19,12 +19,6 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario::new("fork::exec", For::Pointers, Ends::Well, exec),
 ];
 
-/// A child that would hang ends here instead.
-fn alarm() {
-    // SAFETY: the default action of SIGALRM ends the child.
-    unsafe { libc::alarm(10) };
-}
-
 fn is_fault(status: i32) -> bool {
     matches!(killed_by(status), libc::SIGSEGV | libc::SIGBUS)
 }
@@ -37,7 +31,7 @@ fn child_touches() {
     for pointer in pointers {
         for at in [0, BLOCK, 5 * BLOCK] {
             let child = fork(|| {
-                alarm();
+                end_if_it_hangs();
                 // SAFETY: not mapped in this process: this is the crash.
                 unsafe { Raw(pointer).read(at) };
                 0
@@ -66,7 +60,7 @@ fn child_reuses() {
     writer.copy_in(&[7; BLOCK]).unwrap();
     let pointers = [writer.as_mut_ptr().unwrap().as_ptr(), reader.as_ptr().unwrap().as_ptr()];
     let child = fork(|| {
-        alarm();
+        end_if_it_hangs();
         for pointer in pointers {
             let mine = map_there(pointer, 8 * BLOCK, libc::PROT_READ | libc::PROT_WRITE);
             for at in (0..8 * BLOCK).step_by(4096) {
@@ -89,7 +83,7 @@ fn child_crashes_there() {
     let pointer = writer.as_mut_ptr().unwrap().as_ptr();
     for opens in [false, true] {
         let child = fork(|| {
-            alarm();
+            end_if_it_hangs();
             map_there(pointer, BLOCK, libc::PROT_NONE);
             if opens {
                 streams_work();
@@ -110,7 +104,7 @@ fn child_drops() {
     let pointers = [writer.as_mut_ptr().unwrap().as_ptr(), reader.as_ptr().unwrap().as_ptr()];
     let mut held = Some((writer, reader));
     let child = fork(|| {
-        alarm();
+        end_if_it_hangs();
         for pointer in pointers {
             // SAFETY: the child's own page.
             unsafe { map_there(pointer, BLOCK, libc::PROT_READ | libc::PROT_WRITE).write(9) };
@@ -133,7 +127,7 @@ fn child_calls() {
     let (mut writer, mut reader) = ends("parent");
     writer.copy_in(&[7; BLOCK]).unwrap();
     let child = fork(|| {
-        alarm();
+        end_if_it_hangs();
         let errors = [writer.copy_in(&[8]).unwrap_err(), reader.fill(1).unwrap_err(), writer.finish().unwrap_err()];
         assert!(errors.iter().all(|error| error.to_string().contains("fork")), "{}", errors[0]);
         let scope = writer.scope(|_| ()).unwrap_err();
@@ -149,7 +143,7 @@ fn child_opens() {
     let (mut writer, reader) = ends("parent");
     let thread = park("parent", reader);
     let child = fork(|| {
-        alarm();
+        end_if_it_hangs();
         streams_work();
         flow_through(Pipe::open().unwrap().split(), 1 << 20);
         0
@@ -163,10 +157,10 @@ fn child_opens() {
 fn grandchild_opens() {
     streams_work();
     let child = fork(|| {
-        alarm();
+        end_if_it_hangs();
         streams_work();
         let grandchild = fork(|| {
-            alarm();
+            end_if_it_hangs();
             streams_work();
             0
         });
@@ -187,7 +181,7 @@ fn storm() {
             let mut children = 0;
             while !done.load(SeqCst) || children < 5 {
                 let child = fork(|| {
-                    alarm();
+                    end_if_it_hangs();
                     // Memory of all sizes, at once.
                     let sizes = [64usize, 4 << 10, 200 << 10, 4 << 20];
                     let all: Vec<_> = sizes.map(|size| vec![1u8; size]).into();

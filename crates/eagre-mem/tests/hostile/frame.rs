@@ -9,10 +9,11 @@ use std::fmt;
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::time::Duration;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
-/// After this long a child hangs.
+/// A child hangs when it, and those it has waited for, have used so much processor time. On a busy machine that may take
+/// long; a child that sleeps for ever hangs after ten times as long.
 fn patience() -> Duration {
     Duration::from_secs(if std::env::var_os("EAGRE_LONG").is_some() { 3000 } else { 20 })
 }
@@ -164,7 +165,7 @@ fn run(scenario: &Scenario, pair: Option<Pair>) -> Verdict {
     let ended = watch(start(scenario.name, pair));
     let told = || format!("\n--- stdout\n{}--- stderr\n{}---", ended.stdout, ended.stderr);
     if ended.hung {
-        return Verdict::Failed(format!("hung for {:?}{}", patience(), told()));
+        return Verdict::Failed(format!("hung: {:?} of processor time, or ten times as long{}", patience(), told()));
     }
     if ended.status.code() == Some(SKIPPED) {
         return Verdict::Skipped(ended.stdout.trim().to_owned());
@@ -213,7 +214,16 @@ fn watch(mut child: Child) -> Ended {
     let group = child.id() as i32;
     let (ended, watchdog) = mpsc::channel::<()>();
     let watchdog = std::thread::spawn(move || {
-        let hung = watchdog.recv_timeout(patience()).is_err();
+        let started = Instant::now();
+        let hung = loop {
+            let waited = watchdog.recv_timeout(Duration::from_millis(500));
+            if waited != Err(RecvTimeoutError::Timeout) {
+                break false;
+            }
+            if processor_time(group) >= patience() || started.elapsed() >= 10 * patience() {
+                break true;
+            }
+        };
         // Whatever the child started and left behind goes in any case.
         // SAFETY: the group was made for this child, and the child has not been waited for: its number is still its.
         unsafe { libc::kill(-group, libc::SIGKILL) };
@@ -228,6 +238,17 @@ fn watch(mut child: Child) -> Ended {
     let hung = watchdog.join().expect("the watchdog ends");
     let status = child.wait().unwrap_or(status);
     Ended { status, stdout, stderr, hung }
+}
+
+/// The processor time that a process, and those it has waited for, have used.
+fn processor_time(process: i32) -> Duration {
+    let Ok(text) = std::fs::read_to_string(format!("/proc/{process}/stat")) else { return Duration::ZERO };
+    // Behind the name, which may hold anything, the first of these is field 3; wanted are 14 to 17.
+    let fields = text.rsplit(')').next().unwrap_or("").split_whitespace().skip(11).take(4);
+    let ticks: u64 = fields.filter_map(|field| field.parse::<u64>().ok()).sum();
+    // SAFETY: plain values.
+    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as u64;
+    Duration::from_millis(ticks * 1000 / per_second)
 }
 
 /// Waits until a process has ended, and leaves it for `wait`.

@@ -167,8 +167,7 @@ fn end_somehow(pipe: Pipe) {
 /// be mapped (blocks that change their mapping need one each), the process ends after saying why.
 fn mappings_mid_stream() {
     let status = wait_for(fork(|| {
-        // SAFETY: SIGALRM ends a child that hangs.
-        unsafe { libc::alarm(10) };
+        end_if_it_hangs();
         half_way();
         0
     }));

@@ -37,8 +37,7 @@ fn strict_overcommit() {
         }
     }
     let child = fork(|| {
-        // SAFETY: SIGALRM ends a child that hangs.
-        unsafe { libc::alarm(10) };
+        end_if_it_hangs();
         streams_work();
         flow_through(Pipe::open().unwrap().split(), 64 << 17);
         let many: Vec<_> = (0..3).map(|_| Pipe::open().unwrap()).collect();
@@ -111,8 +110,7 @@ impl Drop for Group {
 fn tiny_group() {
     let group = Group::new(8 << 20);
     let child = fork(|| {
-        // SAFETY: SIGALRM ends a child that hangs.
-        unsafe { libc::alarm(10) };
+        end_if_it_hangs();
         if !group.enter() {
             return 3;
         }
@@ -138,8 +136,7 @@ fn tiny_group() {
 fn small_group() {
     let group = Group::new(64 << 20);
     let child = fork(|| {
-        // SAFETY: SIGALRM ends a child that hangs.
-        unsafe { libc::alarm(18) };
+        end_if_it_hangs();
         if !group.enter() {
             return 3;
         }

@@ -2,7 +2,7 @@
 
 use super::frame::{Ends, For, Scenario};
 use super::util::*;
-use eagre_mem::{Mapping, Unseen};
+use eagre_mem::{LookError, Mapping};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Barrier;
@@ -54,16 +54,16 @@ fn cut_between_looks() {
     file.set_len(10 * PAGE as u64).unwrap();
     // What is left can be seen as before.
     assert_eq!(mapping.look(0..10 * PAGE, sum), Ok(sum_of_pages(0..10)));
-    assert_eq!(mapping.look(9 * PAGE..12 * PAGE, sum), Err(Unseen::Gone { offset: 10 * PAGE }));
+    assert_eq!(mapping.look(9 * PAGE..12 * PAGE, sum), Err(LookError::Gone { offset: 10 * PAGE }));
     assert_eq!(mapping.look(0..10 * PAGE, sum), Ok(sum_of_pages(0..10)));
     // And what is gone stays gone.
-    assert_eq!(mapping.look(20 * PAGE..21 * PAGE, sum), Err(Unseen::Gone { offset: 10 * PAGE }));
+    assert_eq!(mapping.look(20 * PAGE..21 * PAGE, sum), Err(LookError::Gone { offset: 10 * PAGE }));
     drop(mapping);
     // With an offset into the file, offsets are those of the mapping.
     let rest = Mapping::new(&file, 5 * PAGE as u64, 5 * PAGE).unwrap();
     assert_eq!(rest.look(0..rest.len(), sum), Ok(sum_of_pages(5..10)));
     file.set_len(7 * PAGE as u64).unwrap();
-    assert_eq!(rest.look(0..rest.len(), sum), Err(Unseen::Gone { offset: 2 * PAGE }));
+    assert_eq!(rest.look(0..rest.len(), sum), Err(LookError::Gone { offset: 2 * PAGE }));
     assert!(Mapping::new(&file, 1, PAGE).is_err());
     assert!(Mapping::new(&file, 0, 0).is_err());
 }
@@ -77,16 +77,16 @@ fn cut_during_a_look() {
         let rest = sum(&bytes[PAGE..]);
         assert_eq!((first, rest), (sum_of_pages(0..1), sum_of_pages(1..3)), "zeros where nothing is left");
     });
-    assert_eq!(seen, Err(Unseen::Gone { offset: 3 * PAGE }));
+    assert_eq!(seen, Err(LookError::Gone { offset: 3 * PAGE }));
 }
 
 fn cut_and_grown() {
     let file = numbered();
     let mapping = map(&file);
     file.set_len(0).unwrap();
-    assert!(matches!(mapping.look(8 * PAGE..9 * PAGE, sum), Err(Unseen::Gone { .. })));
+    assert!(matches!(mapping.look(8 * PAGE..9 * PAGE, sum), Err(LookError::Gone { .. })));
     file.set_len(LENGTH as u64).unwrap();
-    assert!(matches!(mapping.look(8 * PAGE..LENGTH, sum), Err(Unseen::Gone { .. })), "no look mixes old and new");
+    assert!(matches!(mapping.look(8 * PAGE..LENGTH, sum), Err(LookError::Gone { .. })), "no look mixes old and new");
     assert_eq!(map(&file).look(0..LENGTH, sum), Ok(0));
 }
 
@@ -105,7 +105,7 @@ fn many_threads() {
                     // Some begin at the first page that is gone, some further on.
                     let from = (left + thread % 2) * PAGE;
                     let seen = mapping.look(from..LENGTH, |bytes| assert_eq!(sum(bytes), 0));
-                    let Err(Unseen::Gone { offset }) = seen else { panic!("{seen:?}") };
+                    let Err(LookError::Gone { offset }) = seen else { panic!("{seen:?}") };
                     assert!((left * PAGE..=from).contains(&offset), "{offset} from {from}");
                 });
             }
@@ -122,7 +122,7 @@ fn beside_streams() {
             scope.spawn(move || {
                 assert_eq!(mapping.look(0..LENGTH, sum), Ok(sum_of_pages(0..PAGES)));
                 file.set_len((i * PAGE) as u64).unwrap();
-                assert_eq!(mapping.look(0..LENGTH, sum), Err(Unseen::Gone { offset: i * PAGE }));
+                assert_eq!(mapping.look(0..LENGTH, sum), Err(LookError::Gone { offset: i * PAGE }));
             });
         }
     });
@@ -137,13 +137,13 @@ fn made_in_a_child() {
         let mapping = map(&file);
         assert_eq!(mapping.look(0..LENGTH, sum), Ok(sum_of_pages(0..PAGES)));
         file.set_len(PAGE as u64).unwrap();
-        assert_eq!(mapping.look(0..LENGTH, sum), Err(Unseen::Gone { offset: PAGE }));
+        assert_eq!(mapping.look(0..LENGTH, sum), Err(LookError::Gone { offset: PAGE }));
         0
     });
     assert_eq!(wait_for(child), 0);
     assert_eq!(mapping.look(0..LENGTH, sum), Ok(sum_of_pages(0..PAGES)));
     in_the_parent.set_len(0).unwrap();
-    assert_eq!(mapping.look(0..LENGTH, sum), Err(Unseen::Gone { offset: 0 }));
+    assert_eq!(mapping.look(0..LENGTH, sum), Err(LookError::Gone { offset: 0 }));
 }
 
 fn inherited() {
@@ -151,7 +151,7 @@ fn inherited() {
     let mapping = map(&file);
     let mut mapping = Some(mapping);
     let child = fork(|| {
-        assert_eq!(mapping.as_ref().unwrap().look(0..LENGTH, sum), Err(Unseen::Unguarded));
+        assert_eq!(mapping.as_ref().unwrap().look(0..LENGTH, sum), Err(LookError::Unguarded));
         drop(mapping.take());
         // The child's own is not confused with the one it gave up.
         assert_eq!(map(&file).look(0..LENGTH, sum), Ok(sum_of_pages(0..PAGES)));
@@ -171,12 +171,12 @@ fn behind_another_handler() {
     let mapping = map(&file);
     set_action(libc::SIGBUS, exit_at_once as *const () as usize, 0);
     file.set_len(PAGE as u64).unwrap();
-    assert_eq!(mapping.look(0..LENGTH, |_| panic!("not looked at")), Err::<(), _>(Unseen::Unguarded));
+    assert_eq!(mapping.look(0..LENGTH, |_| panic!("not looked at")), Err::<(), _>(LookError::Unguarded));
     // A new one goes on top again, as a stream does.
     file.set_len(LENGTH as u64).unwrap();
     let again = map(&file);
     file.set_len(PAGE as u64).unwrap();
-    assert_eq!(again.look(0..LENGTH, sum), Err(Unseen::Gone { offset: PAGE }));
+    assert_eq!(again.look(0..LENGTH, sum), Err(LookError::Gone { offset: PAGE }));
 }
 
 fn with_signals_blocked() {
@@ -189,7 +189,7 @@ fn with_signals_blocked() {
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
     }
-    assert_eq!(mapping.look(0..LENGTH, sum), Err(Unseen::Gone { offset: PAGE }));
+    assert_eq!(mapping.look(0..LENGTH, sum), Err(LookError::Gone { offset: PAGE }));
 }
 
 fn come_and_go() {
@@ -207,7 +207,7 @@ fn come_and_go() {
             let file = numbered();
             let mapping = map(&file);
             file.set_len(PAGE as u64).unwrap();
-            assert_eq!(mapping.look(0..LENGTH, sum), Err(Unseen::Gone { offset: PAGE }));
+            assert_eq!(mapping.look(0..LENGTH, sum), Err(LookError::Gone { offset: PAGE }));
         }
         over.store(true, SeqCst);
     });

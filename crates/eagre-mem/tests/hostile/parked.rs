@@ -132,8 +132,7 @@ fn both_dropped() {
 /// Forks while this process has one thread and no stream.
 fn fork_before_streams(child: impl FnOnce() -> i32) -> i32 {
     fork(|| {
-        // SAFETY: SIGALRM ends a child that hangs.
-        unsafe { libc::alarm(10) };
+        end_if_it_hangs();
         child()
     })
 }

@@ -73,6 +73,18 @@ pub(crate) fn flow_through((mut writer, mut reader): (Writer, Reader), words: us
     });
 }
 
+/// Ends a forked child that hangs, by a signal: after ten seconds of processor time, or ten times as long of the clock's, for
+/// a hang may sleep, and the machine may be busy.
+pub(crate) fn end_if_it_hangs() {
+    let never = libc::timeval { tv_sec: 0, tv_usec: 0 };
+    let limit = libc::itimerval { it_interval: never, it_value: libc::timeval { tv_sec: 10, tv_usec: 0 } };
+    // SAFETY: plain values; the default action of both signals ends the child.
+    unsafe {
+        assert_eq!(libc::setitimer(libc::ITIMER_PROF, &limit, std::ptr::null_mut()), 0);
+        libc::alarm(100);
+    }
+}
+
 /// Lets other threads run until `reached` holds. The watchdog ends it if that never comes.
 pub(crate) fn until(mut reached: impl FnMut() -> bool) {
     while !reached() {

@@ -258,7 +258,7 @@ each_pointer_pair! {
         let (writer, mut reader) = small(pair).open().unwrap().split();
         drop(writer);
         let raw = reader.as_ptr().unwrap().as_ptr();
-        let mut rng = crate::common::Rng(5);
+        let mut rng = crate::common::Rng::new(5);
         for _ in 0..2000 {
             let at = rng.below(1 << 36) as usize;
             // SAFETY: inside the reservation of a failed stream, which drains.

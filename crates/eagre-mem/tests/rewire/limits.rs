@@ -6,12 +6,16 @@ use crate::common::*;
 use crate::pins::order;
 use crate::region::pool;
 use eagre_mem::probe::Pair;
-use eagre_mem::{BlockSize, GrowingBuffer, Mover, Pool, Region, RewireError, RewireErrorKind, RewiredVec, Trap};
+use eagre_mem::stream::StreamErrorKind;
+use eagre_mem::{
+    BlockSize, GrowingBuffer, Mover, Pool, Region, RewireError, RewireErrorKind, RewiredVec, StreamPool, Trap,
+};
 
 pub(crate) const CASES: &[Case] = &[
     ("addresses_end", |pair| ends(pair, libc::RLIMIT_AS)),
     ("data_ends", |pair| ends(pair, libc::RLIMIT_DATA)),
     ("mappings_end", mappings_end),
+    ("moves_end", moves_end),
 ];
 
 fn run(case: &str, pair: Pair) {
@@ -26,6 +30,9 @@ each_pair! {
     }
     fn no_data_any_more(pair) {
         run("data_ends", pair);
+    }
+    fn no_memory_to_move_a_block(pair) {
+        run("moves_end", pair);
     }
     fn hardly_any_mappings_left(pair) {
         run("mappings_end", pair);
@@ -103,7 +110,7 @@ fn ends(pair: Pair, resource: libc::__rlimit_resource_t) {
         texts.push(text.clone());
     }
     assert!(texts == *spare);
-    (0..mapped).for_each(|place| check(place as u64, region.get(place..place + 1).unwrap()));
+    (0..mapped).for_each(|slot| check(slot as u64, region.get(slot..slot + 1).unwrap()));
     if let Some(buffer) = &mut buffer {
         buffer.clear();
         // SAFETY: within the limit.
@@ -145,7 +152,7 @@ fn mappings_end(pair: Pair) {
     const BLOCKS: usize = 3000;
     let pool: Pool = pool(pair, BlockSize::MIN, BLOCKS as u32);
     assert_eq!(pool.populate(BLOCKS as u32).unwrap(), BLOCKS as u32);
-    let mut rng = Rng(5);
+    let mut rng = Rng::new(5);
     for leave in [3 * BLOCKS, 20] {
         let mut region = Region::new(&pool, BLOCKS).unwrap();
         // The blocks are made ready before; the memory of the process, too, while there are mappings.
@@ -161,14 +168,14 @@ fn mappings_end(pair: Pair) {
             return report("done");
         }
         let mut back = Vec::with_capacity(BLOCKS);
-        for (place, block) in blocks.into_iter().enumerate() {
-            match region.map(place, block) {
-                Ok(()) => check(77_777 * place as u64, region.get(place..place + 1).unwrap()),
+        for (slot, block) in blocks.into_iter().enumerate() {
+            match region.map(slot, block) {
+                Ok(()) => check(77_777 * slot as u64, region.get(slot..slot + 1).unwrap()),
                 Err(not) => {
                     assert_eq!(pair.mover, Mover::Remap, "{}", not.error);
                     is_about_mappings(&not.error);
-                    check(77_777 * place as u64, &not.block);
-                    back.push((place, not.block));
+                    check(77_777 * slot as u64, &not.block);
+                    back.push((slot, not.block));
                 }
             }
         }
@@ -182,16 +189,92 @@ fn mappings_end(pair: Pair) {
             }
         }
         assert!(pair.mover == Mover::Remap || back.is_empty());
-        for (place, block) in &back {
-            check(77_777 * *place as u64, block);
+        for (slot, block) in &back {
+            check(77_777 * *slot as u64, block);
         }
-        for place in 0..BLOCKS {
-            if let Some(bytes) = region.get(place..place + 1).filter(|_| !back.is_empty()) {
-                check(77_777 * place as u64, bytes);
+        for slot in 0..BLOCKS {
+            if let Some(bytes) = region.get(slot..slot + 1).filter(|_| !back.is_empty()) {
+                check(77_777 * slot as u64, bytes);
             }
         }
         drop((region, back));
         assert_eq!((pool.stats().taken, pool.stats().committed), (0, 0));
     }
+    report("done");
+}
+
+/// Whether something is mapped at an address, if only addresses.
+fn is_mapped(address: usize) -> bool {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    maps.lines().any(|line| {
+        let (start, end) = line.split_once(' ').unwrap().0.split_once('-').unwrap();
+        let [start, end] = [start, end].map(|text| usize::from_str_radix(text, 16).unwrap());
+        (start..end).contains(&address)
+    })
+}
+
+/// The system has no memory to move a block, of which the pool has enough. Whoever asked for the block is told the same, and
+/// gets it when there is memory again; the pool has lost nothing. With `move` a block moves within any limit, with `copy` where its
+/// slot was open before.
+fn moves_end(pair: Pair) {
+    const BLOCKS: u32 = 40;
+    let pool = pool(pair, BlockSize::MIN, BLOCKS);
+    pool.populate(BLOCKS).unwrap();
+    let arrays = StreamPool::on(&pool);
+    let mut vector: RewiredVec<u8> = RewiredVec::with_limit(&pool, 2 * SMALL).unwrap();
+    let mut region = Region::new(&pool, 1).unwrap();
+    let mut array = arrays.array::<u8>(2 * SMALL).unwrap();
+    let mut buffer = (pair.trap != Trap::Off).then(|| GrowingBuffer::new(&pool, SMALL as u64).unwrap());
+    let mut pipe = small(pair).pool(&pool).capacity(1 << 20).open().unwrap();
+    if pair.trap != Trap::Off {
+        // SAFETY: within the capacity. So the block is in the writer's range, and must move to be read.
+        pipe.writer().scope(|to| unsafe { put_through(to, 0, SMALL as u64, SMALL) }).unwrap();
+        pipe.writer().advance_to(SMALL as u64).unwrap();
+    } else {
+        pipe.writer().copy_in(pattern(0, SMALL)).unwrap();
+    }
+    let block = pool.take().unwrap();
+    let committed = pool.stats().committed;
+    let before = limit(libc::RLIMIT_DATA, counted(libc::RLIMIT_DATA) - (1 << 20));
+    let outcomes = [
+        ("vector", vector.try_reserve(1).map_err(|error| error.kind())),
+        ("array", array.reserve().map(|_| ()).map_err(|error| error.kind())),
+        ("buffer", buffer.as_mut().map_or(Ok(()), |it| it.bytes(1).map(|_| ()).map_err(|error| error.kind()))),
+    ];
+    let mapped = region.map(0, block);
+    let read = pipe.reader().fill(1).map(|bytes| bytes.len());
+    let committed_then = pool.stats().committed;
+    limit(libc::RLIMIT_DATA, before);
+    // Other memory of the process could be mapped into a hole.
+    assert!(is_mapped(region.as_ptr().as_ptr() as usize), "a move that was refused leaves a hole");
+    let may_succeed = pair.mover != Mover::Remap;
+    let may_fail = pair.mover != Mover::Move;
+    for (who, outcome) in outcomes {
+        let foreseen = if outcome.is_ok() { may_succeed } else { may_fail };
+        assert!(foreseen && !outcome.is_err_and(|kind| kind != RewireErrorKind::OutOfMemory), "{who}: {outcome:?}");
+    }
+    match mapped {
+        Ok(()) => assert!(may_succeed),
+        Err(back) => {
+            assert!(may_fail && back.error.kind() == RewireErrorKind::OutOfMemory, "{}", back.error);
+            region.map(0, back.block).unwrap();
+        }
+    }
+    match read {
+        Ok(bytes) => assert!(may_succeed && bytes == SMALL),
+        Err(error) => {
+            assert!(may_fail && error.kind() == StreamErrorKind::OutOfMemory, "{error}");
+            let text = error.to_string();
+            assert!(text.contains("memory") && !text.contains("EAGRE_POOL"), "{text}");
+        }
+    }
+    assert!(may_succeed || committed_then == committed);
+    vector.try_reserve(1).unwrap();
+    array.reserve().unwrap();
+    if let Some(buffer) = &mut buffer {
+        assert_eq!(buffer.bytes(SMALL).unwrap(), [0; SMALL]);
+    }
+    drop((vector, region, array, buffer, pipe));
+    assert_eq!((pool.stats().taken, pool.stats().committed, pool.stats().resident), (0, 0, BLOCKS));
     report("done");
 }

@@ -92,9 +92,9 @@ fn footprint(pair: Pair) {
     let mut region = Region::new(&pool, 64).unwrap();
     let mut walk = |rounds: usize| {
         for round in 0..rounds {
-            let (place, other) = (round % 64, (round * 7 + 1) % 64);
-            region.map(place, pool.take().unwrap()).unwrap();
-            region.swap(place, other).unwrap();
+            let (slot, other) = (round % 64, (round * 7 + 1) % 64);
+            region.map(slot, pool.take().unwrap()).unwrap();
+            region.swap(slot, other).unwrap();
             drop(region.unmap(other).unwrap().unwrap());
             let mut vector = RewiredVec::in_pool(&pool).unwrap();
             vector.resize(3 * SMALL / 8, 1u64);
@@ -249,7 +249,7 @@ fn pages_stay_whole(pair: Pair) {
         let mut region = Region::new(&pool, BLOCKS).unwrap();
         let size = BlockSize::DEFAULT.bytes();
         for _ in 0..5 {
-            (0..BLOCKS).for_each(|place| region.map(place, pool.take().unwrap()).unwrap());
+            (0..BLOCKS).for_each(|slot| region.map(slot, pool.take().unwrap()).unwrap());
             region.shuffle(&[3, 4, 1, 0, 5, 2]).unwrap();
             region.swap(0, 5).unwrap();
             vector.resize(BLOCKS * size / 8, 1u64);
@@ -258,7 +258,7 @@ fn pages_stay_whole(pair: Pair) {
             assert_eq!(kib(region.as_ptr().as_ptr() as usize, BLOCKS * size, "AnonHugePages:"), whole);
             vector.clear();
             vector.shrink_to_fit();
-            (0..BLOCKS).for_each(|place| drop(region.unmap(place).unwrap()));
+            (0..BLOCKS).for_each(|slot| drop(region.unmap(slot).unwrap()));
         }
         if pair.trap != Trap::Off {
             let mut buffer = GrowingBuffer::new(&pool, (BLOCKS * size) as u64).unwrap();

@@ -23,13 +23,13 @@ fn unpin<T>(ring: &IoUring, mut action: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A region whose place `i` holds the bytes of stream offset `i * 77,777`.
-fn tagged(pool: &Pool, places: usize) -> Region {
-    let mut region = Region::new(pool, places).unwrap();
-    for place in 0..places {
+/// A region whose slot `i` holds the bytes of stream offset `i * 77,777`.
+fn tagged(pool: &Pool, slots: usize) -> Region {
+    let mut region = Region::new(pool, slots).unwrap();
+    for slot in 0..slots {
         let mut block = pool.take().unwrap();
-        put(77_777 * place as u64, &mut block);
-        region.map(place, block).unwrap();
+        put(77_777 * slot as u64, &mut block);
+        region.map(slot, block).unwrap();
     }
     region
 }
@@ -37,22 +37,22 @@ fn tagged(pool: &Pool, places: usize) -> Region {
 /// Fails unless the region holds the blocks of [`tagged`], in whatever order; returns the order.
 #[track_caller]
 pub(crate) fn order(region: &Region) -> Vec<usize> {
-    let tag = |place| {
-        let bytes = region.get(place..place + 1).unwrap_or_else(|| panic!("place {place} is empty"));
-        let tag = (0..region.places()).find(|&tag| bytes[..64] == *pattern(77_777 * tag as u64, 64));
-        let tag = tag.unwrap_or_else(|| panic!("place {place} holds nobody's bytes"));
+    let tag = |slot| {
+        let bytes = region.get(slot..slot + 1).unwrap_or_else(|| panic!("slot {slot} is empty"));
+        let tag = (0..region.slots()).find(|&tag| bytes[..64] == *pattern(77_777 * tag as u64, 64));
+        let tag = tag.unwrap_or_else(|| panic!("slot {slot} holds nobody's bytes"));
         check(77_777 * tag as u64, bytes);
         tag
     };
-    let order: Vec<_> = (0..region.places()).map(tag).collect();
+    let order: Vec<_> = (0..region.slots()).map(tag).collect();
     let mut sorted = order.clone();
     sorted.sort_unstable();
-    assert!(sorted.into_iter().eq(0..region.places()), "{order:?}");
+    assert!(sorted.into_iter().eq(0..region.slots()), "{order:?}");
     order
 }
 
-fn place(region: &Region, place: usize) -> *mut u8 {
-    region.as_ptr().as_ptr().wrapping_add(place * region.block_size().bytes())
+fn slot(region: &Region, slot: usize) -> *mut u8 {
+    region.as_ptr().as_ptr().wrapping_add(slot * region.block_size().bytes())
 }
 
 fn is_all_zeros(pool: &Pool, blocks: u32) {
@@ -66,7 +66,7 @@ each_pair! {
             let Some(ring) = ring() else { return };
             let pool = pool(pair, size, 4);
             let mut region = tagged(&pool, 4);
-            pin(&ring, place(&region, 2), SMALL).unwrap();
+            pin(&ring, slot(&region, 2), SMALL).unwrap();
             if pair.mover == Mover::Move {
                 for result in [region.swap(2, 0), region.swap(1, 2), region.shuffle(&[1, 2, 3, 0])] {
                     assert_eq!(result.unwrap_err().kind(), RewireErrorKind::Pinned);
@@ -93,7 +93,7 @@ each_pair! {
         let Some(ring) = ring() else { return };
         let pool = pool(pair, BlockSize::MIN, 4);
         let mut region = tagged(&pool, 3);
-        pin(&ring, place(&region, 2).wrapping_add(SMALL / 2), 4096).unwrap();
+        pin(&ring, slot(&region, 2).wrapping_add(SMALL / 2), 4096).unwrap();
         if pair.mover == Mover::Move {
             assert_eq!(region.swap(2, 0).unwrap_err().kind(), RewireErrorKind::Pinned);
             order(&region);
@@ -109,7 +109,7 @@ each_pair! {
         unpin(&ring, || Some(()));
     }
 
-    /// The same of a block at home, which does not go to its place, and of the place, which another may have.
+    /// The same of a block at home, which does not go to its slot, and of the slot, which another may have.
     fn a_block_at_home_pinned_in_its_middle(pair) {
         let Some(ring) = ring() else { return };
         let pool = pool(pair, BlockSize::MIN, 2);
@@ -137,7 +137,7 @@ each_pair! {
         let (Some(mut ring), Some(file)) = (ring(), direct(SMALL)) else { return };
         let pool = pool(pair, BlockSize::MIN, 4);
         let region = tagged(&pool, 4);
-        let pinned = place(&region, 1);
+        let pinned = slot(&region, 1);
         pin(&ring, pinned, SMALL).unwrap();
         drop(region);
         assert_eq!((pool.stats().taken, pool.stats().committed), (0, 0));
@@ -188,7 +188,7 @@ each_pair! {
             unsafe { libc::mlock(start.cast::<c_void>(), SMALL) }
         };
         let last = words.as_ptr().cast::<u8>().wrapping_add(2 * SMALL);
-        if lock(place(&region, 1)) != 0 || lock(last) != 0 {
+        if lock(slot(&region, 1)) != 0 || lock(last) != 0 {
             return say(&format!("skipped: mlock: {}", std::io::Error::last_os_error()));
         }
         for _ in 0..2 {
@@ -282,7 +282,7 @@ each_pair! {
         vector.reserve(2 * SMALL);
         let appended = vector.append_block(block);
         assert_eq!(appended.is_err(), pair.mover == Mover::Move);
-        // Whether it went to its place or not: wherever there is capacity, there is memory.
+        // Whether it went to its slot or not: wherever there is capacity, there is memory.
         vector.reserve(1);
         vector.spare_capacity_mut().fill(MaybeUninit::new(MaybeUninit::new(7)));
         unpin(&ring, || Some(()));

@@ -16,38 +16,38 @@ fn tagged(pool: &Pool, tag: u64) -> Block {
     block
 }
 
-/// The oracle: what each place holds, by tag.
+/// The oracle: what each slot holds, by tag.
 struct Model {
     region: Region,
-    places: Vec<Option<u64>>,
+    slots: Vec<Option<u64>>,
 }
 
 impl Model {
     #[track_caller]
     fn agree(&self) {
-        for (place, tag) in self.places.iter().enumerate() {
-            let bytes = self.region.get(place..place + 1);
-            assert_eq!(bytes.is_some(), tag.is_some(), "place {place}");
-            assert_eq!(self.region.block_at(place).is_some(), tag.is_some());
+        for (slot, tag) in self.slots.iter().enumerate() {
+            let bytes = self.region.get(slot..slot + 1);
+            assert_eq!(bytes.is_some(), tag.is_some(), "slot {slot}");
+            assert_eq!(self.region.block_at(slot).is_some(), tag.is_some());
             if let (Some(bytes), Some(tag)) = (bytes, tag) {
                 check(*tag, bytes);
             }
         }
-        let all = self.region.get(0..self.places.len());
-        assert_eq!(all.is_some(), self.places.iter().all(Option::is_some));
+        let all = self.region.get(0..self.slots.len());
+        assert_eq!(all.is_some(), self.slots.iter().all(Option::is_some));
         assert!(all.is_none_or(|all| all.as_ptr() == self.region.as_ptr().as_ptr()));
     }
 }
 
 /// Random calls in random order.
 fn random_walk(pair: Pair, size: BlockSize, steps: u64) {
-    const PLACES: usize = 9;
+    const SLOTS: usize = 9;
     let pool = pool(pair, size, 8);
-    let mut model = Model { region: Region::new(&pool, PLACES).unwrap(), places: vec![None; PLACES] };
+    let mut model = Model { region: Region::new(&pool, SLOTS).unwrap(), slots: vec![None; SLOTS] };
     let mut outside: Vec<(Block, u64)> = Vec::new();
-    let (mut rng, mut next_tag) = (Rng(7), 0);
+    let (mut rng, mut next_tag) = (Rng::new(7), 0);
     for _ in 0..steps {
-        let (place, other) = (rng.below(PLACES as u64) as usize, rng.below(PLACES as u64) as usize);
+        let (slot, other) = (rng.below(SLOTS as u64) as usize, rng.below(SLOTS as u64) as usize);
         match rng.below(7) {
             0 | 1 => {
                 let (block, tag) = match outside.pop() {
@@ -61,19 +61,19 @@ fn random_walk(pair: Pair, size: BlockSize, steps: u64) {
                         continue;
                     }
                 };
-                match model.region.map(place, block) {
-                    Ok(()) => assert_eq!(model.places[place].replace(tag), None),
+                match model.region.map(slot, block) {
+                    Ok(()) => assert_eq!(model.slots[slot].replace(tag), None),
                     Err(back) => {
                         assert_eq!(back.error.kind(), RewireErrorKind::Occupied);
-                        assert!(model.places[place].is_some());
+                        assert!(model.slots[slot].is_some());
                         check(tag, &back.block);
                         outside.push((back.block, tag));
                     }
                 }
             }
             2 => {
-                let block = model.region.unmap(place).unwrap();
-                let tag = model.places[place].take();
+                let block = model.region.unmap(slot).unwrap();
+                let tag = model.slots[slot].take();
                 assert_eq!(block.is_some(), tag.is_some());
                 if let (Some(block), Some(tag)) = (block, tag) {
                     check(tag, &block);
@@ -83,29 +83,29 @@ fn random_walk(pair: Pair, size: BlockSize, steps: u64) {
                 }
             }
             3 => {
-                model.region.swap(place, other).unwrap();
-                model.places.swap(place, other);
+                model.region.swap(slot, other).unwrap();
+                model.slots.swap(slot, other);
             }
             4 => {
-                let mut order: Vec<usize> = (0..=place).collect();
+                let mut order: Vec<usize> = (0..=slot).collect();
                 for at in (1..order.len()).rev() {
                     order.swap(at, rng.below(at as u64 + 1) as usize);
                 }
                 model.region.shuffle(&order).unwrap();
-                let before = model.places.clone();
-                order.iter().enumerate().for_each(|(to, &from)| model.places[to] = before[from]);
+                let before = model.slots.clone();
+                order.iter().enumerate().for_each(|(to, &from)| model.slots[to] = before[from]);
             }
             5 => {
-                if let Some(bytes) = model.region.get_mut(place..place + 1) {
+                if let Some(bytes) = model.region.get_mut(slot..slot + 1) {
                     next_tag += 77_777;
                     put(next_tag, bytes);
-                    model.places[place] = Some(next_tag);
+                    model.slots[slot] = Some(next_tag);
                 }
             }
             _ => outside.truncate(rng.below(4) as usize),
         }
         model.agree();
-        let held = model.places.iter().flatten().count() + outside.len();
+        let held = model.slots.iter().flatten().count() + outside.len();
         assert_eq!((pool.stats().taken, pool.stats().committed), (held as u32, held as u32));
     }
     drop((model, outside));
@@ -129,8 +129,8 @@ each_pair! {
         let pool = pool(pair, BlockSize::MIN, 4);
         let mut region = Region::new(&pool, 4).unwrap();
         let mut blocks: Vec<_> = (0..4).map(|_| pool.take().unwrap()).collect();
-        for place in [2, 0, 3, 1] {
-            region.map(place, blocks.pop().unwrap()).unwrap();
+        for slot in [2, 0, 3, 1] {
+            region.map(slot, blocks.pop().unwrap()).unwrap();
         }
         put(5, region.get_mut(0..4).unwrap());
         check(5, region.get(0..4).unwrap());
@@ -159,13 +159,13 @@ each_pair! {
                 scope.spawn(move || {
                     let mut region = Region::new(&pool, 2).unwrap();
                     for round in 0..200 {
-                        for place in 0..2 {
-                            region.map(place, tagged(&pool, thread * 1000 + round + place as u64)).unwrap();
+                        for slot in 0..2 {
+                            region.map(slot, tagged(&pool, thread * 1000 + round + slot as u64)).unwrap();
                         }
                         region.swap(0, 1).unwrap();
                         check(thread * 1000 + round + 1, region.get(0..1).unwrap());
-                        for place in 0..2 {
-                            drop(region.unmap(place).unwrap());
+                        for slot in 0..2 {
+                            drop(region.unmap(slot).unwrap());
                         }
                     }
                 });
@@ -178,8 +178,8 @@ each_pair! {
     fn mappings_are_few(pair) {
         let pool = pool(pair, BlockSize::MIN, 64);
         let mut region = Region::new(&pool, 128).unwrap();
-        for place in 0..64 {
-            region.map(2 * place, pool.take().unwrap()).unwrap();
+        for slot in 0..64 {
+            region.map(2 * slot, pool.take().unwrap()).unwrap();
         }
         let within = crate::machine::mappings_within(region.as_ptr().as_ptr() as usize, 128 * SMALL).len();
         match pair.mover {
@@ -192,8 +192,8 @@ each_pair! {
         let pool = pool(pair, BlockSize::DEFAULT, 4);
         assert_eq!(pool.populate(3).unwrap(), 3);
         let mut region = Region::new(&pool, 4).unwrap();
-        for place in 0..4 {
-            region.map(place, tagged(&pool, place as u64)).unwrap();
+        for slot in 0..4 {
+            region.map(slot, tagged(&pool, slot as u64)).unwrap();
         }
         assert_eq!(pool.stats().resident, 4);
         assert_eq!(pool.populate(9).unwrap(), 4);
@@ -212,7 +212,7 @@ fn an_order_that_is_no_permutation() {
 }
 
 #[test]
-#[should_panic(expected = "3 places, none is 3")]
+#[should_panic(expected = "3 slots, none is 3")]
 fn a_place_that_is_not_there() {
     let pool = Pool::new(BlockSize::MIN, 1, None, None).unwrap();
     let _ = Region::new(&pool, 3).unwrap().swap(3, 0);
@@ -221,8 +221,8 @@ fn a_place_that_is_not_there() {
 #[test]
 fn too_many_addresses_are_refused() {
     let pool = Pool::new(BlockSize::MIN, 1, None, None).unwrap();
-    for places in [usize::MAX, 1 << 45] {
-        let error = Region::new(&pool, places).unwrap_err();
+    for slots in [usize::MAX, 1 << 45] {
+        let error = Region::new(&pool, slots).unwrap_err();
         assert_eq!(error.kind(), RewireErrorKind::OutOfAddresses, "{error}");
     }
 }

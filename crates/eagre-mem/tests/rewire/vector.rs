@@ -13,7 +13,7 @@ fn like_vec<T: Clone + PartialEq + Debug>(pair: Pair, steps: u64, most: usize, m
     let mut ours: RewiredVec<T> = RewiredVec::in_pool(&pool).unwrap();
     let mut theirs: Vec<T> = Vec::new();
     let start = ours.as_ptr();
-    let (mut rng, mut number) = (Rng(11), 0);
+    let (mut rng, mut number) = (Rng::new(11), 0);
     for step in 0..steps {
         number += 1;
         let many: Vec<T> = (0..rng.length(most) as u64).map(|n| make(number + n)).collect();

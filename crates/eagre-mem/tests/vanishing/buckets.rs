@@ -41,12 +41,16 @@ fn keys(pool: &StreamPool, count: usize, key: impl Fn(usize) -> u64) -> Vanishin
     input
 }
 
+fn random(seed: u64) -> u64 {
+    fastrand::Rng::with_seed(seed).u64(..)
+}
+
 /// Uniform, skewed, all the same, few.
 const SHAPES: [fn(usize) -> u64; 4] = [
-    |at| Rng(at as u64).next(),
-    |at| Rng(at as u64).next() >> (Rng(at as u64 + 1).next() % 40),
+    |at| random(at as u64),
+    |at| random(at as u64) >> (random(at as u64 + 1) % 40),
     |_| 0xABCD_EF01_2345_6789,
-    |at| (Rng(at as u64).next() % 3) << 62,
+    |at| (random(at as u64) % 3) << 62,
 ];
 
 each_pointer_pair! {

@@ -13,7 +13,7 @@ each_pointer_pair! {
         let mut array = pool.array::<u8>(LEN).unwrap();
         let to = array.writer().unwrap();
         let from = array.reader().unwrap();
-        let mut rng = Rng(7);
+        let mut rng = Rng::new(7);
         let (mut written, mut read) = (0, 0);
         while read < LEN {
             // The queue is empty about half of the time, and never longer than a block.

@@ -76,7 +76,7 @@ each_pair! {
     fn by_turns(pair) {
         let pool = pool(pair, 3);
         let mut array = pool.array::<u8>(50 * SMALL).unwrap();
-        let mut rng = Rng(3);
+        let mut rng = Rng::new(3);
         let (mut written, mut read) = (0, 0);
         while read < 50 * SMALL {
             while written < 50 * SMALL && written < read + SMALL {

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, PoisonError};
 
 use eagre_mem::heap::{self, Shared};
-use eagre_mem::{Mapping, Unseen};
+use eagre_mem::{LookError, Mapping};
 
 use super::plan::Extent;
 
@@ -128,7 +128,7 @@ impl<'a> Mapped<'a> {
             // Cut inside its last page, a file reads as zeros there, and nothing faults.
             Ok(_) if self.file.metadata()?.len() < range.end => Err(cut(self.file)),
             Ok(seen) => Ok(Some(seen)),
-            Err(Unseen::Unguarded) => Ok(None),
+            Err(LookError::Unguarded) => Ok(None),
             // Cut, or its disk has failed: then reading fails as well, and says how.
             Err(_) => {
                 let mut byte = [0];

@@ -23,7 +23,7 @@ const HUGE: usize = 2 << 20;
 pub(super) struct Backing {
     block: usize,
     /// Where the blocks come together.
-    places: Region,
+    slots: Region,
     blocks: Blocks,
 }
 
@@ -72,30 +72,30 @@ impl Backing {
             Ok(region)
         };
         let filled = |pages| filled(pages).map_err(|e: io::Error| failed(e));
-        let places = |pages| Region::map(len, pages).map_err(failed);
+        let slots = |pages| Region::map(len, pages).map_err(failed);
         let moved = |pages, mut by: Box<dyn Primitive>| {
-            let (blocks, places) = (filled(pages)?, places(pages)?);
-            for region in [&blocks, &places] {
+            let (blocks, slots) = (filled(pages)?, slots(pages)?);
+            for region in [&blocks, &slots] {
                 by.prepare(region).map_err(failed)?;
             }
-            Ok((places, Blocks::Moved { blocks, by }))
+            Ok((slots, Blocks::Moved { blocks, by }))
         };
-        let (places, blocks) = match wiring {
+        let (slots, blocks) = match wiring {
             Wiring::Copied(pages) => (Region::touched(len, pages).map_err(failed)?, Blocks::Copied(filled(pages)?)),
-            Wiring::Fresh(pages) => (places(pages)?, Blocks::Fresh),
+            Wiring::Fresh(pages) => (slots(pages)?, Blocks::Fresh),
             Wiring::Directory => {
                 let directory = Vec::with_capacity(count);
-                (places(Pages::Huge)?, Blocks::Directory { blocks: filled(Pages::Huge)?, directory })
+                (slots(Pages::Huge)?, Blocks::Directory { blocks: filled(Pages::Huge)?, directory })
             }
             Wiring::Mremap(pages) => moved(pages, Box::new(Mremap))?,
             Wiring::UffdioMove(pages) => moved(pages, Box::new(UffdioMove::open()?))?,
-            Wiring::Eagre => (places(Pages::Small)?, Backing::of_eagre(block, count)?),
+            Wiring::Eagre => (slots(Pages::Small)?, Backing::of_eagre(block, count)?),
             Wiring::File { pages, fill } => {
                 let (file, whole) = file(pages, block, len)?;
-                (places(Pages::Small)?, Blocks::File { file, _whole: whole, fill })
+                (slots(Pages::Small)?, Blocks::File { file, _whole: whole, fill })
             }
         };
-        Ok(Backing { block, places, blocks })
+        Ok(Backing { block, slots, blocks })
     }
 
     fn of_eagre(block: usize, count: usize) -> Result<Blocks, Trouble> {
@@ -110,16 +110,16 @@ impl Backing {
         Ok(Blocks::Eagre { blocks: (0..count).map(make).collect::<Result<_, Trouble>>()?, region })
     }
 
-    /// Wires block `order[i]` to place `i`, for every place. Once.
+    /// Wires block `order[i]` to slot `i`, for every slot. Once.
     pub(super) fn wire(&mut self, order: &[usize]) -> Result<View<'_>, Trouble> {
-        let (block, base) = (self.block, self.places.base());
-        let place = |number: usize| base.wrapping_add(number * block);
+        let (block, base) = (self.block, self.slots.base());
+        let slot = |number: usize| base.wrapping_add(number * block);
         match &mut self.blocks {
             Blocks::Fresh => {}
             Blocks::Copied(blocks) => {
                 for (to, from) in order.iter().enumerate() {
-                    // SAFETY: one of the blocks and one of the places, which are apart.
-                    unsafe { place(to).copy_from_nonoverlapping(blocks.base().add(from * block), block) };
+                    // SAFETY: one of the blocks and one of the slots, which are apart.
+                    unsafe { slot(to).copy_from_nonoverlapping(blocks.base().add(from * block), block) };
                 }
             }
             Blocks::Directory { blocks, directory } => {
@@ -129,8 +129,8 @@ impl Backing {
             }
             Blocks::Moved { blocks, by } => {
                 for (to, from) in order.iter().enumerate() {
-                    // SAFETY: one of the blocks and one of the places, which nobody else uses.
-                    unsafe { by.transfer(place(to), blocks.base().add(from * block), block) }.map_err(moving)?;
+                    // SAFETY: one of the blocks and one of the slots, which nobody else uses.
+                    unsafe { by.transfer(slot(to), blocks.base().add(from * block), block) }.map_err(moving)?;
                 }
             }
             Blocks::Eagre { blocks, region } => {
@@ -141,8 +141,8 @@ impl Backing {
             }
             Blocks::File { file, fill, .. } => {
                 for (to, from) in order.iter().enumerate() {
-                    // SAFETY: one of the places, which nobody borrows.
-                    unsafe { map_at(place(to), block, &*file, (from * block) as u64, *fill) }.map_err(mapping)?;
+                    // SAFETY: one of the slots, which nobody borrows.
+                    unsafe { map_at(slot(to), block, &*file, (from * block) as u64, *fill) }.map_err(mapping)?;
                 }
             }
         }
@@ -164,17 +164,17 @@ fn moving(error: io::Error) -> Trouble {
     }
 }
 
-/// Maps a block of a file at a place.
+/// Maps a block of a file at a slot.
 ///
 /// # Safety
-/// The place is `len` bytes of the caller's own mapping, which nobody borrows.
-unsafe fn map_at(place: *mut u8, len: usize, file: impl AsFd, offset: u64, fill: Fill) -> Result<(), Errno> {
+/// The slot is `len` bytes of the caller's own mapping, which nobody borrows.
+unsafe fn map_at(slot: *mut u8, len: usize, file: impl AsFd, offset: u64, fill: Fill) -> Result<(), Errno> {
     let flags = match fill {
         Fill::Lazily => MapFlags::SHARED | MapFlags::FIXED,
         Fill::AtOnce => MapFlags::SHARED | MapFlags::FIXED | MapFlags::POPULATE,
     };
     // SAFETY: the caller's promise.
-    unsafe { mmap(place.cast::<c_void>(), len, ProtFlags::READ | ProtFlags::WRITE, flags, file, offset) }.map(drop)
+    unsafe { mmap(slot.cast::<c_void>(), len, ProtFlags::READ | ProtFlags::WRITE, flags, file, offset) }.map(drop)
 }
 
 /// A file in memory with the known words in it, and a mapping of all of it.
@@ -253,7 +253,7 @@ impl View<'_> {
     #[inline]
     pub(super) fn word(&self, index: usize) -> u64 {
         assert!(index < self.words);
-        // SAFETY: inside the places, each of which holds a block.
+        // SAFETY: inside the slots, each of which holds a block.
         unsafe { self.address(index).read() }
     }
 
@@ -270,7 +270,7 @@ impl View<'_> {
             Shape::Flat(_) => self.words,
             Shape::Directory(_, shift) => 1 << shift,
         };
-        // SAFETY: contiguous words of the places, borrowed with the view.
+        // SAFETY: contiguous words of the slots, borrowed with the view.
         (0..self.words).step_by(piece).map(move |at| unsafe { std::slice::from_raw_parts(self.address(at), piece) })
     }
 }

@@ -1,233 +1,29 @@
 //! What happens when a growing buffer is touched. Code here runs in signal handlers and in the pager, by the rules at
 //! the top of `crate::trap`.
 
-use crate::heap::Shared;
-use crate::memory::error::{RewireError, RewireErrorKind};
-use crate::memory::mapping_budget::{self, Mappings};
-use crate::memory::pool::{BlockId, Blocks};
-use crate::memory::reservation::Reservation;
-use crate::mover::{Engine, Prepare};
+use super::backing::Backing;
+use crate::sys::Errno;
 use crate::sys::report::Line;
-use crate::sys::{Errno, Refusal};
-use crate::trap::claim::Claim;
 use crate::trap::{Answer, Context, End, Resolve};
-use crate::units::{BlockSize, Bytes};
-use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
+use std::sync::atomic::Ordering::*;
 
-/// Why there is no block.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Shortage {
-    Full = 1,
-    OutOfBlocks,
-    OutOfMemory,
-    OutOfMappings,
-    Pinned,
-    System,
-}
-
-const SHORTAGES: [(Shortage, RewireErrorKind); 6] = [
-    (Shortage::Full, RewireErrorKind::Full),
-    (Shortage::OutOfBlocks, RewireErrorKind::OutOfBlocks),
-    (Shortage::OutOfMemory, RewireErrorKind::OutOfMemory),
-    (Shortage::OutOfMappings, RewireErrorKind::OutOfMappings),
-    (Shortage::Pinned, RewireErrorKind::Pinned),
-    (Shortage::System, RewireErrorKind::System),
-];
-
-/// The addresses of a buffer and the blocks behind them.
-pub(in crate::memory) struct Ground {
-    range: Reservation,
-    /// Blocks it may hold.
-    places: usize,
-    /// For each place one more than the number of its block, or 0.
-    table: Box<[AtomicU32]>,
-    held: AtomicU32,
-    pool: Shared<Blocks>,
-    context: Context,
-    prepare: Prepare,
-    /// What one more block may cost in mappings.
-    mappings: u64,
-    budget: u64,
-    claim: Claim,
-    /// The first failure: a [`Shortage`], and above it the error of the system. 0 while all is well.
-    failure: AtomicU64,
-    /// The chunks that got throw-away pages last, one past their numbers.
-    drained: [AtomicU64; 2],
-    /// A touch in front of the buffer has been reported.
-    reported: AtomicBool,
-}
-
-impl Ground {
-    pub(super) fn new(pool: Shared<Blocks>, context: Context, limit: u64) -> Result<Ground, Refusal> {
-        let block = pool.block;
-        let places = limit.max(1).div_ceil(block.bytes() as u64) as usize;
-        // As many addresses again for code that runs on after a failure.
-        let range = Reservation::guarded(2 * places * block.bytes(), block)?;
-        let prepared = Self::prepare(&range, context, block);
-        if prepared.is_err() {
-            // SAFETY: just made, and nobody has seen it.
-            unsafe { range.unmap() };
-        }
-        let prepare = prepared?;
-        let alone = matches!(context, Context::Signal(None)) || prepare == Prepare::Open;
-        Ok(Ground {
-            range,
-            places,
-            table: (0..places).map(|_| AtomicU32::new(0)).collect(),
-            held: AtomicU32::new(0),
-            pool,
-            context,
-            prepare,
-            mappings: if alone { 2 } else { 0 },
-            budget: Mappings::now().budget,
-            claim: Claim::default(),
-            failure: AtomicU64::new(0),
-            drained: [const { AtomicU64::new(0) }; 2],
-            reported: AtomicBool::new(false),
-        })
-    }
-
-    /// Registers and opens the range as its trap wants it (see the table of [`Prepare`]).
-    pub(in crate::memory) fn prepare(
-        range: &Reservation,
-        context: Context,
-        block: BlockSize,
-    ) -> Result<Prepare, Refusal> {
-        let Some(uffd) = context.uffd() else { return Ok(Prepare::Nothing) };
-        // SAFETY: our own range.
-        unsafe { uffd.register(range.start(), range.len())? };
-        match context {
-            Context::Signal(_) if block.is_huge() || !range.open_all() => Ok(Prepare::Open),
-            Context::Signal(_) => Ok(Prepare::Nothing),
-            // The pager hears of open addresses only.
-            _ if !range.open_all() => Err(Refusal { call: "mprotect", errno: Errno::NOMEM }),
-            _ if block.is_huge() => Ok(Prepare::DropTables),
-            _ => Ok(Prepare::Nothing),
-        }
-    }
-
-    pub(super) fn addresses(&self) -> Range<usize> {
-        self.range.addresses()
-    }
-
-    pub(super) fn start(&self) -> usize {
-        self.range.start()
-    }
-
-    pub(super) fn block(&self) -> BlockSize {
-        self.pool.block
-    }
-
-    pub(super) fn limit(&self) -> u64 {
-        self.places as u64 * self.block().bytes() as u64
-    }
-
-    pub(super) fn held(&self) -> u64 {
-        u64::from(self.held.load(SeqCst)) * self.block().bytes() as u64
-    }
-
-    pub(super) fn is_here(&self) -> bool {
-        self.pool.is_here()
-    }
-
-    fn engine(&self) -> Engine {
-        self.pool.engine()
-    }
-
-    fn address(&self, place: usize) -> usize {
-        self.range.start() + place * self.block().bytes()
-    }
-
-    /// Puts a zeroed block behind a place that has none.
-    fn bring(&self, place: usize) -> Result<(), (Shortage, Errno)> {
-        let _one_at_a_time = self.claim.take();
-        let Some(entry) = self.table.get(place) else { return Err((Shortage::Full, Errno(0))) };
-        if entry.load(SeqCst) != 0 {
-            return Ok(());
-        }
-        if !mapping_budget::try_claim(self.mappings, self.budget) {
-            return Err((Shortage::OutOfMappings, Errno(0)));
-        }
-        self.take_into(place, entry).inspect_err(|_| mapping_budget::release(self.mappings))
-    }
-
-    fn take_into(&self, place: usize, entry: &AtomicU32) -> Result<(), (Shortage, Errno)> {
-        if !self.pool.commit(1) {
-            return Err((Shortage::OutOfBlocks, Errno(0)));
-        }
-        let taken = self.pool.take().map_err(|errno| {
-            self.pool.uncommit(1);
-            (Shortage::OutOfMemory, errno)
-        })?;
-        let (to, len) = (self.address(place), self.block().bytes());
-        // SAFETY: the block is ours since it was taken; the place is ours and empty, and the claim keeps others out.
-        match unsafe { self.engine().into_range(self.engine(), taken.address, to, len, self.prepare) } {
-            Ok(()) => {
-                entry.store(taken.id + 1, SeqCst);
-                self.held.fetch_add(1, SeqCst);
-                Ok(())
-            }
-            Err(errno) => {
-                self.pool.give(taken.id);
-                self.pool.uncommit(1);
-                Err((if matches!(errno.0, 16 | 22) { Shortage::Pinned } else { Shortage::System }, errno))
-            }
-        }
-    }
-
-    /// Brings all blocks of the first `len` bytes.
-    pub(super) fn bring_all(&self, len: u64) -> Result<(), RewireError> {
-        if len > self.limit() {
-            return Err(self.error(Shortage::Full, Errno(0)));
-        }
-        for place in 0..len.div_ceil(self.block().bytes() as u64) as usize {
-            self.bring(place).map_err(|(shortage, errno)| self.error(shortage, errno))?;
-        }
-        Ok(())
-    }
-
-    /// The first failure, if there was one.
-    pub(super) fn check(&self) -> Result<(), RewireError> {
-        self.pool.check_here()?;
-        let word = self.failure.load(SeqCst);
-        let Some((shortage, _)) = SHORTAGES.into_iter().find(|&(shortage, _)| shortage as u64 == word & 0xFF) else {
-            return Ok(());
-        };
-        Err(self.error(shortage, Errno((word >> 32) as i32)))
-    }
-
-    fn error(&self, shortage: Shortage, errno: Errno) -> RewireError {
-        let kind =
-            SHORTAGES.into_iter().find(|known| known.0 == shortage).map_or(RewireErrorKind::System, |known| known.1);
-        match shortage {
-            Shortage::Full => RewireError::new(kind, format_args!("{} bytes ({})", self.limit(), Bytes(self.limit()))),
-            Shortage::OutOfBlocks => RewireError::new(kind, self.pool.promises()),
-            Shortage::OutOfMappings => {
-                let Mappings { used, budget, .. } = Mappings::now();
-                RewireError::new(kind, format_args!("{used} of {budget} are in use"))
-            }
-            _ => RewireError::new(kind, errno),
-        }
-    }
-
+impl Backing {
     /// Resolves the touch of an address: a block, or, once that has failed, throw-away pages.
     fn resolve(&self, address: usize) -> Answer {
         let Some(offset) = address.checked_sub(self.range.start()) else {
             self.report_before(address);
             return Answer::Fatal;
         };
-        let place = self.block().block_of(offset as u64) as usize;
+        let index = self.block().block_of(offset as u64) as usize;
         if self.failure.load(SeqCst) == 0 {
-            match self.bring(place) {
+            match self.bring(index) {
                 Ok(()) => return Answer::Resolved,
-                Err((shortage, errno)) => {
-                    let word = shortage as u64 | (errno.0 as u64) << 32;
-                    let _ = self.failure.compare_exchange(0, word, SeqCst, SeqCst);
+                Err(shortage) => {
+                    let _ = self.failure.compare_exchange(0, shortage.word(), SeqCst, SeqCst);
                 }
             }
         }
-        if self.drain(place).is_ok() { Answer::Resolved } else { Answer::Fatal }
+        if self.drain(index).is_ok() { Answer::Resolved } else { Answer::Fatal }
     }
 
     /// Says once that the buffer was touched in front of its first byte.
@@ -241,17 +37,17 @@ impl Ground {
         }
     }
 
-    /// Puts throw-away pages behind a place; the last two such places keep theirs, an instruction may need both.
-    fn drain(&self, place: usize) -> Result<(), Errno> {
+    /// Puts throw-away pages into a slot; the last two such slots keep theirs, an instruction may need both.
+    fn drain(&self, index: usize) -> Result<(), Errno> {
         let _one_at_a_time = self.claim.take();
-        if self.holds(place) {
+        if self.holds(index) {
             return Ok(());
         }
         let len = self.block().bytes();
-        // SAFETY: a place of our own range without a block.
-        unsafe { self.engine().put_zeros(self.address(place), len, self.prepare)? };
+        // SAFETY: a slot of our own range without a block.
+        unsafe { self.engine().put_zeros(self.address(index), len, self.prepare)? };
         let [last, before] = &self.drained;
-        let this = place as u64 + 1;
+        let this = index as u64 + 1;
         let previous = last.load(SeqCst);
         if previous != this {
             let oldest = before.swap(previous, SeqCst);
@@ -263,54 +59,17 @@ impl Ground {
         Ok(())
     }
 
-    fn holds(&self, place: usize) -> bool {
-        self.table.get(place).is_some_and(|entry| entry.load(SeqCst) != 0)
-    }
-
-    fn drop_zeros(&self, chunk: u64) {
-        let Some(place) = chunk.checked_sub(1) else { return };
-        // SAFETY: throw-away pages are at a place without a block; a touch of it drains it anew.
-        let _ = unsafe { self.engine().drop_zeros(self.address(place as usize), self.block().bytes()) };
-    }
-
-    /// Gives back all blocks and throw-away pages, and forgets the failure.
-    pub(super) fn clear(&self) {
-        if !self.is_here() {
-            return;
-        }
-        let _one_at_a_time = self.claim.take();
-        for chunk in &self.drained {
-            self.drop_zeros(chunk.swap(0, SeqCst));
-        }
-        let len = self.block().bytes();
-        for (place, entry) in self.table.iter().enumerate().rev() {
-            let Some(id) = entry.swap(0, SeqCst).checked_sub(1) else { continue };
-            let (from, id): (usize, BlockId) = (self.address(place), id);
-            // SAFETY: the block is ours, and its place in the pool is empty while it is away.
-            match unsafe { self.engine().take_back(self.engine(), from, self.pool.place(id), len) } {
-                true => self.pool.give(id),
-                false => self.pool.give_empty(id),
-            }
-            self.pool.uncommit(1);
-            self.held.fetch_sub(1, SeqCst);
-            mapping_budget::release(self.mappings);
-        }
-        self.failure.store(0, SeqCst);
-    }
-
-    /// Gives the addresses back.
-    ///
-    /// # Safety
-    /// Nothing refers to them, and this is the last call.
-    pub(super) unsafe fn unmap(&self) {
-        // SAFETY: the caller's contract.
-        unsafe { self.range.unmap() };
+    /// Takes the throw-away pages of a chunk away again; `chunk` is one more than its number, or 0 for none.
+    pub(super) fn drop_zeros(&self, chunk: u64) {
+        let Some(index) = chunk.checked_sub(1) else { return };
+        // SAFETY: throw-away pages are in a slot without a block; a touch of it drains it anew.
+        let _ = unsafe { self.engine().drop_zeros(self.address(index as usize), self.block().bytes()) };
     }
 }
 
 // SAFETY: `resolve` reaches the claim (a futex), the pool's stacks and memory system calls: nothing that allocates, or
 // that user code may hold.
-unsafe impl Resolve for Ground {
+unsafe impl Resolve for Backing {
     fn touch(&self, _end: End, address: usize) -> Answer {
         // Beside the pager, a signal means what it does elsewhere, but for the guard in front, which it does not watch.
         if !matches!(self.context, Context::Signal(_)) && address >= self.range.start() {

@@ -1,14 +1,15 @@
 //! What happens when a vanishing array is touched. Code here runs in signal handlers and in the pager, by the rules at the
 //! top of `crate::trap`.
 
-use super::course::Misuse;
-use super::ground::{Ground, Outside, Refusal};
+use super::backing::{Backing, Outside, Refusal};
+use super::lifecycle::Misuse;
 use crate::memory::error::RewireErrorKind;
+use crate::memory::slot::Shortage;
 use crate::sys::report::Line;
 use crate::trap::{Answer, Context, End, Resolve};
 use std::sync::atomic::Ordering::*;
 
-impl Ground {
+impl Backing {
     fn resolve(&self, address: usize) -> Answer {
         if let Some(outside) = self.outside(address) {
             self.report_outside(outside);
@@ -29,11 +30,11 @@ impl Ground {
         if self.reported.swap(true, SeqCst) {
             return;
         }
-        let (bytes, place) = match outside {
+        let (bytes, slot) = match outside {
             Outside::Before(bytes) => (bytes, " bytes before its first value; look for a negative index"),
             Outside::After(bytes) => (bytes, " bytes past the limit it was made with; make it with a higher one"),
         };
-        Line::new().text("eagre: vanishing array: touched ").number(bytes as u64).text(place).send();
+        Line::new().text("eagre: vanishing array: touched ").number(bytes as u64).text(slot).send();
     }
 
     /// Says once, in one line, what the touch did wrong or what it lacked.
@@ -42,7 +43,7 @@ impl Ground {
             return;
         }
         let block = self.block().bytes() as u64;
-        let alive = self.with(array, |state| state.course.alive());
+        let alive = self.with(array, |state| state.lifecycle.alive());
         let mut line = Line::new();
         line.text("eagre: vanishing array");
         if self.count() > 1 {
@@ -66,7 +67,7 @@ impl Ground {
             Refusal::Misuse(Misuse::PastLimit) => {
                 line.text("past the limit it was made with; make it with a higher one")
             }
-            Refusal::Shortage(kind, errno) => {
+            Refusal::Shortage(Shortage { kind, errno }) => {
                 let (why, cure) = kind.why_and_cure();
                 line.text(why);
                 match kind {
@@ -85,7 +86,7 @@ impl Ground {
 
 // SAFETY: `resolve` reaches the claim (a futex), the pool's stacks, memory system calls, and a line built on the stack:
 // nothing that allocates, or that user code may hold.
-unsafe impl Resolve for Ground {
+unsafe impl Resolve for Backing {
     fn touch(&self, _end: End, address: usize) -> Answer {
         // Beside the pager, a signal means what it does elsewhere, but for the guards, which it does not watch.
         if !matches!(self.context, Some(Context::Signal(_))) && self.outside(address).is_none() {

@@ -1,64 +1,61 @@
-//! Vanishing arrays: written through a plain pointer and then read through it, while their memory goes where it is needed
-//! next.
+//! Vanishing arrays: written through a plain pointer, then read through it, and their memory goes to other arrays as they are read.
 //!
-//! The touch of a block that is not there is a fault. Written for the first time, a block comes from the pool. Before the array is
-//! read, its blocks are *set aside*: absent, their contents kept at home in the pool. So each block the reader comes to is a
-//! fault as well, which brings it back, tells where the reader is, and gives back what it has left behind. The next
-//! array to be written takes just that block, still warm. This is the stream "S" of Vortex (Hanel, Arman, Xiao, Keech,
+//! The touch of a block that is not there is a fault. When the writer comes to a block, the fault takes one from the pool. When
+//! reading begins, the blocks are *set aside*: they move home to the pool with their contents. When the reader comes to a block, the
+//! fault brings it back, shows where the reader is, and gives back the blocks that the reader has left behind. The next array that
+//! is written takes those blocks while they are still in the cache. This is stream "S" of Vortex (Hanel, Arman, Xiao, Keech,
 //! Loguinov, ASPLOS 2020): one range of addresses, one thread, blocks shared by many.
 //!
 //! # When a block goes back
-//! Faults tell of the *first* touch of a block only. Whoever is inside of blocks that are in place moves unseen. What that
-//! means for giving back are two rules, which are derived here from this fact, not taken from the paper's text:
+//! A fault shows the *first* touch of a block only. Code that moves within blocks that are in place is not noticed. From this fact
+//! follow two rules. They are derived here, not taken from the paper's text.
 //!
-//! 1. **The writer's window stays.** A reader who follows a writer that is not done arrives in the block that is still being
-//!    written. That block is in place, so nobody notices; nor may it be set aside, for each store would bring it back and
-//!    each load after it find it gone. So reader and writer share the blocks of the writer's window, and no touch gives them
-//!    back. When the writer moves on, the block that leaves its window is set aside even if the reader may be in it: the
-//!    reader's next touch brings it back, and now its place is known. A reader who never falls behind the window is never found,
-//!    and an array whose reader has come to the end still holds the window: that can only be said
-//!    ([`VanishingArray::discard`], [`VanishingArray::reset`]).
-//! 2. **A round begins in the block where the last one began.** [`VanishingArray::reset`] says it: everything goes back but
-//!    the first block, if that is in place. For an array that never left its first block, as most buckets of the last level of a
-//!    recursion, a round is then no fault, no move and no system call. What is in the block is of the last round, and still
-//!    needed until `reset`; so the output of the next level never begins inside a block of its own input: it is another array,
-//!    and only the pool is shared. What is left of a round that was not read to its end goes back at `reset`, before the next
-//!    round takes anything.
+//! 1. **The writer's window stays.** A reader that follows an unfinished writer arrives in the block that is being written. That
+//!    block is in place, so the arrival is not noticed. Nor may the block be set aside: each store would bring it back, and each load
+//!    after it find it gone. So reader and writer share the blocks of the writer's window, and no touch gives them back. When the
+//!    writer moves on, the block that leaves its window is set aside, even if the reader may be in it. The reader's next touch
+//!    brings it back and shows where the reader is. A reader that never falls behind the window is not found, and a reader at the end
+//!    of the array still leaves the window in place: [`VanishingArray::discard`] or [`VanishingArray::reset`] says so.
+//! 2. **A round begins in the block where the last one began.** [`VanishingArray::reset`] gives back everything but the first block,
+//!    if that is in place. For an array that never left its first block, as most buckets of the last level of a recursion, a round
+//!    then takes no fault, no move and no system call. The first block holds the last round's data, which is needed until `reset`. So
+//!    the output of the next level never goes into the array that is its input: it goes into another array of the same pool. What
+//!    was not read to its end goes back at `reset`, before the next round takes anything.
 //!
-//! [`course`] is these rules and nothing else.
+//! [`lifecycle`] holds these rules and nothing else.
 //!
 //! # Safety
-//! [`ground`] moves blocks behind addresses that only pointers reach, under the contract of [`VanishingArray`]; slices borrow the
-//! array and so exclude every call that moves its blocks.
+//! [`backing`] moves blocks behind addresses that only pointers reach, under the contract of [`VanishingArray`]. Slices borrow the
+//! array, and so exclude every call that moves its blocks.
 
-mod course;
+mod backing;
 mod faults;
-mod ground;
-mod home;
+mod lifecycle;
 mod plain;
 mod pool;
 mod table;
+mod watched;
 
 pub use plain::Plain;
 pub use pool::StreamPool;
 
 use super::error::{RewireError, RewireErrorKind};
-use ground::Ground;
-use home::Home;
+use backing::Backing;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::Arc;
 use table::Array;
+use watched::Watched;
 
-/// An array that is written once, from start to end, and then read once; what was read is memory for others.
+/// An array that is written once, from start to end, and then read once. Its memory goes back to the [`StreamPool`] as it is read.
 ///
-/// Blocks come when they are written and go back to the [`StreamPool`] as they are read, so that other arrays of the pool
-/// can grow on the memory that this one loses. The addresses never change.
+/// A pass that reads one array and writes others then needs memory for the data once: the outputs grow on the blocks that the
+/// input gives back. The addresses of an array never change.
 ///
 /// ```
 /// # use eagre_mem::{StreamPool, VanishingArray};
-/// // Room for 36 MiB in all, and 24 MiB of words to partition: enough, for the input vanishes as the buckets grow.
+/// // A budget of 36 MiB, and 24 MiB of words to partition into two buckets. Ordinary arrays would need 48 MiB.
 /// let pool = StreamPool::new(36 << 20)?;
 /// let mut input = pool.array::<u64>(3 << 20)?;
 /// let mut buckets = pool.buckets::<u64>(2, 3 << 20)?;
@@ -112,7 +109,7 @@ use table::Array;
 ///
 /// A forked child has no part in it.
 pub struct VanishingArray<T> {
-    home: Arc<Home>,
+    watched: Arc<Watched>,
     index: usize,
     limit: usize,
     /// Values written, as far as that is known.
@@ -139,22 +136,22 @@ impl<T: Plain> VanishingArray<T> {
         size
     };
 
-    fn new(home: Arc<Home>, index: usize, limit: usize) -> VanishingArray<T> {
+    fn new(watched: Arc<Watched>, index: usize, limit: usize) -> VanishingArray<T> {
         let _ = Self::SIZE;
         let (len, consumed, reserved, filled) = (0, 0, 0, 0);
-        VanishingArray { home, index, limit, len, consumed, reserved, filled, finished: false, _values: PhantomData }
+        VanishingArray { watched, index, limit, len, consumed, reserved, filled, finished: false, _values: PhantomData }
     }
 
-    fn ground(&self) -> &Ground {
-        &self.home.ground
+    fn backing(&self) -> &Backing {
+        &self.watched.backing
     }
 
-    /// Does something with what the array is, in the process whose array it is. A forked child may have memory of its own at these
-    /// addresses, and a claim that some thread held at the fork is never given up there: nothing happens.
-    fn here<R: Default>(&self, action: impl FnOnce(&Ground, &mut Array) -> R) -> R {
-        let ground = self.ground();
-        match ground.pool.is_here() {
-            true => ground.with(self.index, |array| action(ground, array)),
+    /// Runs `action` on the array, in the process that made it. In a forked child nothing happens: the child may have memory of its own
+    /// at these addresses, and a claim that a thread held at the fork is never given up there.
+    fn here<R: Default>(&self, action: impl FnOnce(&Backing, &mut Array) -> R) -> R {
+        let backing = self.backing();
+        match backing.pool.is_here() {
+            true => backing.with(self.index, |array| action(backing, array)),
             false => R::default(),
         }
     }
@@ -165,7 +162,7 @@ impl<T: Plain> VanishingArray<T> {
     /// [`NoTrap`](RewireErrorKind::NoTrap): the pool was made for the trap `off`. [`System`](RewireErrorKind::System): the handler
     /// could not be installed. [`Forked`](RewireErrorKind::Forked).
     pub fn writer(&mut self) -> Result<*mut T, RewireError> {
-        self.home.ready()?;
+        self.watched.ready()?;
         Ok(self.start())
     }
 
@@ -176,33 +173,31 @@ impl<T: Plain> VanishingArray<T> {
     /// # Errors
     /// As [`writer`](Self::writer).
     pub fn reader(&mut self) -> Result<*const T, RewireError> {
-        self.home.ready()?;
-        let ground = self.ground();
-        ground.with(self.index, |array| {
-            let places = array.course.begin_reading();
-            ground.set_aside(self.index, array, places);
+        self.watched.ready()?;
+        let backing = self.backing();
+        backing.with(self.index, |array| {
+            let slots = array.lifecycle.begin_reading();
+            backing.set_aside(self.index, array, slots);
         });
         Ok(self.start().cast_const())
     }
 
-    /// Says that a reader on the pointer is done with the first `count` values, which no fault may have told: it has followed the
-    /// writer closely, or come to the end. Whole blocks of them go back, but for those in which a writer who has not finished may
-    /// go back.
+    /// Declares the first `count` values read, for a reader on the pointer that no fault may have shown: it has followed the writer
+    /// closely, or has come to the end. Whole blocks of them go back, except those that an unfinished writer may still touch.
     pub fn discard(&mut self, count: usize) {
-        let place = match count {
+        let slot = match count {
             0 => 0,
             _ if self.finished && count >= self.len => self.end_of(self.len),
-            _ => self.place_of(count.min(self.limit)),
+            _ => self.slot_of(count.min(self.limit)),
         };
-        self.here(|ground, array| {
-            let passed = array.course.passed(place);
-            ground.give_back(self.index, array, passed);
+        self.here(|backing, array| {
+            let passed = array.lifecycle.passed(slot);
+            backing.give_back(self.index, array, passed);
         });
     }
 
-    /// Says that `len` values were written, and that there will be no more: nothing of what [`reserve`](Self::reserve) gave is
-    /// left to commit. What was never touched of them reads as zeros where a whole block was left out, else as what the block
-    /// held before.
+    /// Declares the array complete with `len` values. What [`reserve`](Self::reserve) gave can no longer be committed. Values that
+    /// were never written read as zeros in blocks that were left out as a whole, and elsewhere as what the block held before.
     ///
     /// # Panics
     /// If that is more than the limit.
@@ -211,22 +206,22 @@ impl<T: Plain> VanishingArray<T> {
         (self.len, self.reserved, self.finished) = (len, 0, true);
         self.filled = self.filled.min(len.saturating_sub(self.consumed));
         let blocks = self.end_of(len);
-        self.here(|_, array| array.course.finish(blocks));
+        self.here(|_, array| array.lifecycle.finish(blocks));
     }
 
-    /// Begins a new round: an empty array at the same address. What was not read is lost. The first block stays with
-    /// the array, if it is in place, all others go back to the pool.
+    /// Begins a new round: an empty array at the same address. Values that were not read are lost. The first block stays with the
+    /// array, if it is in place. All others go back to the pool.
     pub fn reset(&mut self) {
         self.restart(true);
     }
 
-    /// The same, and the first block goes back too.
+    /// As [`reset`](Self::reset), but the first block goes back too.
     pub fn clear(&mut self) {
         self.restart(false);
     }
 
     fn restart(&mut self, keep_first: bool) {
-        self.ground().reset(self.index, keep_first);
+        self.backing().reset(self.index, keep_first);
         (self.len, self.consumed, self.reserved, self.filled, self.finished) = (0, 0, 0, 0, false);
     }
 
@@ -239,7 +234,7 @@ impl<T: Plain> VanishingArray<T> {
     /// [`OutOfMappings`](RewireErrorKind::OutOfMappings), [`Pinned`](RewireErrorKind::Pinned),
     /// [`Forked`](RewireErrorKind::Forked).
     pub fn reserve(&mut self) -> Result<&mut [T], RewireError> {
-        self.ground().pool.check_here()?;
+        self.backing().pool.check_here()?;
         self.reserved = 0;
         if self.finished || self.len == self.limit {
             let what = if self.finished { "it was finished with" } else { "its limit is" };
@@ -268,7 +263,7 @@ impl<T: Plain> VanishingArray<T> {
     /// # Errors
     /// As [`reserve`](Self::reserve).
     pub fn fill(&mut self) -> Result<&[T], RewireError> {
-        self.ground().pool.check_here()?;
+        self.backing().pool.check_here()?;
         self.filled = 0;
         if self.consumed < self.len {
             self.arrive(self.consumed)?;
@@ -288,10 +283,10 @@ impl<T: Plain> VanishingArray<T> {
         self.consumed += count;
         self.filled -= count;
         let all = self.finished && self.consumed == self.len;
-        let place = if all { self.end_of(self.len) } else { self.place_of(self.consumed) };
-        self.here(|ground, array| {
-            let passed = array.course.consumed(place);
-            ground.give_back(self.index, array, passed);
+        let slot = if all { self.end_of(self.len) } else { self.slot_of(self.consumed) };
+        self.here(|backing, array| {
+            let passed = array.lifecycle.consumed(slot);
+            backing.give_back(self.index, array, passed);
         });
     }
 
@@ -313,42 +308,42 @@ impl<T: Plain> VanishingArray<T> {
     /// The bytes of memory it holds now: whole blocks, in place or set aside. None in a forked child.
     pub fn held(&self) -> u64 {
         let blocks = self.here(|_, array| array.held);
-        u64::from(blocks) * self.ground().block().bytes() as u64
+        u64::from(blocks) * self.backing().block().bytes() as u64
     }
 
     fn start(&self) -> *mut T {
-        let ground = self.ground();
-        ptr::with_exposed_provenance_mut(ground.address(self.index, 0) + ground.skew(self.index))
+        let backing = self.backing();
+        ptr::with_exposed_provenance_mut(backing.address(self.index, 0) + backing.skew(self.index))
     }
 
     /// The offset of a value from the array's first block.
     fn offset(&self, at: usize) -> u64 {
-        (self.ground().skew(self.index) + at * Self::SIZE) as u64
+        (self.backing().skew(self.index) + at * Self::SIZE) as u64
     }
 
-    fn place_of(&self, at: usize) -> u32 {
-        self.ground().block().block_of(self.offset(at)) as u32
+    fn slot_of(&self, at: usize) -> u32 {
+        self.backing().block().block_of(self.offset(at)) as u32
     }
 
-    /// The places that `len` values lie in.
+    /// The slots that `len` values lie in.
     fn end_of(&self, len: usize) -> u32 {
-        len.checked_sub(1).map_or(0, |last| self.place_of(last) + 1)
+        len.checked_sub(1).map_or(0, |last| self.slot_of(last) + 1)
     }
 
     fn left_in_block(&self, at: usize) -> usize {
-        let block = self.ground().block();
+        let block = self.backing().block();
         (block.bytes() - block.within(self.offset(at))) / Self::SIZE
     }
 
-    /// Sees to it that the block of a value is in place.
+    /// Makes sure that the block of a value is in place.
     fn arrive(&self, at: usize) -> Result<(), RewireError> {
-        self.ground().arrive(self.index, self.place_of(at)).map_err(|refusal| self.ground().error(refusal))
+        self.backing().arrive(self.index, self.slot_of(at)).map_err(|refusal| self.backing().error(refusal))
     }
 }
 
 impl<T> Drop for VanishingArray<T> {
     fn drop(&mut self) {
-        self.home.ground.reset(self.index, false);
+        self.watched.backing.reset(self.index, false);
     }
 }
 

@@ -1,7 +1,9 @@
 //! The blocks that many vanishing arrays share.
 
-use super::course::Windows;
-use super::{Home, Plain, VanishingArray};
+#![forbid(unsafe_code)]
+
+use super::lifecycle::Windows;
+use super::{Plain, VanishingArray, Watched};
 use crate::memory::error::RewireError;
 use crate::memory::pool::{Pool, PoolStats};
 use crate::units::BlockSize;
@@ -9,11 +11,10 @@ use std::sync::Arc;
 
 /// A budget of blocks for vanishing arrays: what one of them gives back, the next one takes.
 ///
-/// An array takes a block when it is written, and gives it back when it was read. So a pass that reads one array and writes
-/// others needs memory for the data once, and a block or two more for each array: see [`VanishingArray`].
+/// An array takes a block when it is written, and gives it back when it has been read. A pass that reads one array and writes
+/// others needs memory for the data once, and a block or two more for each array: see [`VanishingArray`] for an example.
 ///
-/// Bytes of a block that an array takes and does not write are those that another array of this pool has left, or
-/// zeros.
+/// Bytes of a block that an array does not write hold what another array of this pool has left there, or zeros.
 #[derive(Clone, Debug)]
 pub struct StreamPool {
     pool: Pool,
@@ -41,21 +42,21 @@ impl StreamPool {
     /// [`OutOfAddresses`](crate::RewireErrorKind::OutOfAddresses), [`OutOfMappings`](crate::RewireErrorKind::OutOfMappings),
     /// [`Forked`](crate::RewireErrorKind::Forked), [`System`](crate::RewireErrorKind::System).
     pub fn array<T: Plain>(&self, limit: usize) -> Result<VanishingArray<T>, RewireError> {
-        let home = Home::new::<T>(&self.pool, 1, limit, self.windows)?;
-        Ok(VanishingArray::new(Arc::new(home), 0, limit))
+        let watched = Watched::new::<T>(&self.pool, 1, limit, self.windows)?;
+        Ok(VanishingArray::new(Arc::new(watched), 0, limit))
     }
 
-    /// So many arrays at once, for at most `limit` values each: the buckets of a partition. They begin at different offsets
+    /// Several arrays at once, for at most `limit` values each: the buckets of a partition. They begin at different offsets
     /// of their first blocks, so that they do not compete for the same sets of the caches.
     ///
     /// # Errors
     /// As [`StreamPool::array`].
     pub fn buckets<T: Plain>(&self, count: usize, limit: usize) -> Result<Vec<VanishingArray<T>>, RewireError> {
-        let home = Arc::new(Home::new::<T>(&self.pool, count.max(1), limit, self.windows)?);
-        Ok((0..count).map(|index| VanishingArray::new(home.clone(), index, limit)).collect())
+        let watched = Arc::new(Watched::new::<T>(&self.pool, count.max(1), limit, self.windows)?);
+        Ok((0..count).map(|index| VanishingArray::new(watched.clone(), index, limit)).collect())
     }
 
-    /// Sees to it that blocks for at least `bytes` bytes are memory, so that taking them costs no first touch.
+    /// Makes sure that blocks for at least `bytes` bytes are memory, so that taking them costs no first touch.
     ///
     /// # Errors
     /// [`OutOfMemory`](crate::RewireErrorKind::OutOfMemory), [`Forked`](crate::RewireErrorKind::Forked).

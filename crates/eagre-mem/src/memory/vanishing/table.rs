@@ -1,9 +1,11 @@
-//! Which blocks a vanishing array has, and where each of them is: at its place, or set aside at home.
+//! Which blocks a vanishing array has, and where each of them is: in its slot, or set aside at home.
 
-use super::course::{Course, Windows};
+#![forbid(unsafe_code)]
+
+use super::lifecycle::{Lifecycle, Windows};
 use crate::memory::pool::BlockId;
 
-/// What is at a place: nothing, or a block that is there or set aside.
+/// What is in a slot: nothing, or a block that is there or set aside.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry(u32);
 
@@ -32,10 +34,10 @@ impl Entry {
     }
 }
 
-/// One array: its course, and its blocks.
+/// One array: its lifecycle, and its blocks.
 pub(super) struct Array {
-    pub(super) course: Course,
-    /// [`Entry`] for each place. Plain numbers, so that the table of an array with a high limit comes from the system as zeros
+    pub(super) lifecycle: Lifecycle,
+    /// [`Entry`] for each slot. Plain numbers, so that the table of an array with a high limit comes from the system as zeros
     /// and costs nothing until it is used.
     table: Box<[u32]>,
     /// Blocks in it.
@@ -48,14 +50,14 @@ impl Array {
     /// An empty one of at most `limit` blocks.
     pub(super) fn new(windows: Windows, limit: u32) -> Array {
         let table = vec![0; limit as usize].into_boxed_slice();
-        Array { course: Course::new(windows, limit), table, held: 0, runs: 0 }
+        Array { lifecycle: Lifecycle::new(windows, limit), table, held: 0, runs: 0 }
     }
 
-    pub(super) fn at(&self, place: u32) -> Entry {
-        self.table.get(place as usize).map_or(Entry::NONE, |&entry| Entry(entry))
+    pub(super) fn at(&self, slot: u32) -> Entry {
+        self.table.get(slot as usize).map_or(Entry::NONE, |&entry| Entry(entry))
     }
 
-    pub(super) fn set(&mut self, place: u32, entry: Entry) {
-        self.table[place as usize] = entry.0;
+    pub(super) fn set(&mut self, slot: u32, entry: Entry) {
+        self.table[slot as usize] = entry.0;
     }
 }

@@ -1,8 +1,8 @@
-//! The end of a vector, held by who appends to it.
+//! The end of a vector, in registers while a loop appends to it.
 
 use super::calls::no_room;
 use super::{Rejected, RewiredVec};
-use crate::memory::places::one_more;
+use crate::memory::slots::one_more;
 use std::fmt;
 use std::ptr::NonNull;
 
@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 ///
 /// [`RewiredVec::push`] must store the vector's length with each element, unless the vector is a local variable that no
 /// pointer leads to. This keeps the length in a register and stores it once, when it is dropped: a loop is then a
-/// comparison and a store an element, whosever the vector is. Should the code between panic, what was appended stays.
+/// comparison and a store an element, whoever owns the vector. If the code between panics, what was appended stays.
 ///
 /// ```
 /// # use eagre_mem::{BlockSize, Pool, RewiredVec};
@@ -33,7 +33,7 @@ pub struct Appender<'v, T> {
 }
 
 impl<T> RewiredVec<T> {
-    /// Its end, to append to: see there what for.
+    /// The end of the vector, for a loop that appends: see [`Appender`].
     #[inline]
     pub fn appender(&mut self) -> Appender<'_, T> {
         Appender { start: self.start, len: self.len, capacity: self.capacity, vector: self }
@@ -70,14 +70,14 @@ impl<T> Appender<'_, T> {
 
     #[inline]
     fn grow(&mut self) -> bool {
-        let capacity = one_more(&mut self.vector.places, size_of::<T>());
+        let capacity = one_more(&mut self.vector.slots, size_of::<T>());
         if capacity != 0 {
             self.capacity = capacity;
         }
         capacity != 0
     }
 
-    /// Whether there is memory for no more, as yet.
+    /// Whether the memory is full; the vector may still grow.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.len == self.capacity

@@ -1,4 +1,4 @@
-//! What one does with a vector.
+//! The methods of a vector.
 
 use super::{Rejected, RewiredVec};
 use crate::memory::error::RewireError;
@@ -23,7 +23,7 @@ impl<T> RewiredVec<T> {
 
     /// Counts the new element before it is there; nothing can unwind until it is. Stored first thing and on every path,
     /// the length of a vector that nobody else has a pointer to stays in a register throughout a loop of pushes. Elsewhere
-    /// it is stored for each element, which takes every other place in the processor's store queue; an appender and
+    /// it is stored for each element, which takes every other entry in the processor's store queue; an appender and
     /// `extend` never do that.
     #[inline]
     fn begin_push(&mut self) -> usize {
@@ -48,7 +48,7 @@ impl<T> RewiredVec<T> {
         Ok(())
     }
 
-    /// Sees to it that there is memory for `additional` more elements.
+    /// Makes sure that there is memory for `additional` more elements.
     ///
     /// # Panics
     /// With the error of [`RewiredVec::try_reserve`].

@@ -9,13 +9,13 @@
 //!               start              len  capacity                limit
 //! ```
 //!
-//! The layers below know places and blocks; here are elements, who may be dropped, may panic when cloned or dropped,
-//! and need their alignment. `start`, `len` and `capacity` lie beside each other and are all that `push` looks at while
-//! there is room.
+//! The layers below know slots and blocks. This one knows elements: they are aligned, they are dropped, and they may panic when
+//! they are cloned or dropped. While there is room, `push` looks at `start`, `len` and `capacity` only, which lie beside each
+//! other.
 //!
 //! # Safety
-//! Elements `0..len` are initialised; `capacity` elements lie in mapped blocks. Before code of others runs (`clone`,
-//! `drop`, an iterator's `next`), `len` covers no element that such code, panicking, would leave half alive.
+//! Elements `0..len` are initialised; `capacity` elements lie in mapped blocks. Before foreign code runs (`clone`,
+//! `drop`, an iterator's `next`), `len` covers no element that would be left half alive if that code panics.
 
 mod appender;
 mod calls;
@@ -27,8 +27,8 @@ pub use pieces::NotAppended;
 pub use traits::RewiredIntoIter;
 
 use super::error::RewireError;
-use super::places::{OwnPlaces, Places, one_more};
 use super::pool::Pool;
+use super::slots::{BoxedSlots, Slots, one_more};
 use crate::units::BlockSize;
 use std::fmt;
 use std::marker::PhantomData;
@@ -67,7 +67,7 @@ pub struct RewiredVec<T> {
     len: usize,
     /// Elements that have memory.
     capacity: usize,
-    places: OwnPlaces,
+    slots: BoxedSlots,
     owns: PhantomData<T>,
 }
 
@@ -76,7 +76,7 @@ unsafe impl<T: Send> Send for RewiredVec<T> {}
 // SAFETY: `&RewiredVec<T>` gives out `&T` and nothing else.
 unsafe impl<T: Sync> Sync for RewiredVec<T> {}
 
-/// An element for which there was no room; here it is again.
+/// An element for which there was no room, handed back.
 pub struct Rejected<T> {
     /// The element.
     pub value: T,
@@ -104,7 +104,7 @@ impl<T> RewiredVec<T> {
     /// # Errors
     /// As [`RewiredVec::new`], and [`Forked`](crate::RewireErrorKind::Forked).
     pub fn in_pool(pool: &Pool) -> Result<RewiredVec<T>, RewireError> {
-        RewiredVec::reserve_bytes(pool, Places::default_bytes(pool))
+        RewiredVec::reserve_bytes(pool, Slots::default_bytes(pool))
     }
 
     /// An empty vector that takes its memory from `pool` and has addresses for `limit` elements (rounded up to whole
@@ -117,19 +117,19 @@ impl<T> RewiredVec<T> {
     }
 
     fn reserve_bytes(pool: &Pool, bytes: u64) -> Result<RewiredVec<T>, RewireError> {
-        let places = OwnPlaces::new(Places::new(pool, bytes, align_of::<T>())?)?;
+        let slots = BoxedSlots::new(Slots::new(pool, bytes, align_of::<T>())?)?;
         // SAFETY: nothing is mapped at address 0.
-        let start = unsafe { NonNull::new_unchecked(ptr::with_exposed_provenance_mut(places.start())) };
+        let start = unsafe { NonNull::new_unchecked(ptr::with_exposed_provenance_mut(slots.start())) };
         let capacity = if size_of::<T>() == 0 { usize::MAX } else { 0 };
-        Ok(RewiredVec { start, len: 0, capacity, places, owns: PhantomData })
+        Ok(RewiredVec { start, len: 0, capacity, slots, owns: PhantomData })
     }
 
     /// The most elements it can ever hold.
     pub fn limit(&self) -> usize {
-        Self::elements(self.places.count() * self.places.block())
+        Self::elements(self.slots.count() * self.slots.block())
     }
 
-    /// How many elements so many bytes have room for.
+    /// How many elements fit in `bytes` bytes.
     fn elements(bytes: usize) -> usize {
         bytes.checked_div(size_of::<T>()).unwrap_or(usize::MAX)
     }
@@ -141,15 +141,15 @@ impl<T> RewiredVec<T> {
 
     /// The pool its memory comes from.
     pub fn pool(&self) -> Pool {
-        Pool(self.places.pool().clone())
+        Pool(self.slots.pool().clone())
     }
 
     /// The unit in which it grows and shrinks.
     pub fn block_size(&self) -> BlockSize {
-        self.places.pool().block
+        self.slots.pool().block
     }
 
-    /// Sees to it that there is memory for `additional` more elements: no more blocks than that takes.
+    /// Takes as many blocks as `additional` more elements need.
     ///
     /// # Errors
     /// [`Full`](crate::RewireErrorKind::Full) beyond the limit, [`OutOfBlocks`](crate::RewireErrorKind::OutOfBlocks),
@@ -160,31 +160,31 @@ impl<T> RewiredVec<T> {
             return Ok(());
         }
         let bytes = self.len.checked_add(additional).and_then(|wanted| wanted.checked_mul(size_of::<T>()));
-        let filled = self.places.fill_up_to(bytes.unwrap_or(usize::MAX));
-        self.capacity = Self::elements(self.places.used() * self.places.block());
+        let filled = self.slots.fill_up_to(bytes.unwrap_or(usize::MAX));
+        self.capacity = Self::elements(self.slots.used() * self.slots.block());
         filled
     }
 
-    /// Makes room for at least one more element. Whether it could; if not, [`RewiredVec::why_full`] says why.
+    /// Makes room for at least one more element. False if there is none; then [`RewiredVec::why_full`] says why.
     ///
-    /// Nothing here but the cold function itself is a call, and that one does not get to see `self`, nor anything that
-    /// changes with each element: so a loop of pushes keeps what it knows of the vector in registers, and no more.
+    /// The only call in it is that of a cold function, which sees neither `self` nor anything that changes with each element. So a
+    /// loop of pushes keeps length and capacity in registers.
     #[inline]
     fn grow(&mut self) -> bool {
-        let capacity = one_more(&mut self.places, size_of::<T>());
+        let capacity = one_more(&mut self.slots, size_of::<T>());
         if capacity != 0 {
             self.capacity = capacity;
         }
         capacity != 0
     }
 
-    /// Why [`RewiredVec::grow`] could not.
+    /// Why [`RewiredVec::grow`] has failed.
     #[inline]
     fn why_full(&mut self) -> RewireError {
-        self.places.take_failure()
+        self.slots.take_failure()
     }
 
-    /// How many blocks so many elements take. An element may be larger than a block, or lie in two of them.
+    /// How many blocks `elements` elements take. An element may be larger than a block, or lie in two of them.
     fn blocks(elements: usize, block: usize) -> usize {
         (elements * size_of::<T>()).div_ceil(block)
     }
@@ -193,7 +193,7 @@ impl<T> RewiredVec<T> {
     fn first_beyond(&self, blocks: usize) -> usize {
         match size_of::<T>() {
             0 => usize::MAX,
-            size => (blocks * self.places.block()).div_ceil(size),
+            size => (blocks * self.slots.block()).div_ceil(size),
         }
     }
 
@@ -202,26 +202,26 @@ impl<T> RewiredVec<T> {
         if !self.is_here() {
             return;
         }
-        let block = self.places.block();
+        let block = self.slots.block();
         let kept = Self::blocks(self.len.max(least.min(self.capacity)), block);
-        for place in (kept..self.places.used()).rev() {
-            // SAFETY: beyond the elements, so nobody borrows it, and it holds nobody's bytes.
-            unsafe { self.places.give_back(place) };
+        for slot in (kept..self.slots.used()).rev() {
+            // SAFETY: beyond the elements, so nobody borrows it, and it holds no elements.
+            unsafe { self.slots.give_back(slot) };
         }
         self.capacity = self.capacity.min(Self::elements(kept * block));
     }
 
     /// Whether its elements are there: not in a forked child.
     fn is_here(&self) -> bool {
-        self.places.is_here()
+        self.slots.is_here()
     }
 }
 
 impl<T> Drop for RewiredVec<T> {
     fn drop(&mut self) {
         if std::mem::needs_drop::<T>() && self.is_here() {
-            // SAFETY: the elements are initialised and nobody uses them any more. Should one panic, the others are
-            // dropped all the same, and the places after them.
+            // SAFETY: the elements are initialised and nobody uses them any more. If one panics, the others are
+            // dropped all the same, and the slots after them.
             unsafe { ptr::slice_from_raw_parts_mut(self.start.as_ptr(), self.len).drop_in_place() };
         }
     }

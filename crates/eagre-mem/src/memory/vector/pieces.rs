@@ -33,12 +33,12 @@ impl<T: Copy> RewiredVec<T> {
     /// As [`take_blocks`](RewiredVec::take_blocks).
     pub fn take_blocks_into(&mut self, blocks: &mut Vec<RawBlock>) -> Result<(), RewireError> {
         let before = blocks.len();
-        heap::reserve(blocks, self.places.used())?;
-        for place in 0..self.places.used() {
+        heap::reserve(blocks, self.slots.used())?;
+        for slot in 0..self.slots.used() {
             // SAFETY: the vector is borrowed exclusively, so none of its elements is.
-            match unsafe { self.places.send_home(place) } {
+            match unsafe { self.slots.send_home(slot) } {
                 // SAFETY: at home since a moment ago, and nobody else's.
-                Ok(id) => blocks.extend(id.map(|id| unsafe { RawBlock::own(self.places.pool().clone(), id) })),
+                Ok(id) => blocks.extend(id.map(|id| unsafe { RawBlock::own(self.slots.pool().clone(), id) })),
                 Err(error) => {
                     let back = self.put_first(blocks.drain(before..));
                     assert!(back.is_ok(), "a block that does not go back to where it was: {back:?}");
@@ -65,27 +65,24 @@ impl<T: Copy> RewiredVec<T> {
     /// # Safety
     /// The blocks laid end to end begin with `len` initialised elements.
     pub unsafe fn put_blocks(&mut self, blocks: Vec<RawBlock>, len: usize) -> Result<(), RewireError> {
-        assert!(self.places.used() == 0, "the vector has memory already");
-        assert!(
-            blocks.iter().all(|block| Shared::is_same(block.pool(), self.places.pool())),
-            "a block of another pool"
-        );
-        let capacity = Self::elements(blocks.len() * self.places.block());
+        assert!(self.slots.used() == 0, "the vector has memory already");
+        assert!(blocks.iter().all(|block| Shared::is_same(block.pool(), self.slots.pool())), "a block of another pool");
+        let capacity = Self::elements(blocks.len() * self.slots.block());
         assert!(len <= capacity, "{len} elements, and blocks for {capacity}");
         (self.len, self.capacity) = (len, capacity);
         self.put_first(blocks.into_iter())
     }
 
-    /// Moves blocks of our pool to the first places, which are empty. If one does not go, the vector ends before its
-    /// place, and all others are the pool's again.
+    /// Moves blocks of our pool to the first slots, which are empty. If one does not go, the vector ends before its
+    /// slot, and all others are the pool's again.
     fn put_first(&mut self, blocks: impl Iterator<Item = RawBlock>) -> Result<(), RewireError> {
-        for (place, block) in blocks.enumerate() {
+        for (slot, block) in blocks.enumerate() {
             let id = block.into_id();
-            // SAFETY: we owned the block, which is at home; the place is empty.
-            if let Err(error) = unsafe { self.places.put(place, id) } {
+            // SAFETY: we owned the block, which is at home; the slot is empty.
+            if let Err(error) = unsafe { self.slots.put(slot, id) } {
                 // SAFETY: it is still at home, and ours.
-                drop(unsafe { RawBlock::own(self.places.pool().clone(), id) });
-                self.capacity = Self::elements(place * self.places.block());
+                drop(unsafe { RawBlock::own(self.slots.pool().clone(), id) });
+                self.capacity = Self::elements(slot * self.slots.block());
                 self.len = self.len.min(self.capacity);
                 self.shrink(0);
                 return Err(error);
@@ -122,26 +119,26 @@ impl RewiredVec<MaybeUninit<u8>> {
     /// # Panics
     /// If the vector does not end at a border between blocks.
     pub fn append_block(&mut self, block: RawBlock) -> Result<(), NotAppended> {
-        let size = self.places.block();
+        let size = self.slots.block();
         assert!(self.len.is_multiple_of(size), "the vector ends inside a block");
-        if !Shared::is_same(block.pool(), self.places.pool()) {
+        if !Shared::is_same(block.pool(), self.slots.pool()) {
             let error = RewireError::new(RewireErrorKind::OtherPool, format_args!("{block:?}"));
             return Err(NotAppended { block, error });
         }
-        let place = self.len / size;
-        // All of what lies behind the elements: should the block not go to its place, no other is behind the hole.
+        let slot = self.len / size;
+        // All of what lies behind the elements: if the block does not go to its slot, no other may be behind the hole.
         self.shrink(0);
         let id = block.into_id();
-        // SAFETY: we owned the block, which is at home; the place is empty.
-        let put = unsafe { self.places.put(place, id) };
-        self.capacity = self.places.used() * size;
+        // SAFETY: we owned the block, which is at home; the slot is empty.
+        let put = unsafe { self.slots.put(slot, id) };
+        self.capacity = self.slots.used() * size;
         match put {
             Ok(()) => {
                 self.len += size;
                 Ok(())
             }
             // SAFETY: it is still at home, and ours.
-            Err(error) => Err(NotAppended { block: unsafe { RawBlock::own(self.places.pool().clone(), id) }, error }),
+            Err(error) => Err(NotAppended { block: unsafe { RawBlock::own(self.slots.pool().clone(), id) }, error }),
         }
     }
 
@@ -153,11 +150,11 @@ impl RewiredVec<MaybeUninit<u8>> {
     /// # Panics
     /// If `T` is aligned to more than a block.
     pub unsafe fn assume_init<T: Copy>(self, len: usize) -> RewiredVec<T> {
-        assert!(align_of::<T>() <= self.places.block());
+        assert!(align_of::<T>() <= self.slots.block());
         let vector = ManuallyDrop::new(self);
         // SAFETY: read once; the original is never dropped.
-        let places = unsafe { ptr::read(&vector.places) };
-        let capacity = RewiredVec::<T>::elements(places.used() * places.block());
-        RewiredVec { start: vector.start.cast(), len, capacity, places, owns: std::marker::PhantomData }
+        let slots = unsafe { ptr::read(&vector.slots) };
+        let capacity = RewiredVec::<T>::elements(slots.used() * slots.block());
+        RewiredVec { start: vector.start.cast(), len, capacity, slots, owns: std::marker::PhantomData }
     }
 }

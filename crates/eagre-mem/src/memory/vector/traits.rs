@@ -148,7 +148,7 @@ impl<T> RewiredIntoIter<T> {
     fn pass_border(&mut self) {
         while self.next >= self.border && self.memory.is_here() {
             // SAFETY: nothing is left in it: every element with a byte there has been given out.
-            unsafe { self.memory.places.give_back(self.passed) };
+            unsafe { self.memory.slots.give_back(self.passed) };
             self.passed += 1;
             self.border = self.memory.first_beyond(self.passed + 1);
         }

@@ -34,9 +34,5 @@ pub(crate) fn resident(file: &File, offset: u64, length: u64) -> Result<u64, Err
     let mut pages = Pages::default();
     // SAFETY: the kernel reads the first structure and fills the second, both laid out as it wants them.
     let answer = unsafe { libc::syscall(CACHESTAT, file.as_raw_fd(), &raw const range, &raw mut pages, 0) };
-    if answer == 0 {
-        Ok(pages.cached.saturating_mul(rustix::param::page_size() as u64))
-    } else {
-        Err(Errno(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL)))
-    }
+    if answer == 0 { Ok(pages.cached.saturating_mul(rustix::param::page_size() as u64)) } else { Err(Errno::last()) }
 }

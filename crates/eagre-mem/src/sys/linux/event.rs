@@ -1,5 +1,7 @@
 //! Waking the pager: an eventfd beside the userfaultfd.
 
+#![forbid(unsafe_code)]
+
 use super::Errno;
 use super::uffd::Uffd;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};

@@ -13,18 +13,18 @@ pub(crate) fn memory() -> u64 {
         .fold(total, u64::min)
 }
 
-/// The most addresses this process may have (`ulimit -v`), or should take where they are dear, if there is a limit.
+/// The most addresses this process may have (`ulimit -v`), or should take where reserving them is slow, if there is a limit.
 pub(crate) fn address_space() -> Option<u64> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
-    if addresses_are_dear() { Some(limit.map_or(MODEST, |limit| limit.min(MODEST))) } else { limit }
+    if reserving_is_slow() { Some(limit.map_or(MODEST, |limit| limit.min(MODEST))) } else { limit }
 }
 
-/// What a process should take of addresses that are dear.
+/// How many addresses a process should take where reserving them is slow.
 const MODEST: u64 = 32 << 30;
 
-/// Whether it takes long to reserve addresses. An emulator of user programs (qemu-user) keeps books on every page: a TiB
+/// Whether it takes long to reserve addresses. An emulator of user programs (qemu-user) keeps a record of every page: a TiB
 /// takes it half a minute, where a kernel takes microseconds.
-fn addresses_are_dear() -> bool {
+fn reserving_is_slow() -> bool {
     const TRIED: usize = 1 << 30;
     const LONG: Duration = Duration::from_millis(2);
     static DEAR: OnceLock<bool> = OnceLock::new();

@@ -1,5 +1,7 @@
 //! Files: positions, readiness, and the page cache left aside.
 
+#![forbid(unsafe_code)]
+
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::OFlags;
 use std::fs::File;

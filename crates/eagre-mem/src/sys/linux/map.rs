@@ -19,9 +19,9 @@ fn at(address: usize) -> *mut c_void {
 /// Reserves `len` bytes of addresses with nothing behind them, aligned to `align` (a power of two, whole pages).
 ///
 /// The range is unlocked (`mlockall(MCL_FUTURE)` would fill it when it opens), stays out of forked children and of
-/// core dumps, and takes no huge pages of its own accord.
+/// core dumps, and gets no huge pages unless it asks for them.
 pub(crate) fn reserve(len: usize, align: usize) -> Result<usize, Refusal> {
-    let wide = len.checked_add(align).ok_or(Refusal { call: "mmap", errno: Errno(libc::ENOMEM) })?;
+    let wide = len.checked_add(align).ok_or(Refusal { call: "mmap", errno: Errno::NOMEM })?;
     // SAFETY: a fresh mapping at an address of the kernel's choosing touches nobody's memory.
     let raw = unsafe { mm::mmap_anonymous(ptr::null_mut(), wide, NOTHING, PLAIN) }.map_err(Refusal::of("mmap"))?;
     let raw = raw.expose_provenance();
@@ -40,7 +40,7 @@ pub(crate) fn reserve(len: usize, align: usize) -> Result<usize, Refusal> {
     }
 }
 
-/// Sees to it that a range stays out of forked children, core dumps, locked memory and huge pages.
+/// Makes sure that a range stays out of forked children, core dumps, locked memory and huge pages.
 ///
 /// # Safety
 /// The range belongs to the caller and holds nothing.
@@ -165,7 +165,15 @@ pub(crate) unsafe fn remap(from: usize, to: usize, len: usize) -> Result<(), Err
     let flags = MremapFlags::MAYMOVE | MremapFlags::DONTUNMAP;
     // SAFETY: the caller owns both ranges; `mremap_fixed` adds MREMAP_FIXED, which replaces the destination.
     unsafe {
-        mm::mremap_fixed(at(from), len, len, flags, at(to))?;
+        if let Err(refused) = mm::mremap_fixed(at(from), len, len, flags, at(to)) {
+            // The kernel has unmapped the destination before it refused for lack of memory. Reserved again, so that no other
+            // mapping comes there, which the next move would replace.
+            let unless_mapped = PLAIN.union(MapFlags::FIXED_NOREPLACE);
+            if mm::mmap_anonymous(at(to), len, NOTHING, unless_mapped).is_ok() {
+                let _ = keep_out(to, len);
+            }
+            return Err(refused.into());
+        }
         close(from, len)
     }
 }

@@ -1,5 +1,6 @@
 //! The Linux side: raw system calls through `rustix`, signals through `libc`.
 
+pub(crate) mod alternate_stack;
 pub(crate) mod cache;
 pub(crate) mod event;
 pub(crate) mod facts;
@@ -9,7 +10,6 @@ pub(crate) mod map;
 pub(crate) mod process;
 pub(crate) mod processors;
 pub(crate) mod ring;
-pub(crate) mod room;
 pub(crate) mod signal;
 pub(crate) mod thread;
 pub(crate) mod tools;

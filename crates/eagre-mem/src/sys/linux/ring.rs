@@ -4,7 +4,6 @@ use super::Errno;
 use io_uring::{IoUring, opcode, types};
 use std::fmt;
 use std::fs::File;
-use std::io;
 use std::os::fd::AsRawFd;
 
 /// A ring, for the thread that made it.
@@ -16,16 +15,12 @@ impl fmt::Debug for Ring {
     }
 }
 
-fn errno(error: &io::Error) -> Errno {
-    error.raw_os_error().map_or(Errno::NOSYS, Errno)
-}
-
 impl Ring {
     /// A ring for `depth` requests. Its descriptor is closed on exec.
     pub(crate) fn new(depth: u32) -> Result<Ring, Errno> {
         // One thread that comes for its completions: the kernel need not interrupt it for them (6.1). Before, it does.
         let quiet = IoUring::builder().dontfork().setup_single_issuer().setup_defer_taskrun().build(depth);
-        let ring = quiet.or_else(|_| IoUring::builder().dontfork().build(depth)).map_err(|error| errno(&error))?;
+        let ring = quiet.or_else(|_| IoUring::builder().dontfork().build(depth)).map_err(|error| Errno::of(&error))?;
         // Reads and writes without a vector came together with this (5.6).
         if ring.params().is_feature_rw_cur_pos() { Ok(Ring(ring)) } else { Err(Errno::NOSYS) }
     }
@@ -64,10 +59,10 @@ impl Ring {
                 answers += 1;
                 answer(completion.user_data(), completion.result());
             }
-            match entered.map_err(|error| errno(&error)) {
-                Ok(_) | Err(Errno(libc::EINTR)) => {}
+            match entered.map_err(|error| Errno::of(&error)) {
+                Ok(_) | Err(Errno::INTR) => {}
                 // Answers had no room, or requests found no memory: it goes on in a moment.
-                Err(Errno(libc::EAGAIN | libc::EBUSY)) if refusals < MOST_REFUSALS => {
+                Err(Errno::AGAIN | Errno::BUSY) if refusals < MOST_REFUSALS => {
                     refusals += 1;
                     std::thread::yield_now();
                 }

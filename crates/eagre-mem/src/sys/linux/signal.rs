@@ -99,7 +99,7 @@ pub(crate) fn install(signal: i32, handler: Handler) -> Result<Option<Previous>,
     let mut previous = MaybeUninit::uninit();
     // SAFETY: both point to sigaction structures; the handler follows the rules of handlers (trap/signal.rs).
     if unsafe { libc::sigaction(signal, &action, previous.as_mut_ptr()) } != 0 {
-        return Err(Errno(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL)));
+        return Err(Errno::last());
     }
     // SAFETY: the call succeeded and filled it.
     Ok(Some(Previous(unsafe { previous.assume_init() })))

@@ -185,7 +185,7 @@ impl Uffd {
                 Err(error) => {
                     done += arg.moved.max(0) as usize;
                     // The address space was changing, or part of the pages moved: go on from there.
-                    if error.0 == libc::EAGAIN || arg.moved > 0 {
+                    if error == Errno::AGAIN || arg.moved > 0 {
                         continue;
                     }
                     failure = Some(error);
@@ -230,9 +230,9 @@ impl Uffd {
             match unsafe { ioctl(self.fd(), request, &mut arg) } {
                 Ok(_) => return Ok(()),
                 Err(_) if arg.filled > 0 => done += arg.filled as usize,
-                Err(error) if error.0 == libc::EAGAIN => {}
+                Err(error) if error == Errno::AGAIN => {}
                 // Present already: step over that page.
-                Err(error) if error.0 == libc::EEXIST => done += crate::units::PAGE,
+                Err(error) if error == Errno::EXIST => done += crate::units::PAGE,
                 Err(error) => return Err(error),
             }
         }
@@ -260,7 +260,7 @@ fn syscall_open(flags: i32) -> Result<OwnedFd, Errno> {
     // SAFETY: userfaultfd(2) takes flags only.
     let fd = unsafe { libc::syscall(libc::SYS_userfaultfd, flags) };
     if fd < 0 {
-        return Err(Errno(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::ENOSYS)));
+        return Err(Errno::last());
     }
     // SAFETY: a descriptor just made, ours alone.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
@@ -272,7 +272,7 @@ fn device_open(flags: i32) -> Result<OwnedFd, Errno> {
     // SAFETY: USERFAULTFD_IOC_NEW takes the flags by value.
     let fd = unsafe { libc::ioctl(device.as_raw_fd(), USERFAULTFD_IOC_NEW as libc::Ioctl, flags) };
     if fd < 0 {
-        return Err(Errno(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::ENOSYS)));
+        return Err(Errno::last());
     }
     // SAFETY: a descriptor just made, ours alone.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })

@@ -189,5 +189,5 @@ impl Draw {
 
 pub(super) fn model(shape: Shape) -> Model {
     let model = Model { steps: Vec::new(), bytes: Vec::new(), said: Vec::new(), length: 0 };
-    Draw { shape, rng: Rng(shape.seed), taken: 0, floor: 0, end: 0, model }.all()
+    Draw { shape, rng: Rng::new(shape.seed), taken: 0, floor: 0, end: 0, model }.all()
 }

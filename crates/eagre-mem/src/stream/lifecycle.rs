@@ -1,4 +1,4 @@
-//! The life of a stream: from open to the moment its last user is gone.
+//! The lifecycle of a stream: from open to the moment its last user is gone.
 //!
 //! Ends, and blocks taken from them, are *users*. When the last one goes, the stream is shut: its blocks go back to the
 //! pool, its ranges are withdrawn from the registry, its addresses go back to the system. The pager, or a handler, may
@@ -6,13 +6,13 @@
 //!
 //! A raw pointer may outlive both ends, with a thread stopped in it. That thread is let go with a throw-away page, and
 //! nobody can watch it repeat its instruction. So such a stream is *retired*: only the addresses that were within reach of
-//! its pointers stay for a while, and a new touch of them is reported. Retired streams cost nobody anything: they do not
-//! count against the addresses of others, there are few of them, and where addresses, mappings or places in the table
+//! its pointers stay for a while, and a new touch of them is reported. Retired streams cost nothing: they do not
+//! count against the addresses of others, there are few of them, and where addresses, mappings or entries in the table
 //! of ranges are short, all of them are shut at once.
 
 use super::core::{Core, Registered};
 use super::error::{OpenError, StreamErrorKind};
-use crate::heap::{self, Refused, Shared, Watcher};
+use crate::heap::{self, Refused, Shared, Weak};
 use crate::memory::reservation;
 use crate::trap::registry::{self, Target};
 use crate::trap::{End, Resolve};
@@ -22,7 +22,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// All open streams, for reports. Slow paths only.
-static OPEN: Mutex<Vec<Watcher<Core>>> = Mutex::new(Vec::new());
+static OPEN: Mutex<Vec<Weak<Core>>> = Mutex::new(Vec::new());
 /// A stream without users whose addresses may still be in use, and since when.
 type Retired = (Instant, Shared<Core>);
 /// All of them.
@@ -36,7 +36,7 @@ const MOST_RETIRED: usize = 16;
 pub(crate) fn open(core: Shared<Core>) -> Result<Shared<Core>, OpenError> {
     reservation::when_short(|| sweep(Duration::ZERO));
     sweep(GRACE);
-    // Had before the ranges are registered: from then on somebody may be inside the stream.
+    // Before the ranges are registered: from then on a handler may be inside the stream.
     if let Err(refused) = remember(&core) {
         unmap(&core);
         return Err(refused.into());
@@ -60,8 +60,8 @@ pub(crate) fn open(core: Shared<Core>) -> Result<Shared<Core>, OpenError> {
 /// Puts a stream on the list for reports, which show it once it has users. When it is gone, the next one takes it off.
 fn remember(core: &Shared<Core>) -> Result<(), Refused> {
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    open.retain(Watcher::is_owned);
-    heap::push(&mut open, core.watch())
+    open.retain(Weak::is_alive);
+    heap::push(&mut open, core.downgrade())
 }
 
 /// Puts both ranges of a stream into the table. `None` if it has no room for both, or there is no memory.
@@ -70,16 +70,16 @@ fn register(core: &Shared<Core>) -> Option<Registered> {
     let resolver = &raw const **core as *const dyn Resolve;
     let targets = Shared::new(End::BOTH.map(|end| Target::new(resolver, end))).ok()?;
     let both = End::BOTH.map(|end| (ranges.of[end as usize].addresses(), &raw const targets[end as usize]));
-    // SAFETY: the targets live in the core beside the places, and the core lives until `shut` has withdrawn them and
+    // SAFETY: the targets live in the core beside the entries, and the core lives until `shut` has withdrawn them and
     // found them quiet.
-    let places = unsafe { registry::register_all(both) }?;
-    Some(Registered { places, _targets: targets })
+    let entries = unsafe { registry::register_all(both) }?;
+    Some(Registered { entries, _targets: targets })
 }
 
 /// Calls `visit` with every stream that has users.
 pub(crate) fn for_each_open(mut visit: impl FnMut(&Core)) {
-    let open: Vec<_> = OPEN.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Watcher::own).collect();
-    open.iter().filter(|core| core.is_at_home() && core.users.load(SeqCst) > 0).for_each(|core| visit(core));
+    let open: Vec<_> = OPEN.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect();
+    open.iter().filter(|core| core.is_here() && core.users.load(SeqCst) > 0).for_each(|core| visit(core));
 }
 
 /// A share in a stream's life.
@@ -103,7 +103,7 @@ impl std::ops::Deref for User {
 impl Drop for User {
     fn drop(&mut self) {
         // Of a forked child's copy there is nothing to give back: the addresses are the child's own by now.
-        if self.0.users.fetch_sub(1, SeqCst) == 1 && self.0.is_at_home() {
+        if self.0.users.fetch_sub(1, SeqCst) == 1 && self.0.is_here() {
             // A touch that comes from here on is an error. Whoever is still parked in a fault is let go.
             self.0.closed.store(true, SeqCst);
             self.0.fail((StreamErrorKind::Closed, End::Writer).into());
@@ -129,15 +129,15 @@ fn keep(retired: &mut Vec<Retired>, one: Retired) {
     }
 }
 
-/// Keeps, of a stream that has settled, only what a thread may be about to touch once more.
+/// Gives back all addresses of a settled stream but those that a thread may be about to touch again.
 fn shrink(core: &Core) {
     let registered = core.registered.lock().unwrap_or_else(PoisonError::into_inner);
-    let (Some(ranges), Some(Registered { places, .. })) = (&core.ranges, &*registered) else { return };
-    for (end, place) in End::BOTH.into_iter().zip(places) {
+    let (Some(ranges), Some(Registered { entries, .. })) = (&core.ranges, &*registered) else { return };
+    for (end, entry) in End::BOTH.into_iter().zip(entries) {
         let range = &ranges.of[end as usize];
         let kept = range.addresses_of(core.within_reach(end));
         // In this order: others may get the addresses at once.
-        registry::shrink(place, kept.clone());
+        registry::shrink(entry, kept.clone());
         // SAFETY: all blocks have gone home, and no pointer may touch what is not within reach.
         unsafe { range.shrink(kept) };
     }
@@ -176,18 +176,18 @@ impl Core {
 
 /// Waits until no fault of a failed stream is being resolved, and gives its blocks back. False if that takes long.
 fn settle(core: &Core) -> bool {
-    if !core.is_at_home() {
+    if !core.is_here() {
         return true;
     }
     let busy = || {
         let registered = core.registered.lock().unwrap_or_else(PoisonError::into_inner);
         let inside =
-            registered.iter().flat_map(|registered| &registered.places).any(|place| !registry::is_quiet(place));
+            registered.iter().flat_map(|registered| &registered.entries).any(|entry| !registry::is_quiet(entry));
         inside || End::BOTH.iter().any(|&end| core.side(end).parked.load(SeqCst) != 0)
     };
     for round in 0..1000 {
         if !busy() {
-            core.send_all_home();
+            core.give_all_back();
             return true;
         }
         if round < 50 { std::thread::yield_now() } else { std::thread::sleep(Duration::from_millis(1)) }
@@ -197,18 +197,18 @@ fn settle(core: &Core) -> bool {
 
 /// Gives back the addresses of a stream that has settled. False if a thread is inside one of its faults.
 fn shut(core: &Core) -> bool {
-    if !core.is_at_home() {
+    if !core.is_here() {
         return true;
     }
     let mut registered = core.registered.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(Registered { places, .. }) = &*registered {
+    if let Some(Registered { entries, .. }) = &*registered {
         // Looked at before withdrawing: a touch that comes now must still find the stream and be drained.
-        if !places.iter().all(registry::is_quiet) {
+        if !entries.iter().all(registry::is_quiet) {
             return false;
         }
-        places.iter().for_each(registry::withdraw);
+        entries.iter().for_each(registry::withdraw);
         // One may have slipped in between. It is not waiting for anyone: the stream has failed.
-        while !places.iter().all(registry::is_quiet) {
+        while !entries.iter().all(registry::is_quiet) {
             std::thread::yield_now();
         }
     }

@@ -1,7 +1,7 @@
 //! The rules of one vanishing array: which block a touch asks for, and which blocks it sets aside or gives back.
 //!
-//! A pure state machine: it names blocks, and [`ground`](super::ground) moves them. Blocks are counted from the start of the
-//! array, and their fates only ever run in one direction:
+//! A pure state machine: it names blocks, and [`backing`](super::backing) moves them. Blocks are counted from the start of the
+//! array, and each moves from right to left in this picture:
 //!
 //! ```text
 //!        gone              read           aside            written
@@ -12,6 +12,8 @@
 //!
 //! *Set aside* is absent with its contents kept. It is what tells where the reader is: the first touch of a block set aside is
 //! a fault.
+
+#![forbid(unsafe_code)]
 
 use std::ops::Range;
 
@@ -51,9 +53,9 @@ pub(super) enum Misuse {
     PastLimit,
 }
 
-/// How far an array has come.
+/// The state of one array.
 #[derive(Debug)]
-pub(super) struct Course {
+pub(super) struct Lifecycle {
     windows: Windows,
     /// Blocks there can be.
     limit: u32,
@@ -69,14 +71,14 @@ pub(super) struct Course {
     end: Option<u32>,
 }
 
-impl Course {
-    /// At most so many blocks are brought at once.
+impl Lifecycle {
+    /// The most blocks that are brought at once.
     const MOST_TOGETHER: u32 = 8;
-    /// And at most this part of those that are unread.
+    /// And at most this part of the unread ones, as a divisor.
     const PART: u32 = 32;
 
-    pub(super) fn new(windows: Windows, limit: u32) -> Course {
-        Course { windows, limit, gone: 0, aside: 0, written: 0, reading: false, end: None }
+    pub(super) fn new(windows: Windows, limit: u32) -> Lifecycle {
+        Lifecycle { windows, limit, gone: 0, aside: 0, written: 0, reading: false, end: None }
     }
 
     /// The blocks that may be in place or set aside.
@@ -117,9 +119,9 @@ impl Course {
         self.give_back(block.saturating_sub(self.windows.lookback))
     }
 
-    /// The blocks that are worth bringing together with one that the reader has come to: a fault and its two signals cost as much as
-    /// moving several. What they add to what the array holds is a small part of what is unread.
-    pub(super) fn together_with(&self, block: u32) -> Range<u32> {
+    /// The blocks to bring with one fault of the reader, as the kernel's fault-around does: a fault costs as much as moving several
+    /// blocks. They add at most a 32nd of the unread blocks to what the array holds.
+    pub(super) fn fault_around(&self, block: u32) -> Range<u32> {
         let unread = self.aside.saturating_sub(block);
         block..block + (unread / Self::PART).clamp(1, Self::MOST_TOGETHER)
     }
@@ -149,7 +151,7 @@ impl Course {
 
     /// A new round begins, with the first block still in place or without any.
     pub(super) fn reset(&mut self, keeps_first: bool) {
-        *self = Course { written: u32::from(keeps_first), ..Course::new(self.windows, self.limit) };
+        *self = Lifecycle { written: u32::from(keeps_first), ..Lifecycle::new(self.windows, self.limit) };
     }
 
     fn leave_window(&mut self) -> Range<u32> {
@@ -174,123 +176,123 @@ mod tests {
     use super::Whereabouts::*;
     use super::*;
 
-    fn course() -> Course {
-        Course::new(Windows { rewrite: 1, lookback: 1 }, 100)
+    fn lifecycle() -> Lifecycle {
+        Lifecycle::new(Windows { rewrite: 1, lookback: 1 }, 100)
     }
 
     /// Writes `blocks` blocks from the start.
-    fn written(blocks: u32) -> Course {
-        let mut course = course();
+    fn written(blocks: u32) -> Lifecycle {
+        let mut lifecycle = lifecycle();
         for block in 0..blocks {
-            assert_eq!(course.touched(block, Nowhere), Ok(Toucher::Writer));
-            assert!(course.wrote(block).is_empty());
+            assert_eq!(lifecycle.touched(block, Nowhere), Ok(Toucher::Writer));
+            assert!(lifecycle.wrote(block).is_empty());
         }
-        course
+        lifecycle
     }
 
     #[test]
     fn an_array_that_nobody_reads_stays() {
-        let mut course = written(10);
-        assert_eq!(course.alive(), 0..10);
+        let mut lifecycle = written(10);
+        assert_eq!(lifecycle.alive(), 0..10);
         // The writer may go wherever it likes, back over everything or ahead.
-        assert!(course.wrote(40).is_empty());
-        assert_eq!(course.touched(20, Nowhere), Ok(Toucher::Writer));
-        assert_eq!(course.alive(), 0..41);
+        assert!(lifecycle.wrote(40).is_empty());
+        assert_eq!(lifecycle.touched(20, Nowhere), Ok(Toucher::Writer));
+        assert_eq!(lifecycle.alive(), 0..41);
     }
 
     #[test]
     fn what_the_reader_has_left_behind_is_given_back() {
-        let mut course = written(10);
-        course.finish(10);
-        assert_eq!(course.begin_reading(), 0..8);
-        assert!(course.read(0).is_empty());
-        assert!(course.read(1).is_empty());
-        assert_eq!(course.read(2), 0..1);
+        let mut lifecycle = written(10);
+        lifecycle.finish(10);
+        assert_eq!(lifecycle.begin_reading(), 0..8);
+        assert!(lifecycle.read(0).is_empty());
+        assert!(lifecycle.read(1).is_empty());
+        assert_eq!(lifecycle.read(2), 0..1);
         // A jump gives back what it jumps over.
-        assert_eq!(course.read(6), 1..5);
-        assert_eq!(course.touched(4, Nowhere), Err(Misuse::Consumed));
-        assert_eq!(course.touched(5, Aside), Ok(Toucher::Reader));
-        assert!(course.read(5).is_empty());
-        assert_eq!(course.read(7), 5..6);
-        assert_eq!(course.alive(), 6..10);
+        assert_eq!(lifecycle.read(6), 1..5);
+        assert_eq!(lifecycle.touched(4, Nowhere), Err(Misuse::Consumed));
+        assert_eq!(lifecycle.touched(5, Aside), Ok(Toucher::Reader));
+        assert!(lifecycle.read(5).is_empty());
+        assert_eq!(lifecycle.read(7), 5..6);
+        assert_eq!(lifecycle.alive(), 6..10);
     }
 
     #[test]
     fn what_comes_together_is_a_small_part_of_what_is_unread() {
-        let mut course = Course::new(Windows { rewrite: 1, lookback: 1 }, 5000);
-        course.finish(1002);
-        course.begin_reading();
+        let mut lifecycle = Lifecycle::new(Windows { rewrite: 1, lookback: 1 }, 5000);
+        lifecycle.finish(1002);
+        lifecycle.begin_reading();
         for (block, together) in [(0, 8), (700, 8), (800, 6), (936, 2), (940, 1), (999, 1), (1001, 1)] {
-            assert_eq!(course.together_with(block), block..block + together);
+            assert_eq!(lifecycle.fault_around(block), block..block + together);
         }
     }
 
     /// The first rule: wherever the reader is, the writer's window stays.
     #[test]
     fn a_reader_at_the_writers_heels_takes_nothing_from_it() {
-        let mut course = course();
-        course.wrote(0);
-        assert!(course.begin_reading().is_empty());
+        let mut lifecycle = lifecycle();
+        lifecycle.wrote(0);
+        assert!(lifecycle.begin_reading().is_empty());
         for block in 1..50 {
-            let aside = course.wrote(block);
+            let aside = lifecycle.wrote(block);
             assert_eq!(aside, block.saturating_sub(2)..block.saturating_sub(1), "{block}");
             for block in aside {
-                course.read(block);
+                lifecycle.read(block);
             }
-            assert!(course.alive().contains(&block) && course.alive().contains(&(block - 1)));
-            assert!(course.alive().len() <= 4, "{:?}", course.alive());
+            assert!(lifecycle.alive().contains(&block) && lifecycle.alive().contains(&(block - 1)));
+            assert!(lifecycle.alive().len() <= 4, "{:?}", lifecycle.alive());
         }
     }
 
-    /// Who is never found can say where it is; that does not touch the writer's window either, until the writer is done.
+    /// A reader that no fault finds can say where it is; that does not touch the writer's window either, until the writer is done.
     #[test]
     fn a_reader_who_says_where_it_is() {
-        let mut course = written(10);
-        course.begin_reading();
-        assert_eq!(course.passed(9), 0..8);
-        assert_eq!(course.wrote(10), 8..9);
-        assert_eq!(course.touched(9, Nowhere), Ok(Toucher::Writer));
-        course.finish(11);
-        assert_eq!(course.passed(10), 8..10);
-        assert_eq!(course.passed(50), 10..11);
+        let mut lifecycle = written(10);
+        lifecycle.begin_reading();
+        assert_eq!(lifecycle.passed(9), 0..8);
+        assert_eq!(lifecycle.wrote(10), 8..9);
+        assert_eq!(lifecycle.touched(9, Nowhere), Ok(Toucher::Writer));
+        lifecycle.finish(11);
+        assert_eq!(lifecycle.passed(10), 8..10);
+        assert_eq!(lifecycle.passed(50), 10..11);
     }
 
     #[test]
     fn places_the_writer_jumped_over() {
-        let mut course = written(3);
-        course.wrote(9);
-        course.begin_reading();
+        let mut lifecycle = written(3);
+        lifecycle.wrote(9);
+        lifecycle.begin_reading();
         // In the writer's window it may be the writer who comes back; before it only a reader.
-        assert_eq!(course.touched(8, Nowhere), Ok(Toucher::Writer));
-        assert_eq!(course.touched(5, Nowhere), Ok(Toucher::Reader));
-        assert_eq!(course.read(5), 0..4);
+        assert_eq!(lifecycle.touched(8, Nowhere), Ok(Toucher::Writer));
+        assert_eq!(lifecycle.touched(5, Nowhere), Ok(Toucher::Reader));
+        assert_eq!(lifecycle.read(5), 0..4);
     }
 
     #[test]
     fn outside() {
-        let mut course = written(10);
-        assert_eq!(course.touched(100, Nowhere), Err(Misuse::PastLimit));
-        assert_eq!(course.touched(99, Nowhere), Ok(Toucher::Writer));
-        course.finish(10);
-        assert_eq!(course.touched(10, Nowhere), Err(Misuse::PastEnd));
-        course.begin_reading();
-        assert_eq!(course.touched(10, Nowhere), Err(Misuse::PastEnd));
-        assert_eq!(course.consumed(50), 0..10);
-        assert_eq!(course.touched(9, Nowhere), Err(Misuse::Consumed));
+        let mut lifecycle = written(10);
+        assert_eq!(lifecycle.touched(100, Nowhere), Err(Misuse::PastLimit));
+        assert_eq!(lifecycle.touched(99, Nowhere), Ok(Toucher::Writer));
+        lifecycle.finish(10);
+        assert_eq!(lifecycle.touched(10, Nowhere), Err(Misuse::PastEnd));
+        lifecycle.begin_reading();
+        assert_eq!(lifecycle.touched(10, Nowhere), Err(Misuse::PastEnd));
+        assert_eq!(lifecycle.consumed(50), 0..10);
+        assert_eq!(lifecycle.touched(9, Nowhere), Err(Misuse::Consumed));
     }
 
     /// The second rule: the block in which the next round begins is its first.
     #[test]
     fn a_new_round() {
         for keeps_first in [true, false] {
-            let mut course = written(5);
-            course.finish(5);
-            course.begin_reading();
-            course.read(2);
-            course.reset(keeps_first);
-            assert_eq!(course.alive(), 0..u32::from(keeps_first));
-            assert_eq!(course.touched(1, Nowhere), Ok(Toucher::Writer));
-            assert!(course.wrote(1).is_empty());
+            let mut lifecycle = written(5);
+            lifecycle.finish(5);
+            lifecycle.begin_reading();
+            lifecycle.read(2);
+            lifecycle.reset(keeps_first);
+            assert_eq!(lifecycle.alive(), 0..u32::from(keeps_first));
+            assert_eq!(lifecycle.touched(1, Nowhere), Ok(Toucher::Writer));
+            assert!(lifecycle.wrote(1).is_empty());
         }
     }
 }

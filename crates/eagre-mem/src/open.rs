@@ -1,6 +1,7 @@
-//! Pools whose blocks move in the way that works here, and the vector on the one that all share.
+//! Opening streams, pools and vectors with a trap and a mover that work here.
 //!
-//! Which mover works is known only above the streams that try it; what a pool is, far below.
+//! Which pair works is found by trying small streams ([`probe`]), so it is known only above them. The calls that need no
+//! choice are where their types are.
 
 use crate::heap::Shared;
 use crate::memory::pool::{self, Blocks, Pool};
@@ -8,9 +9,67 @@ use crate::memory::{RewireError, RewireErrorKind, RewiredVec, StreamPool};
 use crate::mover::Mover;
 use crate::options;
 use crate::probe;
-use crate::stream::OpenError;
+use crate::stream::{self, OpenError, Pipe, PipeBuilder, Reader, Sink, SinkWriter, Source};
+use crate::transfer;
 use crate::trap::Trap;
 use crate::units::BlockSize;
+
+/// Reports the first environment variable that cannot be read.
+fn check_environment() -> Result<(), OpenError> {
+    let check = || {
+        options::trap::<Trap>()?;
+        options::mover::<Mover>()?;
+        options::io::<transfer::Engine>()?;
+        options::check_numbers()
+    };
+    check().map_err(OpenError::Setting)
+}
+
+impl PipeBuilder {
+    /// Opens the stream.
+    ///
+    /// # Errors
+    /// Settings out of range, a trap or mover that does not work here, or no address space left; each with its cure.
+    pub fn open(self) -> Result<Pipe, OpenError> {
+        check_environment()?;
+        self.check()?;
+        let pair = match self.pointers {
+            true => probe::choose_with_pointers(self.trap, self.mover)?,
+            // Nothing that could be refused, so nothing to be tried.
+            false if self.explicit => probe::EXPLICIT,
+            false => probe::choose(self.trap, self.mover)?,
+        };
+        let (context, engine) = probe::engage(pair.trap, pair.mover).map_err(OpenError::Unavailable)?;
+        self.open_on(context, engine)
+    }
+
+    /// Opens a stream that `source` fills, and returns its reading end.
+    ///
+    /// # Errors
+    /// As [`PipeBuilder::open`], or if no thread can be started.
+    pub fn source(self, source: impl Source) -> Result<Reader, OpenError> {
+        let on_demand = self.on_demand;
+        stream::fill_from(self.open()?, source, on_demand)
+    }
+
+    /// Opens a stream that `sink` empties, and returns its writing end.
+    ///
+    /// # Errors
+    /// As [`PipeBuilder::open`], or if no thread can be started.
+    pub fn sink(self, sink: impl Sink) -> Result<SinkWriter, OpenError> {
+        stream::empty_into(self.open()?, sink)
+    }
+}
+
+impl Pipe {
+    /// A stream with all defaults.
+    ///
+    /// # Errors
+    /// As [`PipeBuilder::open`].
+    pub fn open() -> Result<Pipe, OpenError> {
+        Pipe::builder().open()
+    }
+}
 
 impl Pool {
     /// A pool of its own for some streams: at most `budget` blocks of `block` bytes, for streams opened with the same
@@ -55,7 +114,7 @@ impl StreamPool {
         let too_many =
             |_| RewireError::new(RewireErrorKind::NoPool, format_args!("{bytes} bytes are more than a pool has"));
         let blocks = blocks.map_err(too_many)?;
-        let free = options::trap().is_ok_and(|asked| asked.is_none());
+        let free = options::trap::<Trap>().is_ok_and(|asked| asked.is_none());
         let pool = match free.then(|| Pool::new(block, blocks, Some(Trap::Signal), None)) {
             Some(Ok(pool)) => pool,
             _ => Pool::new(block, blocks, None, None)?,

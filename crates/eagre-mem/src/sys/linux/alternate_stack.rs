@@ -1,4 +1,4 @@
-//! Room for handlers: a larger alternate signal stack.
+//! A larger alternate signal stack, for handlers that wait.
 //!
 //! A thread that waits in a fault sits in our handler, on its alternate stack, below what the kernel saved there. If
 //! another signal arrives meanwhile, the kernel saves as much again (3.4 KiB with AVX-512, 11 KiB with AMX), and that
@@ -14,17 +14,17 @@ const KEPT: usize = 16;
 static SPARE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 /// A larger alternate stack for the calling thread, for as long as this lives.
-pub(crate) struct Room {
+pub(crate) struct AlternateStack {
     /// What was there before, if that was too small.
     before: Option<libc::stack_t>,
     start: usize,
 }
 
-impl Room {
-    /// Sees to it that the calling thread's alternate stack, if it has one, holds several signals. If there is no
+impl AlternateStack {
+    /// Makes sure that the calling thread's alternate stack, if it has one, holds several signals. If there is no
     /// memory for that, all stays as it is.
-    pub(crate) fn new() -> Room {
-        let nothing = Room { before: None, start: 0 };
+    pub(crate) fn new() -> AlternateStack {
+        let nothing = AlternateStack { before: None, start: 0 };
         let before = current();
         // Without one, handlers run on the thread's own stack, which is larger; on it, it cannot be changed.
         if before.ss_flags & (libc::SS_DISABLE | libc::SS_ONSTACK) != 0 || before.ss_size >= size() / 2 {
@@ -38,11 +38,11 @@ impl Room {
             keep(start);
             return nothing;
         }
-        Room { before: Some(before), start }
+        AlternateStack { before: Some(before), start }
     }
 }
 
-impl Drop for Room {
+impl Drop for AlternateStack {
     fn drop(&mut self) {
         let Some(before) = &self.before else { return };
         // Somebody has put another one in force meanwhile: it stays, and so does ours, which they may put back.
