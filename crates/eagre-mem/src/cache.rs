@@ -1,4 +1,5 @@
 //! What the kernel keeps of a file in its page cache.
+#![forbid(unsafe_code)]
 
 use crate::sys;
 use std::fs::File;

@@ -2,6 +2,7 @@
 //!
 //! Which pair works is found by trying small streams ([`probe`]), so it is known only above them. The calls that need no
 //! choice are where their types are.
+#![forbid(unsafe_code)]
 
 use crate::heap::Shared;
 use crate::memory::pool::{self, Blocks, Pool};

@@ -1,4 +1,5 @@
 //! What the environment may say: one table. Who asks for a value says what type it is of, so that this module knows no other.
+#![forbid(unsafe_code)]
 
 use std::str::FromStr;
 use std::time::Duration;

@@ -1,4 +1,5 @@
 //! Units as types, so that bytes and block counts cannot be mixed up.
+#![forbid(unsafe_code)]
 
 use std::fmt;
 use std::num::NonZeroU32;
