@@ -227,7 +227,7 @@ pub unsafe extern "C" fn eagre_sort(
         with_key!(key, K => unsafe {
             let keys = keys_mut::<K>(keys, count)?;
             with_sorter(options, |sorter, stable| match stable {
-                true => K::sort_by_first(sorter, keys),
+                true => sorter.sort_by_first(keys),
                 false => sorter.sort(keys),
             })
         })

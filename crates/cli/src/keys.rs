@@ -22,6 +22,10 @@ use crate::usage::Unfit;
 /// What the keys in a file are: numbers, least significant byte first, or pairs of them, of which the first counts more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum KeyType {
+    U8,
+    I8,
+    U16,
+    I16,
     U32,
     I32,
     F32,
@@ -43,8 +47,8 @@ const STREAMS: u64 = 8 << 20;
 macro_rules! with_key {
     ($type:expr, $key:ident => $body:expr) => {
         with_key!($type, $key => $body,
-            U32: u32, I32: i32, F32: f32, U64: u64, I64: i64, F64: f64, U128: u128, I128: i128,
-            PairU32: (u32, u32), PairU64: (u64, u64))
+            U8: u8, I8: i8, U16: u16, I16: i16, U32: u32, I32: i32, F32: f32, U64: u64, I64: i64, F64: f64,
+            U128: u128, I128: i128, PairU32: (u32, u32), PairU64: (u64, u64))
     };
     ($type:expr, $key:ident => $body:expr, $($name:ident: $rust:ty),*) => {
         match $type {
@@ -62,7 +66,7 @@ pub(crate) use with_key;
 macro_rules! with_item {
     ($type:expr, $key:ident, $part:ident => $body:expr, $other:ident => $otherwise:expr) => {
         with_item!($type, $key, $part => $body, $other => $otherwise,
-            U32: u32, u32; I32: i32, i32; F32: f32, f32; U64: u64, u64; I64: i64, i64; F64: f64, f64;
+            U8: u8, u8; I8: i8, i8; U16: u16, u16; I16: i16, i16; U32: u32, u32; I32: i32, i32; F32: f32, f32; U64: u64, u64; I64: i64, i64; F64: f64, f64;
             PairU32: (u32, u32), u32; PairU64: (u64, u64), u64)
     };
     ($type:expr, $key:ident, $part:ident => $body:expr, $other:ident => $otherwise:expr,
@@ -98,7 +102,7 @@ impl KeyType {
 /// Why keys of a type are not for `partition`.
 pub(crate) fn cannot_be_parted(key: KeyType) -> String {
     let message = Message::new("partition", "--keys", format!("{} cannot be parted, only sorted", key.name()));
-    message.cure(Some("name a type of 32 or 64 bits, or pairs of one")).to_string()
+    message.cure(Some("name a type of up to 64 bits, or pairs")).to_string()
 }
 
 /// Takes the types of keys that can be parted.

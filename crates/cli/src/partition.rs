@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use eagre::file::{Output, WriteOptions};
 use eagre::keys::{self, FileKey};
-use eagre::partition::{Item, Partitioner, Partitions};
+use eagre::partition::{Keyed, Partitioner, Partitions};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 
@@ -92,13 +92,13 @@ impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
         let files = KeyFiles::look("partition", Input::all(&self.files), self.keys)?;
         with_item!(self.keys, K, Part => {
-            let (partitioner, ways) = self.split.partitioner::<Part>(&files, <K as Item>::KEY_BITS, Item::key)?;
+            let (partitioner, ways) = self.split.partitioner::<Part>(&files, <K as Keyed>::KEY_BITS, Keyed::key)?;
             self.partition::<K>(&files, partitioner, ways, console)
         }, other => Err(Failure::Trouble(cannot_be_parted(other)))
         )
     }
 
-    fn partition<K: FileKey + Item>(
+    fn partition<K: FileKey + Keyed>(
         &self,
         files: &KeyFiles,
         partitioner: Partitioner,
@@ -175,7 +175,7 @@ impl Args {
 }
 
 /// One file, bucket after bucket.
-fn write_contiguous<K: FileKey + Item>(
+fn write_contiguous<K: FileKey + Keyed>(
     output: Output,
     target: &Target,
     parts: &Partitions<K>,
@@ -196,7 +196,7 @@ fn write_contiguous<K: FileKey + Item>(
 }
 
 /// A file for each bucket. None appears before all are on the disk.
-fn write_apart<K: FileKey + Item>(
+fn write_apart<K: FileKey + Keyed>(
     paths: &[PathBuf],
     parts: &Partitions<K>,
     console: &mut Console,

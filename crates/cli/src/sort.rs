@@ -29,8 +29,8 @@ use report::{Check, Report};
 const LONG: &str = "\
 Sort files of numbers, or say whether they are in order.
 
-A FILE is nothing but keys, one after the other: numbers of 32, 64 or 128 bits, signed, unsigned or \
-floating-point, or pairs of unsigned ones, least significant byte first, as numpy's tofile writes \
+A FILE is nothing but keys, one after the other: integers of 8 to 128 bits, floating-point numbers of \
+32 or 64, or pairs of unsigned integers, least significant byte first, as numpy's tofile writes \
 them. Pairs are ordered by their first part, then by their second. All keys of all FILEs are sorted \
 together. With no FILE, or when FILE is -, standard input is read.
 
@@ -134,7 +134,9 @@ impl Args {
     }
 
     fn order(&self) -> Order {
-        Order { reverse: self.reverse, strict: self.unique, by_first: self.stable }
+        let mut order = Order::default();
+        (order.reverse, order.strict, order.by_first) = (self.reverse, self.unique, self.stable);
+        order
     }
 
     fn check_order<K: FileKey>(&self, files: &KeyFiles, console: &mut Console) -> Run {
@@ -216,7 +218,7 @@ impl Args {
                 if self.reverse {
                     keys.reverse();
                 }
-                K::sort_by_first(&sorter, keys)?;
+                sorter.sort_by_first(keys)?;
             }
             (None, false) => sorter.sort(keys)?,
         }

@@ -74,6 +74,22 @@ fn every_type_and_every_way_to_part() {
     let few: Vec<u32> = keys.iter().map(|key| (key >> 32) as u32).collect();
     check(&["--keys", "u32", "--ways", "8"], &few, |key| key.to_le_bytes().to_vec(), 8, |key| (key >> 29) as usize);
 
+    let bytes_of = |key: &u8| vec![*key];
+    let narrow: Vec<u8> = keys.iter().map(|&key| key as u8).collect();
+    check(&["--keys", "u8", "--ways", "3"], &narrow, bytes_of, 3, |key| usize::from(*key) * 3 / 256);
+    check(&["--keys", "u8", "--bits", "0:8"], &narrow, bytes_of, 256, |key| usize::from(*key));
+    let narrow: Vec<i8> = keys.iter().map(|&key| key as i8).collect();
+    let options = ["--keys", "i8", "--boundaries=-100,0,100"];
+    check(&options, &narrow, |key| vec![*key as u8], 4, |key| [-100, 0, 100].partition_point(|cut| cut <= key));
+    let narrow: Vec<u16> = keys.iter().map(|&key| key as u16).collect();
+    let options = ["--keys", "u16", "--ways", "1000"];
+    let ranges = |key: &u16| usize::from(*key) * 1000 / 65_536;
+    check(&options, &narrow, |key| key.to_le_bytes().to_vec(), 1000, ranges);
+    let narrow: Vec<i16> = keys.iter().map(|&key| key as i16).collect();
+    let options = ["--keys", "i16", "--boundaries", "-1000,5"];
+    let cuts = |key: &i16| [-1000, 5].partition_point(|cut| cut <= key);
+    check(&options, &narrow, |key| key.to_le_bytes().to_vec(), 3, cuts);
+
     let signed: Vec<i64> = keys.iter().map(|&key| key as i64 >> 20).collect();
     let cuts = [-1_000_000_000, 0, 1_000_000_000];
     let options = ["--keys", "i64", "--boundaries=-1000000000, 0, 1000000000"];

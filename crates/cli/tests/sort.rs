@@ -44,6 +44,7 @@ fn every_type_like_the_standard_library() {
         };
     }
     number! {
+        u8 by Ord::cmp; i8 by Ord::cmp; u16 by Ord::cmp; i16 by Ord::cmp;
         u32 by Ord::cmp; i32 by Ord::cmp; f32 by f32::total_cmp;
         u64 by Ord::cmp; i64 by Ord::cmp; f64 by f64::total_cmp;
         u128 by Ord::cmp; i128 by Ord::cmp;

@@ -1,6 +1,6 @@
 //! What partitioning takes of the machine, seen from outside, and that it works with whatever the machine gives.
 
-use eagre::partition::{Item, Layout, Partitioner};
+use eagre::partition::{Keyed, Layout, Partitioner};
 use eagre::{BlockSize, Mover, Pool, RewiredVec, Trap};
 use std::process::Command;
 
@@ -86,7 +86,7 @@ fn every_mover_and_page() {
 
 #[test]
 fn pairs_go_by_their_first() {
-    fn check<T: Item + PartialEq + std::fmt::Debug>(low: T, high: T) {
+    fn check<T: Keyed + PartialEq + std::fmt::Debug>(low: T, high: T) {
         let parts = Partitioner::new().boundaries(&[5]).partition(&[high, low]).unwrap();
         assert_eq!((parts.bucket(0), parts.bucket(1)), (&[low][..], &[high][..]));
     }
@@ -94,6 +94,7 @@ fn pairs_go_by_their_first() {
     check((3u32, 9u64), (7, 1));
     check((3u64, 9u32), (7, 1));
     check((3u64, 9u64), (7, 1));
+    check((3i16, [9u8; 3]), (7, [1; 3]));
 }
 
 /// The pool that all share is there without being asked for.

@@ -117,7 +117,7 @@ struct Place {
 
 impl Check {
     pub(super) fn new<K: FileKey>(input: &Input, found: Option<Disorder<K>>) -> Check {
-        let disorder = found.map(|Disorder { index, before, key }| Place {
+        let disorder = found.map(|Disorder { index, before, key, .. }| Place {
             index,
             byte: index * K::WIDTH as u64,
             before: format!("{before:?}"),
@@ -129,7 +129,7 @@ impl Check {
 
 /// Where the first key is that is out of order, in one line.
 pub(super) fn disorder<K: FileKey>(input: &Input, found: &Disorder<K>) -> String {
-    let Disorder { index, before, key } = found;
+    let Disorder { index, before, key, .. } = found;
     let why = format!("disorder at key {index} (byte {}): {key:?} after {before:?}", index * K::WIDTH as u64);
     Message::new("sort", input.place(), why).to_string()
 }

@@ -8,7 +8,7 @@ use super::kernels::assemble::{Assembler, NotAssembled};
 use super::kernels::chains::{ChainWriter, Written};
 use super::kernels::classify::Classify;
 use super::kernels::view::{Filled, Piece};
-use super::{Item, Layout, PartitionError};
+use super::{Keyed, Layout, PartitionError};
 use crate::sort::team;
 use eagre_mem::{Pool, RewiredVec, heap};
 use std::any::Any;
@@ -24,7 +24,7 @@ pub(super) struct Chained<'p, C> {
 
 impl<C: Classify> Chained<'_, C> {
     /// Partitions items that stay.
-    pub(super) fn copy<T: Item>(&self, items: &[T]) -> Result<Filled<T>, PartitionError> {
+    pub(super) fn copy<T: Keyed>(&self, items: &[T]) -> Result<Filled<T>, PartitionError> {
         let assembler = self.assembler(size_of_val(items), false)?;
         let stripes = items.chunks(items.len().div_ceil(self.threads).max(1));
         let mut outcomes = heap::several(stripes.len(), || Ok::<_, PartitionError>(None))?;
@@ -39,7 +39,7 @@ impl<C: Classify> Chained<'_, C> {
     }
 
     /// One thread's part of items that stay.
-    fn copy_stripe<T: Item>(&self, stripe: &[T]) -> Result<Written, PartitionError> {
+    fn copy_stripe<T: Keyed>(&self, stripe: &[T]) -> Result<Written, PartitionError> {
         let mut writer = ChainWriter::new(self.classify.ways(), self.pool, 0)?;
         let taken = writer.scatter(stripe, self.classify);
         let mut written = writer.finish();
@@ -51,7 +51,7 @@ impl<C: Classify> Chained<'_, C> {
 
     /// Partitions the items of a vector, which is empty afterwards. After an error or a panic it holds them all at the
     /// addresses it had, in some order.
-    pub(super) fn vanish<T: Item>(&self, vector: &mut RewiredVec<T>) -> Result<Filled<T>, PartitionError> {
+    pub(super) fn vanish<T: Keyed>(&self, vector: &mut RewiredVec<T>) -> Result<Filled<T>, PartitionError> {
         let bytes = size_of_val(&**vector);
         // Whatever of the heap it takes to put all items back is had before the vector is touched. What is asked for later
         // may be refused.
@@ -88,12 +88,12 @@ impl<C: Classify> Chained<'_, C> {
     }
 
     /// `fragile`: the items are not a copy.
-    fn assembler<T: Item>(&self, bytes: usize, fragile: bool) -> Result<Assembler<T>, PartitionError> {
+    fn assembler<T: Keyed>(&self, bytes: usize, fragile: bool) -> Result<Assembler<T>, PartitionError> {
         Assembler::new(self.pool, bytes, self.classify.ways(), self.threads, fragile)
     }
 
     /// One thread's part of a vector that vanishes. Pieces that were not taken, or not as a whole, stay in the stripe.
-    fn vanish_stripe<T: Item>(&self, stripe: &mut [Piece<T>], mut writer: ChainWriter<T>) -> Done {
+    fn vanish_stripe<T: Keyed>(&self, stripe: &mut [Piece<T>], mut writer: ChainWriter<T>) -> Done {
         let (mut taken, mut panic) = (0, None);
         for piece in &mut *stripe {
             let take = || {
@@ -124,7 +124,11 @@ impl<C: Classify> Chained<'_, C> {
     ///
     /// # Errors
     /// As [`Assembler::finish`].
-    fn assemble<T: Item>(&self, mut to: Assembler<T>, mut written: Vec<Written>) -> Result<Filled<T>, NotAssembled<T>> {
+    fn assemble<T: Keyed>(
+        &self,
+        mut to: Assembler<T>,
+        mut written: Vec<Written>,
+    ) -> Result<Filled<T>, NotAssembled<T>> {
         let whole_items = self.pool.block_size().bytes().is_multiple_of(size_of::<T>());
         written.iter_mut().for_each(|written| to.spare(written.stock.drain(..)));
         for bucket in 0..self.classify.ways() {

@@ -21,15 +21,14 @@
 
 mod chained;
 mod error;
-mod item;
 #[allow(unsafe_code, reason = "loops whose bounds are proved once and not per item, and memory seen as items")]
 mod kernels;
 mod partitions;
 #[cfg(test)]
 mod tests;
 
+pub use crate::keys::Keyed;
 pub use error::PartitionError;
-pub use item::Item;
 pub use partitions::Partitions;
 
 use chained::Chained;
@@ -42,6 +41,7 @@ use kernels::view::Filled;
 
 /// How buckets lie in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Layout {
     /// Each bucket begins with a block of its own: nothing is copied, and the buckets' last blocks are not full. (Where
     /// items were counted first, because they are few for so many ways, there is no room between buckets.)
@@ -103,7 +103,7 @@ impl Partitioner {
     }
 
     /// By boundaries, 1 to 1023, in ascending order: bucket `i` begins with boundary `i - 1`, and ends before boundary
-    /// `i`. They are keys as [`Item::key`] has them: for numbers with a sign, `number.key()`.
+    /// `i`. They are keys as [`Keyed::key`] has them: for numbers with a sign, `number.key()`.
     pub fn boundaries(mut self, boundaries: &[u64]) -> Partitioner {
         self.split = Split::Boundaries(heap::copied(boundaries).and_then(Shared::new).ok());
         self
@@ -143,8 +143,8 @@ impl Partitioner {
     /// [`PartitionError`]; the items are only read.
     ///
     /// # Panics
-    /// If [`Item::key`] does.
-    pub fn partition<T: Item>(&self, items: &[T]) -> Result<Partitions<T>, PartitionError> {
+    /// If [`Keyed::key`] does.
+    pub fn partition<T: Keyed>(&self, items: &[T]) -> Result<Partitions<T>, PartitionError> {
         self.classified::<T, _>(Slice(items))
     }
 
@@ -158,14 +158,14 @@ impl Partitioner {
     /// which there was no place: then the vector has fewer.
     ///
     /// # Panics
-    /// If [`Item::key`] does; the vector has all its items then, too. And if a block cannot be taken, because it is pinned, and those
+    /// If [`Keyed::key`] does; the vector has all its items then, too. And if a block cannot be taken, because it is pinned, and those
     /// before it cannot go back, as [`RewiredVec::take_blocks`] says.
-    pub fn partition_vec<T: Item>(&self, items: &mut RewiredVec<T>) -> Result<Partitions<T>, PartitionError> {
+    pub fn partition_vec<T: Keyed>(&self, items: &mut RewiredVec<T>) -> Result<Partitions<T>, PartitionError> {
         self.classified::<T, _>(Vanishing(items))
     }
 
     /// Does a job with the classifier that is asked for.
-    fn classified<T: Item, J: Job<T>>(&self, job: J) -> Result<Partitions<T>, PartitionError> {
+    fn classified<T: Keyed, J: Job<T>>(&self, job: J) -> Result<Partitions<T>, PartitionError> {
         let filled = match &self.split {
             &Split::Bits { shift, bits } => {
                 if !(1..=10).contains(&bits) || shift.checked_add(bits).is_none_or(|end| end > T::KEY_BITS) {
@@ -224,7 +224,7 @@ trait Job<T> {
 /// Items that stay.
 struct Slice<'a, T>(&'a [T]);
 
-impl<T: Item> Job<T> for Slice<'_, T> {
+impl<T: Keyed> Job<T> for Slice<'_, T> {
     fn run<C: Classify>(self, how: &Partitioner, classify: &C) -> Result<Filled<T>, PartitionError> {
         let (pool, bytes) = (how.blocks()?, size_of_val(self.0));
         let threads = how.threads_for(bytes);
@@ -242,7 +242,7 @@ impl<T: Item> Job<T> for Slice<'_, T> {
 /// Items of a vector that vanishes.
 struct Vanishing<'a, T>(&'a mut RewiredVec<T>);
 
-impl<T: Item> Job<T> for Vanishing<'_, T> {
+impl<T: Keyed> Job<T> for Vanishing<'_, T> {
     fn run<C: Classify>(self, how: &Partitioner, classify: &C) -> Result<Filled<T>, PartitionError> {
         let (pool, bytes) = (self.0.pool(), size_of_val(&**self.0));
         let one = classify.ways().saturating_mul(pool.block_size().bytes());

@@ -1,6 +1,6 @@
 //! What partitioning gives.
 
-use super::Item;
+use super::Keyed;
 use super::kernels::view::Filled;
 use eagre_mem::RewiredVec;
 use std::fmt;
@@ -13,7 +13,7 @@ pub struct Partitions<T> {
     filled: Filled<T>,
 }
 
-impl<T: Item> Partitions<T> {
+impl<T: Keyed> Partitions<T> {
     pub(super) fn new(filled: Filled<T>) -> Partitions<T> {
         Partitions { filled }
     }
@@ -83,7 +83,7 @@ impl<T: Item> Partitions<T> {
     }
 }
 
-impl<T: Item + fmt::Debug> fmt::Debug for Partitions<T> {
+impl<T: Keyed + fmt::Debug> fmt::Debug for Partitions<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()
     }

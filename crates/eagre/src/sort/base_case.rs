@@ -5,6 +5,7 @@
 //! digits are uneven however close keys are, dealing fails time and again.
 
 use super::bounds::Bounds;
+use super::counting;
 use super::kernels::leaf::{self, SmallTable, Table};
 use super::kernels::scratch::as_room;
 use super::kernels::survey::{Glance, extremes};
@@ -26,7 +27,10 @@ pub(super) fn small<W: Word>(level: Level, words: &mut [W]) -> bool {
         W::by_comparison(level, words, &mut []);
         return true;
     }
-    small_leaf(level, words)
+    match W::COUNTED {
+        Some(from_key) => counting::few(level, words, from_key),
+        None => small_leaf(level, words),
+    }
 }
 
 /// On its own: to make room for its table on the stack takes as long as to sort a few words.

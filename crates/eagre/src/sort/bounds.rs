@@ -2,7 +2,7 @@
 
 /// Both ends belong to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub(crate) struct Bounds {
     pub(super) low: u128,
     pub(super) high: u128,
 }

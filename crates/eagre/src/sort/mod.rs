@@ -24,9 +24,11 @@ mod base_case;
 mod bounds;
 mod by_key;
 mod compare;
+mod counting;
 mod error;
 #[allow(unsafe_code, reason = "SIMD, and loops whose bounds are proved once and not per word")]
 mod kernels;
+mod key;
 mod partial;
 #[cfg(test)]
 #[path = "../../tests/sort/patterns.rs"]
@@ -44,15 +46,11 @@ mod ways_tests;
 mod worker;
 
 pub use error::SortError;
+pub use key::Key;
 pub use progress::Progress;
 pub use sorter::Sorter;
 
-use kernels::Word;
-
-/// What can be sorted: `u32`, `i32`, `f32`, `u64`, `i64`, `f64`, `u128`, `i128`, `(u32, u32)` and `(u64, u64)`.
-pub trait Key: Word {}
-
-impl<W: Word> Key for W {}
+pub(crate) use kernels::Word;
 
 /// Sorts in ascending order, on as many threads as the process may use. See [`Sorter::sort`].
 ///

@@ -7,7 +7,7 @@ use eagre_mem::threads;
 use super::kernels::{Level, Word};
 use super::progress::{Hook, Monitor, Progress, STEP, WHOLE};
 use super::range::{self, Lack, Sorting};
-use super::{Key, SortError, compare};
+use super::{Key, SortError, compare, counting};
 use super::{base_case, worker};
 use crate::scan::kernels::Simd;
 
@@ -137,6 +137,9 @@ impl<'a> Sorter<'a> {
             return monitor.check();
         }
         let slack = self.slack_for(size_of_val(words));
+        if let Some(from_key) = W::COUNTED {
+            return counting::sort(words, from_key, threads, slack, monitor);
+        }
         let fewer = std::iter::successors(Some(threads), |&threads| (threads > 1).then_some(threads / 2));
         let mut lack = Lack::Slack;
         for threads in fewer {

@@ -110,6 +110,19 @@ fn sorts_in_memory_stop() {
     }
 }
 
+/// Keys of one and two bytes are counted.
+#[test]
+#[cfg_attr(miri, ignore = "millions of keys")]
+fn sorts_of_narrow_keys_stop() {
+    let mut random = Random(9);
+    let narrow: Vec<u16> = (0..4_200_003).map(|_| random.next() as u16).collect();
+    for threads in [1, 3] {
+        let sorter = Sorter { threads: Some(threads), ..Sorter::new() };
+        let what = format!("narrow, {threads} threads");
+        stop_everywhere(&what, &narrow, sorter, |sorter, items| sorter.sort(items), |items| items.is_sorted());
+    }
+}
+
 #[test]
 fn sorts_of_pairs_stop() {
     let mut random = Random(5);

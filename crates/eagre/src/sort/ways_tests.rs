@@ -72,6 +72,12 @@ fn pairs_of_32() {
 }
 
 #[test]
+fn pairs_with_narrow_keys() {
+    pairs_keep_their_order(|number| (number >> 56) as u8 ^ number as u8, |i| i as u32);
+    pairs_keep_their_order(|number| (number >> 48) as i16 ^ number as i16, |i| i as u16);
+}
+
+#[test]
 fn pairs_with_floats() {
     pairs_keep_their_order(f64::from_bits, |i| [i as u8, (i >> 8) as u8, (i >> 16) as u8]);
 }
@@ -184,6 +190,27 @@ fn smallest_and_largest() {
                     assert!(got == ascending, "{what}: the largest {k} of {n} with {sorter:?}");
                 }
             }
+        }
+    }
+}
+
+/// Narrow keys, many of which are the same.
+#[test]
+fn smallest_and_largest_narrow_keys() {
+    let mut random = Random(10);
+    for n in [5, 1500, if cfg!(miri) { 1600 } else { 140_001 }] {
+        let keys: Vec<i8> = (0..n).map(|_| random.next() as i8 >> (random.next() % 8)).collect();
+        let mut ascending = keys.clone();
+        ascending.sort();
+        for k in [0, 1, 10, n / 100, n / 2, n] {
+            let first = k.min(n);
+            let mut got = keys.clone();
+            Sorter::new().threads(2).smallest(&mut got, k).unwrap();
+            assert!(got[..first] == ascending[..first], "the smallest {k} of {n}");
+            Sorter::new().threads(2).largest(&mut got, k).unwrap();
+            assert!(got[..first].iter().eq(ascending.iter().rev().take(first)), "the largest {k} of {n}");
+            got.sort();
+            assert!(got == ascending, "{k} of {n}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Partitioning: items that stay and items that vanish, by chains and by counting, with one thread and two.
 
-use eagre::partition::{Item, Layout, PartitionError, Partitioner, Partitions};
+use eagre::partition::{Keyed, Layout, PartitionError, Partitioner, Partitions};
 use eagre::{BlockSize, Pool, RewireErrorKind, RewiredVec};
 
 use crate::refusing::each_allocation;
@@ -21,7 +21,7 @@ fn random(i: usize) -> u64 {
     (i ^ i >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
-trait Sample: Item + PartialEq {
+trait Sample: Keyed + PartialEq {
     fn sample(number: usize) -> Self;
     /// A number that another item hardly has.
     fn mark(&self) -> u64;
@@ -44,7 +44,7 @@ struct Odd {
     number: [u64; 2],
 }
 
-impl Item for Odd {
+impl Keyed for Odd {
     const KEY_BITS: u32 = 64;
 
     fn key(&self) -> u64 {

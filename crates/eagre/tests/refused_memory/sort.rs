@@ -77,7 +77,9 @@ fn whole() {
             check(&format!("{what}, {threads} threads"), sorter, &keys(pattern, n));
         }
         let narrow: Vec<u32> = keys(|i, _| random(i), 2 * n).into_iter().map(|key| key as u32).collect();
-        check("narrow keys", sorter, &narrow);
+        check("32 bits", sorter, &narrow);
+        let counted: Vec<u16> = keys(|i, _| random(i), 4 * n).into_iter().map(|key| key as u16).collect();
+        check("16 bits", sorter, &counted);
         let pairs: Vec<(u64, u64)> = keys(|i, _| random(i) % 1000, n / 2 + 1).into_iter().zip(0..).collect();
         check("pairs", sorter, &pairs);
         let go_on = |_: Progress| ControlFlow::Continue(());

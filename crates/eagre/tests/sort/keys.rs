@@ -1,14 +1,13 @@
 //! Every type of key: how to make one of a pattern's number, and the order it is promised.
 
 use std::cmp::Ordering;
-use std::fmt::Debug;
 
-use eagre::sort::Key;
+use eagre::keys::Key;
 
 use crate::patterns::Random;
 
 /// A key and what the standard library says of it.
-pub(crate) trait Case: Key + Debug {
+pub(crate) trait Case: Key {
     fn make(number: u64, random: &mut Random) -> Self;
 
     fn order(&self, other: &Self) -> Ordering;
@@ -35,6 +34,12 @@ fn folded(number: u64) -> u32 {
 }
 
 cases! {
+    u8: number, random => (folded(number) >> 24 ^ folded(number)) as u8;
+    i8: number, random => (number >> 56) as i8;
+    u16: number, random => (folded(number) >> 16 ^ folded(number)) as u16;
+    i16: number, random => (number >> 48) as i16;
+    usize: number, random => number as usize;
+    isize: number, random => number as isize;
     u32: number, random => folded(number);
     i32: number, random => folded(number) as i32;
     u64: number, random => number;

@@ -113,6 +113,12 @@ macro_rules! suites {
 }
 
 suites! {
+    u8s: u8;
+    i8s: i8;
+    u16s: u16;
+    i16s: i16;
+    usizes: usize;
+    isizes: isize;
     u32s: u32;
     i32s: i32;
     f32s: f32;
@@ -123,6 +129,22 @@ suites! {
     i128s: i128;
     pairs_of_32: (u32, u32);
     pairs_of_64: (u64, u64);
+}
+
+/// Narrow keys that several threads count, with memory for all counters, for those of one thread, and for none.
+#[test]
+#[cfg_attr(miri, ignore = "millions of keys")]
+fn many_narrow_keys() {
+    fn many<K: Case>() {
+        for (i, (what, pattern)) in PATTERNS.iter().enumerate().step_by(5) {
+            let (keys, expected) = make::<K>(*pattern, 2_200_003, i as u64);
+            for (threads, slack) in [(3, None), (3, Some(600 << 10)), (2, Some(0))] {
+                check(what, &keys, &expected, (Simd::Portable, threads, slack));
+            }
+        }
+    }
+    many::<u8>();
+    many::<i16>();
 }
 
 /// So many that they are split before a worker takes them, whatever the threads.

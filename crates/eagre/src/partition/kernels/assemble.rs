@@ -8,7 +8,7 @@
 use super::chains::Chain;
 use super::remains::Remains;
 use super::view::Filled;
-use crate::partition::{Item, PartitionError};
+use crate::partition::{Keyed, PartitionError};
 use eagre_mem::{NotAppended, Pool, RawBlock, RewireError, RewiredVec, heap};
 use std::mem::{MaybeUninit, replace, take};
 use std::ops::Range;
@@ -39,7 +39,7 @@ pub(crate) struct Assembler<T> {
 /// Why blocks did not become one piece of memory; and their items, unless they are a copy.
 pub(crate) type NotAssembled<T> = (RewireError, Option<Box<Remains<T>>>);
 
-impl<T: Item> Assembler<T> {
+impl<T: Keyed> Assembler<T> {
     /// Addresses on blocks of a pool for `bytes` bytes, of so many buckets, that so many writers have written. `fragile`:
     /// they are not a copy, and may not be lost.
     pub(crate) fn new(

@@ -2,7 +2,7 @@
 
 use super::classify::Classify;
 use super::scatter::{Lane, Left, NoMemory, Scatter, Sink};
-use crate::partition::{Item, PartitionError};
+use crate::partition::{Keyed, PartitionError};
 use eagre_mem::{Pool, RawBlock, heap};
 
 /// A bucket: its blocks, laid end to end.
@@ -69,7 +69,7 @@ pub(crate) struct Written {
     pub(crate) failure: Option<PartitionError>,
 }
 
-impl<T: Item> ChainWriter<T> {
+impl<T: Keyed> ChainWriter<T> {
     /// A writer that so many blocks may be [given](ChainWriter::stock).
     pub(crate) fn new(ways: usize, pool: &Pool, stock: usize) -> Result<ChainWriter<T>, NoMemory> {
         let chains = heap::several(ways, || Ok::<_, NoMemory>(Chain::default()))?;

@@ -1,7 +1,7 @@
 //! Which bucket an item belongs to.
 
 use super::MAX_WAYS;
-use crate::partition::Item;
+use crate::partition::Keyed;
 use eagre_mem::heap::{self, Refused};
 
 /// Finds the bucket of an item, without a branch that depends on its key.
@@ -16,11 +16,11 @@ pub(crate) unsafe trait Classify: Sync {
     const SEARCHES: bool = false;
 
     /// The bucket of an item.
-    fn bucket<T: Item>(&self, item: &T) -> usize;
+    fn bucket<T: Keyed>(&self, item: &T) -> usize;
 
     /// The buckets of several items, each less than `ways`.
     #[inline(always)]
-    fn buckets<T: Item>(&self, items: &[T; STEP]) -> [usize; STEP] {
+    fn buckets<T: Keyed>(&self, items: &[T; STEP]) -> [usize; STEP] {
         std::array::from_fn(|i| self.bucket(&items[i]))
     }
 }
@@ -49,7 +49,7 @@ unsafe impl Classify for Bits {
     }
 
     #[inline(always)]
-    fn bucket<T: Item>(&self, item: &T) -> usize {
+    fn bucket<T: Keyed>(&self, item: &T) -> usize {
         ((item.key() >> self.shift) & self.mask) as usize
     }
 }
@@ -75,7 +75,7 @@ unsafe impl Classify for Ranges {
     }
 
     #[inline(always)]
-    fn bucket<T: Item>(&self, item: &T) -> usize {
+    fn bucket<T: Keyed>(&self, item: &T) -> usize {
         ((u128::from(item.key() << self.left) * u128::from(self.ways)) >> 64) as usize
     }
 }
@@ -131,14 +131,14 @@ unsafe impl Classify for Boundaries {
     }
 
     #[inline(always)]
-    fn bucket<T: Item>(&self, item: &T) -> usize {
+    fn bucket<T: Keyed>(&self, item: &T) -> usize {
         let key = item.key();
         self.arrived((0..self.height).fold(1, |at, _| self.down(key, at)))
     }
 
     /// Step by step for all of them: no search waits for another.
     #[inline(always)]
-    fn buckets<T: Item>(&self, items: &[T; STEP]) -> [usize; STEP] {
+    fn buckets<T: Keyed>(&self, items: &[T; STEP]) -> [usize; STEP] {
         let keys: [u64; STEP] = std::array::from_fn(|i| items[i].key());
         let mut at = [1; STEP];
         for _ in 0..self.height {

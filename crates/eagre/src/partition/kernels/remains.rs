@@ -7,7 +7,7 @@
 use super::chains::{Chain, Written};
 use super::scatter::Left;
 use super::view::{Piece, bytes_of};
-use crate::partition::Item;
+use crate::partition::Keyed;
 use eagre_mem::heap::{self, Refused};
 use eagre_mem::{RawBlock, RewireError, RewiredVec};
 use std::mem::MaybeUninit;
@@ -29,7 +29,7 @@ pub(crate) struct Remains<T> {
     pub(super) taken: Vec<RawBlock>,
 }
 
-impl<T: Item> Remains<T> {
+impl<T: Keyed> Remains<T> {
     /// With room for so many blocks, writers' buffers, and items that lie in two blocks.
     ///
     /// # Errors

@@ -16,7 +16,7 @@
 use super::MAX_WAYS;
 use super::classify::{Classify, STEP};
 use super::stream::{self, LINE};
-use crate::partition::Item;
+use crate::partition::Keyed;
 use eagre_mem::heap::{self, Refused};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -131,7 +131,7 @@ impl From<Refused> for NoMemory {
     }
 }
 
-impl<T: Item, S: Sink> Scatter<T, S> {
+impl<T: Keyed, S: Sink> Scatter<T, S> {
     /// Empty buffers for so many buckets.
     pub(super) fn new(ways: usize, sink: S) -> Result<Scatter<T, S>, NoMemory> {
         assert!((1..=MAX_WAYS).contains(&ways));
@@ -224,7 +224,7 @@ impl<T: Item, S: Sink> Scatter<T, S> {
 /// # Safety
 /// There is such a bucket, and its buffer is full.
 #[inline(never)]
-unsafe extern "C" fn flush<T: Item, S: Sink>(scatter: &mut Scatter<T, S>, bucket: usize) -> bool {
+unsafe extern "C" fn flush<T: Keyed, S: Sink>(scatter: &mut Scatter<T, S>, bucket: usize) -> bool {
     let Scatter { sink, lanes, filled, lines, .. } = scatter;
     // SAFETY: the caller says there is such a bucket. A lane's room may be written.
     unsafe {

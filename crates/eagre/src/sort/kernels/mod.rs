@@ -33,11 +33,11 @@ use std::sync::OnceLock;
 
 use crate::scan::kernels::Simd;
 
-pub(super) use word::Word;
+pub(crate) use word::Word;
 
 /// The vector instructions in use, the most capable last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub(crate) enum Level {
     /// None beyond what the compiler takes for granted.
     Portable,
     /// AVX2: 256-bit registers, for words of 32 and 64 bits.

@@ -155,7 +155,7 @@ pub(super) const SURELY_EVEN: u32 = 17;
 
 /// The keys of a few words far apart; of wide keys, 64 bits from the highest that differ on. What they are like all are,
 /// likely.
-pub struct Glance {
+pub(crate) struct Glance {
     #[cfg_attr(not(all(target_arch = "x86_64", not(miri))), expect(dead_code, reason = "there are no vectors"))]
     pub(super) keys: [u64; GLANCE],
     hits: u32,

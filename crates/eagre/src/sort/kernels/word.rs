@@ -14,9 +14,13 @@ const FEW: usize = 32;
 ///
 /// # Safety
 /// `key` has no bit set from `KEY_BITS` up; it and `digit` depend on the bits of the word only.
-pub unsafe trait Word: Copy + Send + Sync + 'static {
+pub(crate) unsafe trait Word: Copy + Send + Sync + 'static {
     /// How many bits a key has.
     const KEY_BITS: u32;
+
+    /// The word with a given key, where there are so few keys that each gets a counter: such words are sorted by
+    /// [counting](crate::sort::counting).
+    const COUNTED: Option<fn(key: usize) -> Self> = None;
 
     /// Whether words with equal keys may differ: they stay in the order they are in.
     const STABLE: bool = false;
@@ -163,6 +167,51 @@ number!(u64, 64, APART, word => word; Avx512: U64x8, Avx2: U64x4);
 number!(i64, 64, APART, word => (word as u64 ^ SIGN_64); Avx512: U64x8, Avx2: U64x4);
 number!(f64, 64, TOGETHER, word => float_64(word.to_bits()); Avx512: U64x8, Avx2: U64x4);
 number!((u32, u32), 64, APART, word => (u64::from(word.0) << 32 | u64::from(word.1)); Avx512: U64x8, Avx2: U64x4);
+
+/// The key of a number as wide as an address is that of the fixed-width number.
+#[cfg(target_pointer_width = "64")]
+mod address {
+    use super::*;
+
+    number!(usize, 64, APART, word => (word as u64); Avx512: U64x8, Avx2: U64x4);
+    number!(isize, 64, APART, word => (word as u64 ^ SIGN_64); Avx512: U64x8, Avx2: U64x4);
+}
+#[cfg(target_pointer_width = "32")]
+mod address {
+    use super::*;
+
+    number!(usize, 32, APART, word => (word as u32); Avx512: U32x16, Avx2: U32x8);
+    number!(isize, 32, APART, word => (word as u32 ^ SIGN_32); Avx512: U32x16, Avx2: U32x8);
+}
+
+macro_rules! narrow {
+    ($($type:ty, $word:ident => $key:expr, $number:ident => $back:expr;)*) => { $(
+        // SAFETY: the key is as wide as the number.
+        unsafe impl Word for $type {
+            const KEY_BITS: u32 = <$type>::BITS;
+            const COUNTED: Option<fn(usize) -> $type> = Some(|$number| $back);
+
+            #[inline(always)]
+            fn key(self) -> u128 {
+                let $word = self;
+                $key.into()
+            }
+
+            #[inline(always)]
+            fn digit(self, shift: u32) -> u32 {
+                let $word = self;
+                ($key >> shift).into()
+            }
+        }
+    )* };
+}
+
+narrow! {
+    u8, word => word, key => key as u8;
+    i8, word => (word as u8 ^ 1 << 7), key => (key as u8 ^ 1 << 7) as i8;
+    u16, word => word, key => key as u16;
+    i16, word => (word as u16 ^ 1 << 15), key => (key as u16 ^ 1 << 15) as i16;
+}
 
 /// The order of [`f32::total_cmp`]: all bits of a negative number are turned over, of others the sign.
 #[inline(always)]
