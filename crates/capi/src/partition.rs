@@ -1,7 +1,6 @@
 //! Partitioning arrays of the caller's into buckets.
 
 use crate::arguments::{Place, exclusive, shared, take};
-use crate::count::in_threads;
 use crate::pool::EagrePool;
 use crate::sort::{EAGRE_SLACK_DEFAULT, EagreKey, keys};
 use crate::status::{EagreStatus, Fault, status, value};
@@ -102,9 +101,7 @@ impl EagrePartitionOptions {
         if self.flags & EAGRE_DENSE != 0 {
             partitioner = partitioner.layout(Layout::Dense);
         }
-        if let Some(threads) = in_threads(self.threads) {
-            partitioner = partitioner.threads(threads.get());
-        }
+        partitioner = partitioner.threads(self.threads as usize);
         if self.slack != EAGRE_SLACK_DEFAULT {
             partitioner = partitioner.slack(usize::try_from(self.slack).unwrap_or(usize::MAX));
         }

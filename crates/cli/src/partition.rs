@@ -10,6 +10,7 @@ use std::time::Instant;
 use eagre::file::{Output, WriteOptions};
 use eagre::keys::{self, FileKey};
 use eagre::partition::{Keyed, Partitioner, Partitions};
+use eagre::scan::kernels::Kernels;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 
@@ -90,6 +91,8 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
+        // The library refuses a wrong setting, too, but only when all keys are read.
+        Kernels::chosen().map_err(|why| Failure::Trouble(format!("eagre: partition: {why}")))?;
         let files = KeyFiles::look("partition", Input::all(&self.files), self.keys)?;
         with_item!(self.keys, K, Part => {
             let (partitioner, ways) = self.split.partitioner::<Part>(&files, <K as Keyed>::KEY_BITS, Keyed::key)?;
@@ -129,10 +132,7 @@ impl Args {
         let output = output.transpose()?;
 
         let started = Instant::now();
-        let partitioner = match self.threads {
-            Some(threads) => partitioner.threads(threads.get()),
-            None => partitioner,
-        };
+        let partitioner = partitioner.threads(self.threads.map_or(0, NonZeroUsize::get));
         let parts =
             partitioner.partition_vec(&mut keys).map_err(|error| Failure::Trouble(format!("eagre: {error}")))?;
         let partition = Phase::of_keys(count, started.elapsed());

@@ -120,7 +120,7 @@ impl Args {
             let message = Message::new("sort", "--stable", format!("keys of {} have no parts", self.keys.name()));
             return Err(Failure::Trouble(message.cure(Some("it is for pairs, such as --keys u64:u64")).to_string()));
         }
-        // Asked for here only to refuse what cannot be: the library would take the best there is instead.
+        // The library refuses a wrong setting, too, but only when all keys are read.
         Kernels::chosen().map_err(|why| Failure::Trouble(format!("eagre: sort: {why}")))?;
         let files = KeyFiles::look("sort", Input::all(&self.files), self.keys)?;
         if self.check {

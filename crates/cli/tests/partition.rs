@@ -344,3 +344,15 @@ fn no_memory() {
         "{err}"
     );
 }
+
+#[test]
+fn a_simd_setting_that_cannot_be() {
+    let folder = room(&bytes(&numbers(100)));
+    let mut command = eagre();
+    command.current_dir(folder.path()).env("EAGRE_SIMD", "mmx");
+    command.args(["partition", "--keys", "u64", "--ways", "2", "a", "-o", "out"]);
+    let (code, out, err) = parts(&command.output().unwrap());
+    assert_eq!((code, out.as_str(), err.lines().count()), (2, "", 1), "{err}");
+    assert!(err.starts_with("eagre: partition: EAGRE_SIMD=mmx: not a value it takes; set one of: "), "{err}");
+    assert!(names(&folder.path().join("out")).is_empty());
+}

@@ -36,6 +36,8 @@ pub enum PartitionError {
     OutOfHeap,
     /// The keys of items were not the same when they were asked for again.
     KeysChanged,
+    /// `EAGRE_SIMD` has a value that does not exist or that the processor does not have. The message says which.
+    Environment(&'static str),
 }
 
 impl fmt::Display for PartitionError {
@@ -59,6 +61,7 @@ impl fmt::Display for PartitionError {
             PartitionError::KeysChanged => {
                 write!(f, "keys change while they are read; compute them from the item only")
             }
+            PartitionError::Environment(why) => f.write_str(why),
         }
     }
 }

@@ -31,6 +31,7 @@ pub use crate::keys::Keyed;
 pub use error::PartitionError;
 pub use partitions::Partitions;
 
+use crate::sort::Level;
 use chained::Chained;
 use eagre_mem::heap::{self, Shared};
 use eagre_mem::{BlockSize, Pool, RewireError, RewiredVec, threads};
@@ -72,7 +73,8 @@ const WORTH_A_THREAD: usize = if cfg!(test) { 1 << 12 } else { 1 << 20 };
 #[derive(Clone, Debug)]
 pub struct Partitioner {
     split: Split,
-    threads: Option<usize>,
+    /// At most so many; 0 for as many as the process may use.
+    threads: usize,
     pool: Option<Pool>,
     layout: Layout,
     slack: Option<usize>,
@@ -87,7 +89,7 @@ impl Default for Partitioner {
 impl Partitioner {
     /// Into 256 ranges of keys of equal width, on as many threads as the process may use.
     pub fn new() -> Partitioner {
-        Partitioner { split: Split::Ways(256), threads: None, pool: None, layout: Layout::Apart, slack: None }
+        Partitioner { split: Split::Ways(256), threads: 0, pool: None, layout: Layout::Apart, slack: None }
     }
 
     /// Into so many ranges of keys of equal width, 2 to 1024: for a power of two, by the highest bits of the key.
@@ -109,9 +111,9 @@ impl Partitioner {
         self
     }
 
-    /// Uses up to so many threads, at least one.
+    /// Uses at most so many threads. 0, the default, means as many as the process may use.
     pub fn threads(mut self, threads: usize) -> Partitioner {
-        self.threads = Some(threads.max(1));
+        self.threads = threads;
         self
     }
 
@@ -166,6 +168,7 @@ impl Partitioner {
 
     /// Does a job with the classifier that is asked for.
     fn classified<T: Keyed, J: Job<T>>(&self, job: J) -> Result<Partitions<T>, PartitionError> {
+        Level::chosen().map_err(PartitionError::Environment)?;
         let filled = match &self.split {
             &Split::Bits { shift, bits } => {
                 if !(1..=10).contains(&bits) || shift.checked_add(bits).is_none_or(|end| end > T::KEY_BITS) {
@@ -199,7 +202,7 @@ impl Partitioner {
 
     /// How many threads this job is worth.
     fn threads_for(&self, bytes: usize) -> usize {
-        let threads = self.threads.unwrap_or_else(|| threads::available().get());
+        let threads = if self.threads == 0 { threads::available().get() } else { self.threads };
         threads.min(bytes / WORTH_A_THREAD).max(1)
     }
 

@@ -18,7 +18,7 @@
 //! # Ok::<(), eagre::sort::SortError>(())
 //! ```
 //!
-//! The free functions cannot fail. Those of [`Sorter`] take options, and say what the system refused.
+//! The free function cannot fail. The methods of [`Sorter`] take options, and return errors.
 
 mod base_case;
 mod bounds;
@@ -50,13 +50,14 @@ pub use key::Key;
 pub use progress::Progress;
 pub use sorter::Sorter;
 
-pub(crate) use kernels::Word;
+pub(crate) use kernels::{Level, Word};
 
 /// Sorts in ascending order, on as many threads as the process may use. See [`Sorter::sort`].
 ///
-/// If memory beside the keys is not to be had, they are sorted without, by comparing.
+/// This function cannot fail. If the system refuses memory, it sorts in place by comparing, which is slower. It ignores
+/// `EAGRE_SIMD` if that has a value that cannot be had.
 pub fn sort<K: Key>(keys: &mut [K]) {
-    if Sorter::new().sort(keys).is_err() {
+    if Sorter::lenient().sort(keys).is_err() {
         keys.sort_unstable_by_key(|key| key.key());
     }
 }

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use eagre_mem::heap;
 
+use super::kernels::Level;
 use super::kernels::filter::{Side, filter};
 use super::progress::{Monitor, Pulse, WHOLE};
 use super::{Key, SortError, Sorter, base_case, team};
@@ -71,13 +72,14 @@ impl Sorter<'_> {
     /// Brings the first `k` keys from that end to the front, in any order, and perhaps a few more that come next;
     /// returns how many. Or stops in between.
     fn gather<K: Key>(&self, keys: &mut [K], k: usize, end: End, monitor: &Monitor<'_>) -> Result<usize, SortError> {
+        let level = self.level?;
         // Keys before `from` are among the first, and all those are before `to`.
         let (mut from, mut to) = (0, keys.len());
         let mut pulse = monitor.pulse(WHOLE / 2);
         while k > from && to - from > FEW && k - from <= (to - from) / 2 {
             let (keys, k) = (&mut keys[from..to], k - from);
             let n = keys.len();
-            let threshold = self.threshold(keys, k, end);
+            let threshold = threshold(level, keys, k, end);
             let (within, strictly) = end.sides();
             let Some(mut kept) = self.filter(keys, threshold, within, pulse)? else { return Ok(to) };
             pulse = pulse.without_worth();
@@ -102,21 +104,6 @@ impl Sorter<'_> {
         Ok(if k > from { to } else { k })
     }
 
-    /// A key that a few more than the first `k` of many `keys` come before, most likely.
-    fn threshold<K: Key>(&self, keys: &[K], k: usize, end: End) -> K {
-        let mut state = keys.len() as u64;
-        let mut sample = [keys[0]; SAMPLE];
-        let sample = &mut sample[..(keys.len() / RATE).min(SAMPLE)];
-        sample.fill_with(|| keys[below(&mut state, keys.len())]);
-        if !base_case::small(self.level, sample) {
-            sample.sort_unstable_by_key(|key| key.key());
-        }
-        // So many of the sample are expected to come before the k-th; three times the deviation more.
-        let expected = sample.len() as f64 * (k as f64 / keys.len() as f64);
-        let rank = ((expected + 3.0 * expected.sqrt()) as usize + 3).min(sample.len() - 1);
-        sample[if end == End::Smallest { rank } else { sample.len() - 1 - rank }]
-    }
-
     /// [`filter`] for many keys, on all threads. None if it was told to stop.
     fn filter<K: Key>(
         &self,
@@ -125,8 +112,9 @@ impl Sorter<'_> {
         side: Side,
         pulse: Pulse<'_>,
     ) -> Result<Option<usize>, SortError> {
+        let level = self.level?;
         if keys.len() <= STRIPE {
-            let kept = filter(self.level, keys, threshold, side);
+            let kept = filter(level, keys, threshold, side);
             return Ok(pulse.beat(keys.len()).then_some(kept));
         }
         let threads = self.team_size(keys.len());
@@ -137,7 +125,7 @@ impl Sorter<'_> {
         let next = || stripes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
         let work = || {
             while let Some((stripe, kept)) = next() {
-                *kept = filter(self.level, stripe, threshold, side);
+                *kept = filter(level, stripe, threshold, side);
                 if !pulse.beat(stripe.len()) {
                     return stopped.store(true, Ordering::Relaxed);
                 }
@@ -158,6 +146,21 @@ impl Sorter<'_> {
         }
         Ok(Some(front))
     }
+}
+
+/// Estimates a key that a few more than the first `k` of many `keys` come before.
+fn threshold<K: Key>(level: Level, keys: &[K], k: usize, end: End) -> K {
+    let mut state = keys.len() as u64;
+    let mut sample = [keys[0]; SAMPLE];
+    let sample = &mut sample[..(keys.len() / RATE).min(SAMPLE)];
+    sample.fill_with(|| keys[below(&mut state, keys.len())]);
+    if !base_case::small(level, sample) {
+        sample.sort_unstable_by_key(|key| key.key());
+    }
+    // So many of the sample are expected to come before the k-th; three times the deviation more.
+    let expected = sample.len() as f64 * (k as f64 / keys.len() as f64);
+    let rank = ((expected + 3.0 * expected.sqrt()) as usize + 3).min(sample.len() - 1);
+    sample[if end == End::Smallest { rank } else { sample.len() - 1 - rank }]
 }
 
 /// Which keys come first.

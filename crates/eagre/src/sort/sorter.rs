@@ -1,4 +1,4 @@
-//! How to sort: threads, memory, a hook; and what can be asked for.
+//! How to sort: threads, vector instructions, memory, a progress hook.
 
 use std::ops::ControlFlow;
 
@@ -20,8 +20,10 @@ const DEFAULT_SLACK: usize = 64 << 20;
 /// panics. Results do not depend on the number of threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Sorter<'a> {
-    pub(super) level: Level,
-    pub(super) threads: Option<usize>,
+    /// An error if the processor does not have what was asked for. Every sort returns it.
+    pub(super) level: Result<Level, SortError>,
+    /// At most so many; 0 for as many as the process may use.
+    pub(super) threads: usize,
     pub(super) slack: Option<usize>,
     pub(super) hook: Option<Hook<'a>>,
 }
@@ -33,22 +35,29 @@ impl Default for Sorter<'_> {
 }
 
 impl<'a> Sorter<'a> {
-    /// As many threads as the process may use; memory beside the keys as [`Sorter::slack`] says.
+    /// Uses as many threads as the process may use, the best vector instructions of the processor or those that
+    /// `EAGRE_SIMD` names, and as much memory beside the keys as [`Sorter::slack`] says.
     pub fn new() -> Sorter<'a> {
-        Sorter { level: Level::detect(), threads: None, slack: None, hook: None }
+        Sorter { level: Level::chosen().map_err(SortError::Environment), threads: 0, slack: None, hook: None }
     }
 
-    /// Uses up to so many threads, at least one.
+    /// The same, but ignores `EAGRE_SIMD` if it is set to a value that cannot be had.
+    pub(super) fn lenient() -> Sorter<'a> {
+        let sorter = Sorter::new();
+        Sorter { level: sorter.level.or_else(|_| Ok(Level::best())), ..sorter }
+    }
+
+    /// Uses at most so many threads. 0, the default, means as many as the process may use.
     pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = Some(threads.max(1));
+        self.threads = threads;
         self
     }
 
-    /// Uses no vector instructions but these, or fewer if the processor does not have them. By default what
-    /// `EAGRE_SIMD` says, or all that the processor has. For NEON there is nothing beyond what the compiler makes of
-    /// portable code.
+    /// Uses these vector instructions, whatever `EAGRE_SIMD` says. If the processor does not have them, every sort
+    /// returns [`SortError::Simd`]. The sort has no code of its own for NEON: what the compiler makes of portable code
+    /// is used.
     pub fn simd(mut self, simd: Simd) -> Self {
-        self.level = Level::up_to(simd);
+        self.level = if simd.is_available() { Ok(Level::up_to(simd)) } else { Err(SortError::Simd(simd)) };
         self
     }
 
@@ -96,15 +105,18 @@ impl<'a> Sorter<'a> {
     /// Sorts in ascending order, in place.
     ///
     /// # Errors
-    /// [`SortError::Memory`] if the system refuses memory, which it is asked for at the beginning and only within
-    /// [`Sorter::slack`]; the slice is as it was. [`SortError::Cancelled`] if the [hook](Sorter::progress) says so.
+    /// - [`SortError::Memory`] if the system refuses memory. The sort asks for memory at the beginning, within
+    ///   [`Sorter::slack`], so the slice is as it was.
+    /// - [`SortError::Cancelled`] if the [hook](Sorter::progress) says so.
+    /// - [`SortError::Simd`] or [`SortError::Environment`] if the processor does not have the vector instructions asked
+    ///   for; the slice is as it was.
     pub fn sort<K: Key>(&self, keys: &mut [K]) -> Result<(), SortError> {
         self.sort_words(keys)
     }
 
     /// The same for all words.
     pub(super) fn sort_words<W: Word>(&self, words: &mut [W]) -> Result<(), SortError> {
-        let sorted = base_case::small(self.level, words);
+        let sorted = base_case::small(self.level?, words);
         if sorted && self.hook.is_none() {
             return Ok(());
         }
@@ -123,7 +135,7 @@ impl<'a> Sorter<'a> {
 
     /// The same as a part of more.
     pub(super) fn sort_monitored<W: Word>(&self, words: &mut [W], monitor: &Monitor<'_>) -> Result<(), SortError> {
-        if base_case::small(self.level, words) {
+        if base_case::small(self.level?, words) {
             return Ok(());
         }
         self.sort_many(words, monitor)
@@ -131,9 +143,10 @@ impl<'a> Sorter<'a> {
 
     /// The same for more words than [`base_case::small`] takes.
     fn sort_many<W: Word>(&self, words: &mut [W], monitor: &Monitor<'_>) -> Result<(), SortError> {
+        let level = self.level?;
         // To ask how many threads there may be is not worth it if there will be one.
         let threads = if size_of_val(words) < 2 * range::THREAD_BYTES { 1 } else { self.team_size(words.len()) };
-        if range::in_order(self.level, words, threads) {
+        if range::in_order(level, words, threads) {
             return monitor.check();
         }
         let slack = self.slack_for(size_of_val(words));
@@ -143,7 +156,7 @@ impl<'a> Sorter<'a> {
         let fewer = std::iter::successors(Some(threads), |&threads| (threads > 1).then_some(threads / 2));
         let mut lack = Lack::Slack;
         for threads in fewer {
-            match Sorting::new(self.level, words.len(), threads, slack) {
+            match Sorting::new(level, words.len(), threads, slack) {
                 Ok(mut sorting) => {
                     sorting.sort(words, monitor);
                     return monitor.check();
@@ -170,8 +183,8 @@ impl<'a> Sorter<'a> {
         // To ask the system takes longer than to sort a few.
         match self.threads {
             _ if len <= worker::ALONE => 1,
-            Some(threads) => threads,
-            None => threads::available().get(),
+            0 => threads::available().get(),
+            threads => threads,
         }
     }
 }

@@ -81,7 +81,7 @@ fn stop_everywhere<T: Clone + Ord + Debug>(
 fn sorters() -> impl Iterator<Item = (String, Sorter<'static>)> {
     [(1, None), (3, None), (1, Some(1_500_000)), (1, Some(0))].into_iter().map(|(threads, slack)| {
         let what = format!("{threads} threads, {slack:?} bytes");
-        (what, Sorter { level: Level::best(), threads: Some(threads), slack, hook: None })
+        (what, Sorter { level: Ok(Level::best()), threads, slack, hook: None })
     })
 }
 
@@ -104,7 +104,7 @@ fn sorts_in_memory_stop() {
     let mut random = Random(8);
     let many: Vec<u64> = (0..1_200_003).map(|_| random.next()).collect();
     for threads in [1, 3] {
-        let sorter = Sorter { threads: Some(threads), ..Sorter::new() };
+        let sorter = Sorter::new().threads(threads);
         let what = format!("in memory, {threads} threads");
         stop_everywhere(&what, &many, sorter, |sorter, items| sorter.sort(items), |items| items.is_sorted());
     }
@@ -117,7 +117,7 @@ fn sorts_of_narrow_keys_stop() {
     let mut random = Random(9);
     let narrow: Vec<u16> = (0..4_200_003).map(|_| random.next() as u16).collect();
     for threads in [1, 3] {
-        let sorter = Sorter { threads: Some(threads), ..Sorter::new() };
+        let sorter = Sorter::new().threads(threads);
         let what = format!("narrow, {threads} threads");
         stop_everywhere(&what, &narrow, sorter, |sorter, items| sorter.sort(items), |items| items.is_sorted());
     }

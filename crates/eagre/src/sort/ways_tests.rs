@@ -19,7 +19,7 @@ fn sorters(len: usize) -> impl Iterator<Item = Sorter<'static>> {
         // The one between them differs in its leaves only, so one plan will do.
         let middle = (threads == 1 && slack.is_none() && !ends.contains(&middle)).then_some(middle);
         let levels = ends.into_iter().take(if ends[0] == ends[1] { 1 } else { 2 }).chain(middle);
-        levels.map(move |level| Sorter { level, threads: Some(threads), slack, hook: None })
+        levels.map(move |level| Sorter { level: Ok(level), threads, slack, hook: None })
     })
 }
 

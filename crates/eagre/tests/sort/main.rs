@@ -4,6 +4,7 @@
 //! Few keys are sorted in every way. Many are sorted in one way for each pattern, another one each time, so that the ways
 //! are spread over types, sizes and patterns.
 
+mod environment;
 mod keys;
 mod patterns;
 

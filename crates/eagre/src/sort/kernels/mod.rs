@@ -31,7 +31,7 @@ mod word;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
-use crate::scan::kernels::Simd;
+use crate::scan::kernels::{Kernels, Simd};
 
 pub(crate) use word::Word;
 
@@ -47,16 +47,21 @@ pub(crate) enum Level {
 }
 
 impl Level {
-    /// The best this processor has, or what `EAGRE_SIMD` asks for.
-    pub(super) fn detect() -> Level {
-        static LEVEL: OnceLock<Level> = OnceLock::new();
-        *LEVEL.get_or_init(|| {
-            let asked = eagre_mem::options::simd(|text| text.parse::<Simd>().ok()).ok().flatten();
-            asked.map_or_else(Level::best, Level::up_to)
-        })
+    /// The best level of this processor, or the one that `EAGRE_SIMD` asks for. Determined once.
+    ///
+    /// # Errors
+    /// As [`Kernels::chosen`].
+    pub(crate) fn chosen() -> Result<Level, &'static str> {
+        static CHOSEN: OnceLock<Result<Level, String>> = OnceLock::new();
+        let choose = || {
+            Kernels::check()?;
+            let asked = eagre_mem::options::simd(|text| text.parse::<Simd>().ok())?;
+            Ok(asked.map_or_else(Level::best, Level::up_to))
+        };
+        CHOSEN.get_or_init(choose).as_ref().copied().map_err(String::as_str)
     }
 
-    /// The best this processor has.
+    /// The best level of this processor.
     pub(super) fn best() -> Level {
         Level::up_to(Simd::Avx512)
     }
