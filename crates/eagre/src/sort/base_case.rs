@@ -1,15 +1,16 @@
-//! The end of every split: words that fit a leaf.
+//! The end of every split: words that fit a base case.
 //!
-//! A leaf deals words to small buckets, by digits or on a scale, where they are evenly spread, and compares them where they
-//! are not. A glance at a few words tells that most often. What it cannot tell, the leaves before may have told: where
+//! A base case deals words to small buckets, by digits or on a scale, where they are evenly spread, and compares them where they
+//! are not. A probe at a few words tells that most often. What it cannot tell, the base cases before may have told: where
 //! digits are uneven however close keys are, dealing fails time and again.
 
 use super::bounds::Bounds;
 use super::counting;
-use super::kernels::leaf::{self, SmallTable, Table};
+use super::kernels::base_case::{self, SmallTable, Table};
+use super::kernels::extremes::extremes;
+use super::kernels::probe::Probe;
 use super::kernels::scratch::as_room;
-use super::kernels::survey::{Glance, extremes};
-use super::kernels::{Level, Word, common};
+use super::kernels::{Level, Word, dominant};
 
 /// Where words are nearly all the same, one of so many may be another.
 const OTHERS: usize = 16;
@@ -29,23 +30,23 @@ pub(super) fn small<W: Word>(level: Level, words: &mut [W]) -> bool {
     }
     match W::COUNTED {
         Some(from_key) => counting::few(level, words, from_key),
-        None => small_leaf(level, words),
+        None => small_base_case(level, words),
     }
 }
 
 /// On its own: to make room for its table on the stack takes as long as to sort a few words.
 #[inline(never)]
-fn small_leaf<W: Word>(level: Level, words: &mut [W]) -> bool {
+fn small_base_case<W: Word>(level: Level, words: &mut [W]) -> bool {
     let mut table = SmallTable::new();
     let table = table.get();
-    let fits = words.len() <= leaf::most::<W>(level, table.len());
+    let fits = words.len() <= base_case::most::<W>(level, table.len());
     if fits {
-        leaf_in_place(level, words, Bounds::of_bits(W::KEY_BITS), table, true, &mut Backoff::default());
+        base_case_in_place(level, words, Bounds::of_bits(W::KEY_BITS), table, true, &mut Backoff::default());
     }
     fits
 }
 
-/// Exponential backoff: after digits of two leaves were dealt in vain, one leaf's are not tried, then two, four, and so
+/// Exponential backoff: after digits of two base cases were dealt in vain, one base case's are not tried, then two, four, and so
 /// on.
 #[derive(Default)]
 pub(super) struct Backoff {
@@ -56,7 +57,7 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    /// The most leaves that are not tried before one is, as a power of two.
+    /// The most base cases that are not tried before one is, as a power of two.
     const MOST: u32 = 4;
 
     /// Whether to try.
@@ -73,8 +74,8 @@ impl Backoff {
     }
 }
 
-/// Sorts what fits a leaf. False, with the words unchanged, if that is only possible by comparing, and it may not.
-pub(super) fn leaf_in_place<W: Word>(
+/// Sorts what fits a base case. False, with the words unchanged, if that is only possible by comparing, and it may not.
+pub(super) fn base_case_in_place<W: Word>(
     level: Level,
     words: &mut [W],
     known: Bounds,
@@ -90,16 +91,16 @@ pub(super) fn leaf_in_place<W: Word>(
         return true;
     }
     if compare && compares_fast::<W>(level) {
-        let glance = Glance::at(level, words);
-        let uneven = glance.seems_uneven() || !backoff.tries();
+        let probe = Probe::of(level, words);
+        let uneven = probe.seems_uneven() || !backoff.tries();
         // Floating-point numbers between 0 and 1 seem even, and that they are not is found out late.
         let unknown = W::DIGITS_TOGETHER && known == Bounds::of_bits(W::KEY_BITS);
-        if (uneven || unknown) && W::leaf_on_a_scale(level, words, &glance, table) {
+        if (uneven || unknown) && W::base_case_on_a_scale(level, words, &probe, table) {
             return true;
         }
         if uneven {
-            let one = glance.seems_one() && words.len() >= MANY;
-            if !one || !take_out(level, words, table) {
+            let one = probe.seems_one() && words.len() >= MANY;
+            if !one || !sort_dominant(level, words, table) {
                 W::by_comparison(level, words, table);
             }
             return true;
@@ -115,25 +116,25 @@ pub(super) fn leaf_in_place<W: Word>(
 
 /// Sorts words that are nearly all the same, as the first. False, with the words in another order, if too many are not.
 #[inline(never)]
-fn take_out<W: Word>(level: Level, words: &mut [W], table: &mut Table) -> bool {
+fn sort_dominant<W: Word>(level: Level, words: &mut [W], table: &mut Table) -> bool {
     let word = words[0];
     let room = as_room(table);
     let most = room.len().min(words.len() / OTHERS);
-    let Some(aside) = common::take_out(level, words, word, &mut room[..most]) else { return false };
-    let front = aside.len();
-    common::put_back(words, aside);
+    let Some(outliers) = dominant::extract(level, words, word, &mut room[..most]) else { return false };
+    let front = outliers.len();
+    dominant::restore(words, outliers);
     W::by_comparison(level, &mut words[..front], table);
-    common::change_ends(words, word, front);
+    dominant::merge(words, word, front);
     true
 }
 
-/// Sorts what fits a leaf by digits. False, with the words unchanged, if these are uneven.
+/// Sorts what fits a base case by digits. False, with the words unchanged, if these are uneven.
 fn by_digits<W: Word>(level: Level, words: &mut [W], known: Bounds, table: &mut Table) -> bool {
-    if leaf::leaf_in_place(level, words, known, table) {
+    if base_case::base_case_in_place(level, words, known, table) {
         return true;
     }
     let seen = extremes(level, words, 1);
-    seen.low == seen.high || seen.width() < known.width() && leaf::leaf_in_place(level, words, seen, table)
+    seen.low == seen.high || seen.width() < known.width() && base_case::base_case_in_place(level, words, seen, table)
 }
 
 #[cfg(test)]
@@ -154,12 +155,12 @@ mod tests {
                     let is_common = |i: u64| i.is_multiple_of(n / 32) || i % every != 1;
                     let number = |i: u64| if is_common(i) { 500 } else { i.wrapping_mul(0x9e37_79b9) % 1000 };
                     let mut words: Vec<W> = (0..n).map(|i| word(number(i))).collect();
-                    assert!(Glance::at(level, &words).seems_one());
+                    assert!(Probe::of(level, &words).seems_one());
                     let mut expected: Vec<u128> = words.iter().map(|word| word.key()).collect();
                     expected.sort_unstable();
-                    let mut table = Scratch::new(leaf::table_for::<W>(2 * n as usize)).unwrap();
+                    let mut table = Scratch::new(base_case::table_for::<W>(2 * n as usize)).unwrap();
                     let known = Bounds::of_bits(W::KEY_BITS);
-                    assert!(leaf_in_place(level, &mut words, known, &mut table, true, &mut Backoff::default()));
+                    assert!(base_case_in_place(level, &mut words, known, &mut table, true, &mut Backoff::default()));
                     assert!(words.iter().map(|word| word.key()).eq(expected), "{n}, {every}, {level:?}");
                 }
             }
@@ -177,7 +178,7 @@ mod tests {
         one_and_others(|i| u128::from(i) << 80);
     }
 
-    /// How many leaves are left out before each of so many tries that end like this.
+    /// How many base cases are left out before each of so many tries that end like this.
     fn left_out(backoff: &mut Backoff, tries: usize, dealt: bool) -> Vec<usize> {
         let mut next = || {
             let left = (0..).take_while(|_| !backoff.tries()).count();

@@ -7,7 +7,7 @@
 use eagre_mem::heap;
 
 use super::kernels::first::by_first;
-use super::progress::{Monitor, Pulse, WHOLE};
+use super::progress::{Monitor, Reporter, WHOLE};
 use super::{Key, SortError, Sorter, compare};
 
 /// So few are not worth asking for memory.
@@ -86,7 +86,7 @@ impl Sorter<'_> {
         let most = (slack / size_of::<(K, u32)>()).clamp(FEW, MOST);
         let sorter = self.slack(slack);
         let monitor = Monitor::new(self.hook, items.len(), size_of::<T>(), WHOLE + MOVED);
-        compare::in_pieces(items, most, &mut key, monitor.pulse(0), &mut |items, key| match items.len() <= FEW {
+        compare::in_pieces(items, most, &mut key, monitor.reporter(0), &mut |items, key| match items.len() <= FEW {
             true => {
                 compare::insertion(items, key);
                 Ok(())
@@ -191,7 +191,7 @@ impl Sorter<'_> {
         monitor: &Monitor<'_>,
     ) -> Result<(), SortError> {
         let placed = self.placed::<T, K, P>(items, key, monitor)?;
-        move_to_places(items, placed, monitor.pulse(MOVED));
+        move_to_places(items, placed, monitor.reporter(MOVED));
         monitor.check()
     }
 
@@ -206,7 +206,7 @@ impl Sorter<'_> {
         for items in items.chunks(PIECE) {
             let start = placed.len();
             placed.extend(items.iter().enumerate().map(|(i, item)| (key(item), P::new(start + i))));
-            if !monitor.pulse(0).beat(items.len()) {
+            if !monitor.reporter(0).report(items.len()) {
                 break;
             }
         }
@@ -214,14 +214,14 @@ impl Sorter<'_> {
         match by_first(&mut placed) {
             Some(words) => self.sort_monitored(words, monitor)?,
             // No key is so large.
-            None => compare::stable(&mut placed, &mut |pair| pair.0, monitor.pulse(WHOLE)),
+            None => compare::stable(&mut placed, &mut |pair| pair.0, monitor.reporter(WHOLE)),
         }
         Ok(placed)
     }
 }
 
 /// Brings each item to the place of its number in `placed`, along the cycles of that permutation, or stops in between.
-fn move_to_places<T, K: Copy, P: Place>(items: &mut [T], mut placed: Vec<(K, P)>, pulse: Pulse<'_>) {
+fn move_to_places<T, K: Copy, P: Place>(items: &mut [T], mut placed: Vec<(K, P)>, progress: Reporter<'_>) {
     let mut moved = 0;
     for first in 0..items.len() {
         let mut to = first;
@@ -234,9 +234,9 @@ fn move_to_places<T, K: Copy, P: Place>(items: &mut [T], mut placed: Vec<(K, P)>
             items.swap(to, from);
             to = from;
         }
-        if moved >= PIECE && !pulse.beat(std::mem::take(&mut moved)) {
+        if moved >= PIECE && !progress.report(std::mem::take(&mut moved)) {
             return;
         }
     }
-    let _ = pulse.beat(moved);
+    let _ = progress.report(moved);
 }

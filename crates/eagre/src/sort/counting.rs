@@ -61,7 +61,7 @@ pub(super) fn sort<W: Word>(
     let len = sets::<W>() * keys::<W>();
     let threads = threads.min(slack / (len * size_of::<usize>()));
     if threads == 0 {
-        compare::sort(words, monitor.pulse(WHOLE));
+        compare::sort(words, monitor.reporter(WHOLE));
         return monitor.check();
     }
     let share = words.len().div_ceil(threads).max(1);
@@ -76,7 +76,7 @@ pub(super) fn sort<W: Word>(
         move || {
             for piece in words.chunks(PIECE) {
                 count(piece, &mut counters);
-                if !monitor.pulse(WHOLE / 2).beat(piece.len()) {
+                if !monitor.reporter(WHOLE / 2).report(piece.len()) {
                     return;
                 }
             }
@@ -94,7 +94,7 @@ pub(super) fn sort<W: Word>(
     let stripes = words.chunks_mut(share).enumerate();
     team::run(stripes.map(|(i, stripe)| move || ends.write(stripe, i * share, from_key)));
     // From here on nothing is left to stop.
-    let _ = monitor.pulse(WHOLE / 2).beat(words.len());
+    let _ = monitor.reporter(WHOLE / 2).report(words.len());
     Ok(())
 }
 

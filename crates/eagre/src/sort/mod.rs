@@ -1,7 +1,7 @@
 //! Sorting in memory, in place.
 //!
 //! Keys are sorted by their bits, the highest first, in few passes over memory: a range is split in place into
-//! buckets that fit the cache, these in the same way into leaves that fit the first-level cache, and those by one more
+//! buckets that fit the cache, these in the same way into base cases that fit the first-level cache, and those by one more
 //! step and sorting networks on their way back. What is in order already is seen and left alone.
 //!
 //! The result is that of [`slice::sort`], with floating-point numbers in their total order ([`f64::total_cmp`]), and
@@ -33,13 +33,13 @@ mod partial;
 #[cfg(test)]
 #[path = "../../tests/sort/patterns.rs"]
 mod patterns;
-mod plan;
 mod progress;
 mod range;
 mod sample;
 mod sorter;
 #[cfg(test)]
 mod stop_tests;
+mod strategy;
 pub(crate) mod team;
 #[cfg(test)]
 mod ways_tests;

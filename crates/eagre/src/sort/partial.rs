@@ -14,7 +14,7 @@ use eagre_mem::heap;
 
 use super::kernels::Level;
 use super::kernels::filter::{Side, filter};
-use super::progress::{Monitor, Pulse, WHOLE};
+use super::progress::{Monitor, Reporter, WHOLE};
 use super::{Key, SortError, Sorter, base_case, team};
 
 /// Up to so many keys say where to cut; one of so many of them all.
@@ -75,17 +75,19 @@ impl Sorter<'_> {
         let level = self.level?;
         // Keys before `from` are among the first, and all those are before `to`.
         let (mut from, mut to) = (0, keys.len());
-        let mut pulse = monitor.pulse(WHOLE / 2);
+        let mut progress = monitor.reporter(WHOLE / 2);
         while k > from && to - from > FEW && k - from <= (to - from) / 2 {
             let (keys, k) = (&mut keys[from..to], k - from);
             let n = keys.len();
             let threshold = threshold(level, keys, k, end);
             let (within, strictly) = end.sides();
-            let Some(mut kept) = self.filter(keys, threshold, within, pulse)? else { return Ok(to) };
-            pulse = pulse.without_worth();
+            let Some(mut kept) = self.filter(keys, threshold, within, progress)? else { return Ok(to) };
+            progress = progress.without_worth();
             if kept > n - n / 4 {
                 // Many keys equal the threshold: those before it come first.
-                let Some(before) = self.filter(&mut keys[..kept], threshold, strictly, pulse)? else { return Ok(to) };
+                let Some(before) = self.filter(&mut keys[..kept], threshold, strictly, progress)? else {
+                    return Ok(to);
+                };
                 if before <= k {
                     return Ok(from + k);
                 }
@@ -110,12 +112,12 @@ impl Sorter<'_> {
         keys: &mut [K],
         threshold: K,
         side: Side,
-        pulse: Pulse<'_>,
+        progress: Reporter<'_>,
     ) -> Result<Option<usize>, SortError> {
         let level = self.level?;
         if keys.len() <= STRIPE {
             let kept = filter(level, keys, threshold, side);
-            return Ok(pulse.beat(keys.len()).then_some(kept));
+            return Ok(progress.report(keys.len()).then_some(kept));
         }
         let threads = self.team_size(keys.len());
         let mut kept = heap::list(keys.len().div_ceil(STRIPE))?;
@@ -126,7 +128,7 @@ impl Sorter<'_> {
         let work = || {
             while let Some((stripe, kept)) = next() {
                 *kept = filter(level, stripe, threshold, side);
-                if !pulse.beat(stripe.len()) {
+                if !progress.report(stripe.len()) {
                     return stopped.store(true, Ordering::Relaxed);
                 }
             }

@@ -2,7 +2,7 @@
 //!
 //! The loops count the words they have worked on, between pieces of work so large that the counting costs nothing.
 //! Every few MiB of work the caller's hook is asked whether to go on. Once it says no, every loop ends at its next
-//! piece, and leaves its range with the words that were in it. A hook that panics says no as well; the panic goes on
+//! piece, and base cases its range with the words that were in it. A hook that panics says no as well; the panic goes on
 //! when all is tidied up.
 
 use std::any::Any;
@@ -68,7 +68,7 @@ struct Calls {
 
 /// A [`Monitor`] for one kind of work.
 #[derive(Clone, Copy)]
-pub(super) struct Pulse<'a> {
+pub(super) struct Reporter<'a> {
     monitor: &'a Monitor<'a>,
     /// What that work is worth for a word.
     worth: u64,
@@ -90,8 +90,8 @@ impl<'a> Monitor<'a> {
     }
 
     /// Counts work that is worth so much for a word.
-    pub(super) fn pulse(&'a self, worth: u64) -> Pulse<'a> {
-        Pulse { monitor: self, worth }
+    pub(super) fn reporter(&'a self, worth: u64) -> Reporter<'a> {
+        Reporter { monitor: self, worth }
     }
 
     /// Whether nobody asked to stop.
@@ -154,20 +154,20 @@ impl<'a> Monitor<'a> {
     }
 }
 
-impl Pulse<'_> {
+impl Reporter<'_> {
     /// Whether there is a hook.
-    pub(super) fn is_heard(self) -> bool {
+    pub(super) fn has_hook(self) -> bool {
         self.monitor.hook.is_some()
     }
 
     /// The same for work that brings no word closer to its place.
     pub(super) fn without_worth(self) -> Self {
-        Pulse { worth: 0, ..self }
+        Reporter { worth: 0, ..self }
     }
 
     /// Counts work on so many words. Whether to go on; if not, the caller ends as soon as its range is whole.
     #[must_use]
-    pub(super) fn beat(self, words: usize) -> bool {
+    pub(super) fn report(self, words: usize) -> bool {
         let monitor = self.monitor;
         let Some(hook) = monitor.hook else { return true };
         monitor.done.fetch_add(words as u64 * self.worth, Ordering::Relaxed);

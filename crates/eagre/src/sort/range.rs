@@ -15,16 +15,16 @@ use std::sync::Mutex;
 
 use super::bounds::Bounds;
 use super::kernels::blocks::{Blocks, FAN, Shape};
-use super::kernels::cells::Cells;
 use super::kernels::classifier::{Classifier, Radix};
-use super::kernels::common;
+use super::kernels::dominant;
+use super::kernels::lookup::LookupTable;
+use super::kernels::presorted::{Order, order, reverse};
 use super::kernels::scratch::{as_room, several};
-use super::kernels::survey::{Order, order, reverse};
 use super::kernels::tally::Tally;
 use super::kernels::tree::Tree;
 use super::kernels::{Level, Word};
-use super::plan::{Plan, Wanted, plan};
-use super::progress::{Monitor, Pulse, WHOLE};
+use super::progress::{Monitor, Reporter, WHOLE};
+use super::strategy::{Limits, Strategy, choose};
 use super::team;
 use super::worker::{self, BUCKET, LEAST, Range, Room, Worker, ways};
 
@@ -32,9 +32,9 @@ use super::worker::{self, BUCKET, LEAST, Range, Room, Worker, ways};
 pub(super) const THREAD_BYTES: usize = 1 << 20;
 /// A thread that only reads is worth it for so many.
 const READER_BYTES: usize = 4 << 20;
-/// The fewest and the most ways to split by borders; there is room for a few more, which keys that fill a bucket take.
-const FEW_BORDERS: usize = 64;
-const BORDERS: usize = 504;
+/// The fewest and the most ways to split by splitters; there is room for a few more, which keys that fill a bucket take.
+const FEW_SPLITTERS: usize = 64;
+const SPLITTERS: usize = 504;
 /// How often one range, and a part of it, and so on, may be treated as a sample says.
 pub(super) const GUESSES: u32 = 8;
 
@@ -64,7 +64,7 @@ impl<W: Word> Sorting<W> {
         let mut room = Room::new::<W>(level, len.min(most), len);
         let take = |room: Room| blocks.saturating_add(threads.saturating_mul(room.least::<W>()));
         if take(room) > slack {
-            room = room.with_small_leaves::<W>();
+            room = room.with_small_base_cases::<W>();
         }
         let rest = slack.checked_sub(take(room)).ok_or(Lack::Slack)?;
         room = room.with_more::<W>(rest / threads);
@@ -86,7 +86,8 @@ impl<W: Word> Sorting<W> {
         let level = self.level;
         // The first split is half of the work, most often; it has two passes.
         let (splits, rest) = if self.blocks.is_some() { (WHOLE / 4, WHOLE / 2) } else { (0, WHOLE) };
-        let mut job = Job { monitor, splits: monitor.pulse(splits), rest: monitor.pulse(rest), ready: Vec::new() };
+        let mut job =
+            Job { monitor, splits: monitor.reporter(splits), rest: monitor.reporter(rest), ready: Vec::new() };
         let range = Range { words, known: Bounds::of_bits(W::KEY_BITS), guesses: GUESSES };
         self.divide(range, true, &mut job);
         let Job { rest, mut ready, .. } = job;
@@ -136,18 +137,18 @@ impl<W: Word> Sorting<W> {
         let (level, threads, n) = (self.level, self.workers.len(), range.words.len());
         // Several buckets for each thread, so that none has nothing to do in the end.
         let least = if threads > 1 { (8 * threads).next_power_of_two().ilog2().max(5) } else { LEAST };
-        let leaf = self.workers[0].leaf(level);
-        // Buckets are leaves if they can be: of equal size by digits, and of any size between borders.
+        let base_case = self.workers[0].base_case(level);
+        // Buckets are base cases if they can be: of equal size by digits, and of any size between splitters.
         let piece = |largest: usize, mean: usize| if n.div_ceil(FAN) <= largest { mean } else { BUCKET };
-        let bits = ways(n, piece(leaf / 4 * 3, leaf / 2)).max(least).min(FAN.ilog2());
-        let between_borders = (n / piece(leaf / 2, leaf / 4)).clamp(FEW_BORDERS, BORDERS);
+        let bits = ways(n, piece(base_case / 4 * 3, base_case / 2)).max(least).min(FAN.ilog2());
+        let by_splitters = (n / piece(base_case / 2, base_case / 4)).clamp(FEW_SPLITTERS, SPLITTERS);
         let Range { words, known, mut guesses } = range;
-        let room = self.workers[0].most_aside();
-        let mut wanted = Wanted { bits, ways: between_borders, most_ways: FAN, room, threads, guesses };
-        let mut next = plan(level, words, known, wanted);
-        if let Plan::Common(word) | Plan::Tally(word) = next {
+        let room = self.workers[0].most_outliers();
+        let mut limits = Limits { bits, ways: by_splitters, most_ways: FAN, room, threads, guesses };
+        let mut next = choose(level, words, known, limits);
+        if let Strategy::Dominant(word) | Strategy::Count(word) = next {
             let sorted = match next {
-                Plan::Common(_) => self.take_out(words, word, known),
+                Strategy::Dominant(_) => self.sort_dominant(words, word, known),
                 _ => self.tally(words, word, known),
             };
             if sorted {
@@ -155,18 +156,18 @@ impl<W: Word> Sorting<W> {
                 return None;
             }
             guesses = guesses.saturating_sub(1);
-            wanted = Wanted { room: 0, guesses, ..wanted };
-            next = plan(level, words, known, wanted);
+            limits = Limits { room: 0, guesses, ..limits };
+            next = choose(level, words, known, limits);
         }
         match next {
-            Plan::Nothing | Plan::Common(_) | Plan::Tally(_) => job.is_sorted(n),
-            Plan::Reverse => {
+            Strategy::Sorted | Strategy::Dominant(_) | Strategy::Count(_) => job.is_sorted(n),
+            Strategy::Reverse => {
                 reverse(words, threads);
                 job.is_sorted(n);
             }
-            Plan::Radix(radix) => return Some((Range { words, known, guesses }, radix)),
-            Plan::Tree { tree, .. } => {
-                self.split_by_borders(Range { words, known, guesses: guesses - 1 }, tree, whole, job)
+            Strategy::Radix(radix) => return Some((Range { words, known, guesses }, radix)),
+            Strategy::Tree { tree, .. } => {
+                self.split_by_splitters(Range { words, known, guesses: guesses - 1 }, tree, whole, job)
             }
         }
         None
@@ -177,20 +178,20 @@ impl<W: Word> Sorting<W> {
     fn split_by_digits<'a>(&mut self, range: Range<'a, W>, radix: &Radix, whole: bool, job: &mut Job<'a, '_, W>) {
         let blocks = self.blocks.as_mut().expect("what is not split is a worker's");
         let mut starts = [0; FAN + 1];
-        if blocks.split(self.level, range.words, radix, &mut starts, job.pulse(whole)) {
+        if blocks.split(self.level, range.words, radix, &mut starts, job.reporter(whole)) {
             self.go_on(range, &starts, radix, job);
         }
     }
 
-    /// The same by borders, looked up if possible.
+    /// The same by splitters, looked up if possible.
     #[inline(never)]
-    fn split_by_borders<'a>(&mut self, range: Range<'a, W>, mut tree: Tree, whole: bool, job: &mut Job<'a, '_, W>) {
-        let (level, pulse, words) = (self.level, job.pulse(whole), &mut *range.words);
+    fn split_by_splitters<'a>(&mut self, range: Range<'a, W>, mut tree: Tree, whole: bool, job: &mut Job<'a, '_, W>) {
+        let (level, progress, words) = (self.level, job.reporter(whole), &mut *range.words);
         let blocks = self.blocks.as_mut().expect("what is not split is a worker's");
         let mut starts = [0; FAN + 1];
-        let split = match Cells::new(&mut tree, words.len(), as_room(&mut self.workers[0].room)) {
-            Some(cells) => blocks.split(level, words, &cells, &mut starts, pulse),
-            None => blocks.split(level, words, &tree, &mut starts, pulse),
+        let split = match LookupTable::new(&mut tree, words.len(), as_room(&mut self.workers[0].room)) {
+            Some(lookup) => blocks.split(level, words, &lookup, &mut starts, progress),
+            None => blocks.split(level, words, &tree, &mut starts, progress),
         };
         if split {
             self.go_on(range, &starts, &tree, job);
@@ -218,56 +219,59 @@ impl<W: Word> Sorting<W> {
     /// Sorts words that are nearly all the same. False, with the words in another order, if too many are not, or there is
     /// no memory for a list.
     #[inline(never)]
-    fn take_out(&mut self, words: &mut [W], word: W, known: Bounds) -> bool {
+    fn sort_dominant(&mut self, words: &mut [W], word: W, known: Bounds) -> bool {
         let (level, threads) = (self.level, self.workers.len());
         let share = words.len().div_ceil(threads);
-        let room = self.workers[0].most_aside() / threads;
-        let Some(mut aside) = several(words.len().div_ceil(share), || Some(None)) else { return false };
-        let stripes = words.chunks_mut(share).zip(&mut self.workers).zip(&mut aside);
-        team::run(stripes.map(|((words, worker), aside)| {
+        let room = self.workers[0].most_outliers() / threads;
+        let Some(mut outliers) = several(words.len().div_ceil(share), || Some(None)) else { return false };
+        let stripes = words.chunks_mut(share).zip(&mut self.workers).zip(&mut outliers);
+        team::run(stripes.map(|((words, worker), outliers)| {
             let room = &mut as_room(&mut worker.room)[..room];
             move || {
                 let room = room;
-                *aside = common::take_out(level, words, word, room);
+                *outliers = dominant::extract(level, words, word, room);
             }
         }));
-        if aside.iter().any(Option::is_none) {
-            words.chunks_mut(share).zip(aside).for_each(|(words, aside)| common::put_back(words, aside.unwrap_or(&[])));
+        if outliers.iter().any(Option::is_none) {
+            words
+                .chunks_mut(share)
+                .zip(outliers)
+                .for_each(|(words, outliers)| dominant::restore(words, outliers.unwrap_or(&[])));
             return false;
         }
         let mut front = 0;
-        for aside in aside.into_iter().flatten() {
-            common::put_back(&mut words[front..], aside);
-            front += aside.len();
+        for outliers in outliers.into_iter().flatten() {
+            dominant::restore(&mut words[front..], outliers);
+            front += outliers.len();
         }
         self.workers[0].sort(level, Range { words: &mut words[..front], known, guesses: 0 });
-        common::change_ends(words, word, front);
+        dominant::merge(words, word, front);
         true
     }
 
     /// Sorts by counting. False, with the words unchanged, if too many are rare, or there is no memory for a list.
     #[inline(never)]
-    fn tally(&mut self, words: &mut [W], common: W, known: Bounds) -> bool {
+    fn tally(&mut self, words: &mut [W], dominant: W, known: Bounds) -> bool {
         let (level, threads, n) = (self.level, self.workers.len(), words.len());
-        let sum = Mutex::new(Tally::new(common));
-        let (total, room) = (&sum, self.workers[0].most_aside() / threads);
+        let sum = Mutex::new(Tally::new(dominant));
+        let (total, room) = (&sum, self.workers[0].most_outliers() / threads);
         let share = n.div_ceil(threads);
-        let Some(mut aside) = several(n.div_ceil(share), || Some(None)) else { return false };
-        let stripes = words.chunks(share).zip(&mut self.workers).zip(&mut aside);
-        team::run(stripes.map(|((words, worker), aside)| {
+        let Some(mut outliers) = several(n.div_ceil(share), || Some(None)) else { return false };
+        let stripes = words.chunks(share).zip(&mut self.workers).zip(&mut outliers);
+        team::run(stripes.map(|((words, worker), outliers)| {
             let room = &mut as_room(&mut worker.room)[..room];
             move || {
                 let room = room;
-                *aside = Tally::count(total, level, words, common, room);
+                *outliers = Tally::count(total, level, words, dominant, room);
             }
         }));
-        if aside.iter().any(Option::is_none) {
+        if outliers.iter().any(Option::is_none) {
             return false;
         }
         let mut count = 0;
-        for aside in aside.into_iter().flatten() {
-            words[count..count + aside.len()].copy_from_slice(aside);
-            count += aside.len();
+        for outliers in outliers.into_iter().flatten() {
+            words[count..count + outliers.len()].copy_from_slice(outliers);
+            count += outliers.len();
         }
         self.workers[0].sort(level, Range { words: &mut words[..count], known, guesses: 0 });
         sum.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).write(level, words, count, threads);
@@ -279,22 +283,22 @@ impl<W: Word> Sorting<W> {
 struct Job<'a, 'm, W> {
     monitor: &'m Monitor<'m>,
     /// Counts the first split.
-    splits: Pulse<'m>,
+    splits: Reporter<'m>,
     /// Counts what is done after it.
-    rest: Pulse<'m>,
+    rest: Reporter<'m>,
     /// Buckets for the next thread that has nothing to do.
     ready: Vec<Range<'a, W>>,
 }
 
 impl<'m, W> Job<'_, 'm, W> {
     /// Counts a split: the first, or a later one.
-    fn pulse(&self, first: bool) -> Pulse<'m> {
-        if first { self.splits } else { self.monitor.pulse(0) }
+    fn reporter(&self, first: bool) -> Reporter<'m> {
+        if first { self.splits } else { self.monitor.reporter(0) }
     }
 
     /// Counts words that need no more work.
     fn is_sorted(&self, n: usize) {
-        let _ = self.rest.beat(n);
+        let _ = self.rest.report(n);
     }
 }
 
@@ -315,7 +319,7 @@ mod tests {
     use super::super::Sorter;
     use super::{Level, Sorting, worker};
 
-    /// What a large table for leaves would be too much for is sorted in a smaller one.
+    /// What a large table for base cases would be too much for is sorted in a smaller one.
     #[test]
     fn little_memory_is_enough() {
         for (len, threads, slack) in [(20_000, 1, 300_000), (100_000, 1, 310_000), (300_000, 2, 3 << 20)] {
@@ -325,21 +329,22 @@ mod tests {
         }
     }
 
-    /// As many words to sort aside as a worker takes, and more.
+    /// As many words to sort outliers as a worker takes, and more.
     #[test]
     #[cfg_attr(miri, ignore = "millions of words")]
     fn what_is_set_aside_is_sorted() {
         let most = worker::most::<u64>();
-        for (aside, common) in [(most, 1), (most + 1, 1), (most + 1, 2)] {
+        for (outliers, dominant) in [(most, 1), (most + 1, 1), (most + 1, 2)] {
             // The larger ones are few of many, and come first, backwards but for one.
-            let key = |i: usize| if i < aside { u64::MAX - i as u64 } else { (i % common) as u64 };
+            let key = |i: usize| if i < outliers { u64::MAX - i as u64 } else { (i % dominant) as u64 };
             let mut keys: Vec<u64> = (0..17 * most).map(key).collect();
             let (half, n) = (keys.len() / 2, keys.len());
             keys.swap(0, half);
             let zeros = keys.iter().filter(|&&key| key == 0).count();
             Sorter::new().threads(1).sort(&mut keys).unwrap();
-            let expected = |i: usize| if i < n - aside { u64::from(i >= zeros) } else { u64::MAX - (n - 1 - i) as u64 };
-            assert!(keys.iter().enumerate().all(|(i, &key)| key == expected(i)), "{aside} of {common}");
+            let expected =
+                |i: usize| if i < n - outliers { u64::from(i >= zeros) } else { u64::MAX - (n - 1 - i) as u64 };
+            assert!(keys.iter().enumerate().all(|(i, &key)| key == expected(i)), "{outliers} of {dominant}");
         }
     }
 }

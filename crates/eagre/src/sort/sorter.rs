@@ -16,7 +16,7 @@ const DEFAULT_SLACK: usize = 64 << 20;
 
 /// How to sort.
 ///
-/// Every method leaves the elements it was given in the slice, in whatever order, when it fails or a caller's function
+/// Every method base cases the elements it was given in the slice, in whatever order, when it fails or a caller's function
 /// panics. Results do not depend on the number of threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Sorter<'a> {
@@ -167,7 +167,7 @@ impl<'a> Sorter<'a> {
         match lack {
             Lack::Memory(bytes) => Err(SortError::Memory { bytes }),
             Lack::Slack => {
-                compare::sort(words, monitor.pulse(WHOLE));
+                compare::sort(words, monitor.reporter(WHOLE));
                 monitor.check()
             }
         }

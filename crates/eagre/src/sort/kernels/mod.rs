@@ -2,26 +2,29 @@
 //!
 //! | kernel | memory | what it does |
 //! |---|---|---|
-//! | [`survey`] | one read | is it sorted already; the least and the largest key |
-//! | [`common`] | one read | sorts words that are nearly all the same |
+//! | [`presorted`], [`extremes`] | one read | is it sorted already; the smallest and the largest key |
+//! | [`probe`] | a few words | are keys evenly distributed |
+//! | [`dominant`] | one read | sorts words that are nearly all the same |
 //! | [`tally`] | one read, one write | sorts few distinct words by counting them |
 //! | [`blocks`] | two passes, in place | splits a range of any size |
-//! | [`mod@leaf`] | in the cache | sorts up to some 2800 words, or some ten thousands where that saves a split |
+//! | [`mod@base_case`] | in the cache | sorts up to some 2800 words, or some ten thousands where that saves a split |
 //!
-//! How to split is a [`classifier`]'s business: by digits, or by borders in a search [`tree`] or a table of [`cells`].
+//! How to split is a [`classifier`]'s business: by digits, or by splitters in a search [`tree`] or a table of [`lookup`].
 //!
 //! Each is written once for all words; [`Level`] picks the processor's vector instructions where they help.
 
+pub(super) mod base_case;
 pub(super) mod blocks;
-pub(super) mod cells;
 pub(super) mod classifier;
-pub(super) mod common;
+pub(super) mod dominant;
+pub(super) mod extremes;
 pub(super) mod filter;
 pub(super) mod first;
-pub(super) mod leaf;
+mod key_index;
+pub(super) mod lookup;
+pub(super) mod presorted;
+pub(super) mod probe;
 pub(super) mod scratch;
-pub(super) mod survey;
-mod tags;
 pub(super) mod tally;
 pub(super) mod tree;
 #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -1,8 +1,8 @@
 //! What is sorted, as the kernels see it: fixed-size words, ordered by a number of up to 128 bits.
 
 use super::Level;
-use super::leaf::{self, Table};
-use super::survey::Glance;
+use super::base_case::{self, Table};
+use super::probe::Probe;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::vector;
 use crate::sort::bounds::Bounds;
@@ -38,29 +38,29 @@ pub(crate) unsafe trait Word: Copy + Send + Sync + 'static {
     /// keys are too unevenly spread.
     ///
     /// # Safety
-    /// `n` words are there to be read and written, no more than [`Word::leaf_most`], and the processor has `level`.
-    unsafe fn leaf(level: Level, words: *mut Self, n: usize, known: Bounds, table: &mut Table) -> bool {
+    /// `n` words are there to be read and written, no more than [`Word::base_case_most`], and the processor has `level`.
+    unsafe fn base_case(level: Level, words: *mut Self, n: usize, known: Bounds, table: &mut Table) -> bool {
         let _ = level;
         // SAFETY: the caller's promise.
-        unsafe { leaf::scalar(words, n, known, table) }
+        unsafe { base_case::scalar(words, n, known, table) }
     }
 
     /// The same for at least a few words, whose digits are uneven, by their magnitudes or values if these are even. False
     /// also without vectors.
-    fn leaf_on_a_scale(level: Level, words: &mut [Self], glance: &Glance, table: &mut Table) -> bool {
-        let _ = (level, words, glance, table);
+    fn base_case_on_a_scale(level: Level, words: &mut [Self], probe: &Probe, table: &mut Table) -> bool {
+        let _ = (level, words, probe, table);
         false
     }
 
-    /// The length of a table for leaves of up to `n` words.
-    fn leaf_table(n: usize) -> usize {
-        leaf::table_len::<Self>(leaf::buckets(n))
+    /// The length of a table for base cases of up to `n` words.
+    fn base_case_table(n: usize) -> usize {
+        base_case::table_len::<Self>(base_case::buckets(n))
     }
 
-    /// How many words a leaf takes in a table of such a length.
-    fn leaf_most(level: Level, table: usize) -> usize {
+    /// How many words a base case takes in a table of such a length.
+    fn base_case_most(level: Level, table: usize) -> usize {
         let _ = level;
-        leaf::scalar_most::<Self>(table)
+        base_case::scalar_most::<Self>(table)
     }
 
     /// Up to so many words are sorted by comparing, without a table.
@@ -70,7 +70,7 @@ pub(crate) unsafe trait Word: Copy + Send + Sync + 'static {
     }
 
     /// Sorts words by comparing, in place: when they are few, or too unevenly spread. More than [`Word::few`] only if the table has
-    /// room for them, and of [stable](Word::STABLE) ones up to [`Word::leaf_most`].
+    /// room for them, and of [stable](Word::STABLE) ones up to [`Word::base_case_most`].
     fn by_comparison(level: Level, words: &mut [Self], table: &mut Table) {
         let _ = (level, table);
         words.sort_unstable_by_key(|word| word.key());
@@ -81,31 +81,31 @@ pub(crate) unsafe trait Word: Copy + Send + Sync + 'static {
 macro_rules! vectors {
     ($($level:ident: $register:ident),*) => {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        unsafe fn leaf(level: Level, words: *mut Self, n: usize, known: Bounds, table: &mut Table) -> bool {
+        unsafe fn base_case(level: Level, words: *mut Self, n: usize, known: Bounds, table: &mut Table) -> bool {
             // SAFETY: the caller's promise.
             unsafe {
                 match level {
-                    $( Level::$level => vector::leaf::<Self, vector::$register>(words, n, known, table), )*
-                    _ => leaf::scalar(words, n, known, table),
+                    $( Level::$level => vector::base_case::<Self, vector::$register>(words, n, known, table), )*
+                    _ => base_case::scalar(words, n, known, table),
                 }
             }
         }
 
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        fn leaf_on_a_scale(level: Level, words: &mut [Self], glance: &Glance, table: &mut Table) -> bool {
-            assert!(words.len() <= Self::leaf_most(level, table.len()));
+        fn base_case_on_a_scale(level: Level, words: &mut [Self], probe: &Probe, table: &mut Table) -> bool {
+            assert!(words.len() <= Self::base_case_most(level, table.len()));
             match level {
                 // SAFETY: the level is only there if the processor has it.
-                $( Level::$level => unsafe { vector::on_a_scale::<Self, vector::$register>(level, words, glance, table) }, )*
+                $( Level::$level => unsafe { vector::on_a_scale::<Self, vector::$register>(level, words, probe, table) }, )*
                 _ => false,
             }
         }
 
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        fn leaf_most(level: Level, table: usize) -> usize {
+        fn base_case_most(level: Level, table: usize) -> usize {
             match level {
                 $( Level::$level => vector::most::<vector::$register>(table), )*
-                _ => leaf::scalar_most::<Self>(table),
+                _ => base_case::scalar_most::<Self>(table),
             }
         }
 

@@ -1,6 +1,6 @@
 //! Splits a range in place, in two passes, by any number of threads.
 //!
-//! **[Classify](mod@deal).** Every word goes to its bucket's buffer, one block long. A full buffer is written to the front
+//! **[Classify](mod@classify).** Every word goes to its bucket's buffer, one block long. A full buffer is written to the front
 //! of the range, to a place whose words have been read already and are still in the cache. Both streams of addresses
 //! are sequential, so neither the cache sets nor the translation of addresses limit the number of buckets:
 //!
@@ -15,12 +15,12 @@
 //!
 //! With several threads each classifies a stripe of its own; the blocks of all are permuted together.
 //!
-//! **[Close](mod@close).** The words before that multiple, and after the last whole block, come from the buffers and from
+//! **[Clean up](mod@cleanup).** The words before that multiple, and after the last whole block, come from the buffers and from
 //! the words by which the last block sticks out. Where words with equal keys have an order to keep, the blocks of each
 //! stripe move instead, by less than the buffers' size, so that the words left in its buffers fit behind them.
 
-mod close;
-mod deal;
+mod classify;
+mod cleanup;
 mod permute;
 #[cfg(test)]
 mod tests;
@@ -29,11 +29,10 @@ use std::ops::Range;
 
 use eagre_mem::heap;
 
-use self::deal::deal;
 use super::classifier::Classifier;
 use super::scratch::{Scratch, several};
 use super::{Level, Word, words_in};
-use crate::sort::progress::Pulse;
+use crate::sort::progress::Reporter;
 use crate::sort::team;
 
 /// The most ways to split.
@@ -68,7 +67,7 @@ impl Shape {
         self.block + stagger::<W>()
     }
 
-    /// The words of one thread's buffers; see [`Blocks::cut`] and [`Blocks::aside`].
+    /// The words of one thread's buffers; see [`Blocks::cut`] and [`Blocks::spare`].
     fn buffers<W>(self) -> usize {
         self.fan * self.pitch::<W>() + 2 * self.block
     }
@@ -80,7 +79,7 @@ pub(crate) struct Blocks<W> {
     /// One thread's each.
     buffers: Vec<Scratch<W>>,
     /// The rank of each block at the front of a stripe.
-    tags: Vec<u16>,
+    ranks: Vec<u16>,
     /// For each place, the block that belongs there.
     sources: Vec<u32>,
     /// One thread's each, of the split that is under way.
@@ -153,12 +152,12 @@ impl<W: Word> Blocks<W> {
     /// For ranges of up to `len` words, and so many threads. None if there is no memory.
     pub(crate) fn new(shape: Shape, len: usize, threads: usize) -> Option<Blocks<W>> {
         let most = len.div_ceil(shape.block);
-        let (mut tags, mut sources) = (heap::list(most).ok()?, heap::list(most).ok()?);
-        tags.resize(most, 0);
+        let (mut ranks, mut sources) = (heap::list(most).ok()?, heap::list(most).ok()?);
+        ranks.resize(most, 0);
         sources.resize(most, NONE);
         let buffers = several(threads, || Scratch::new(shape.buffers::<W>()))?;
         let stripes = several(threads, || Some(Stripe::NONE))?;
-        Some(Blocks { shape, buffers, tags, sources, stripes })
+        Some(Blocks { shape, buffers, ranks, sources, stripes })
     }
 
     /// How many bytes [`Blocks::new`] takes.
@@ -170,7 +169,7 @@ impl<W: Word> Blocks<W> {
 
     /// Whether there is room for what is known of so many words.
     pub(crate) fn takes(&self, len: usize) -> bool {
-        len.div_ceil(self.shape.block) <= self.tags.len()
+        len.div_ceil(self.shape.block) <= self.ranks.len()
     }
 
     /// The place after the buffers for the block that does not fit the end of the range.
@@ -180,7 +179,7 @@ impl<W: Word> Blocks<W> {
     }
 
     /// The place for the block that a cycle begins with.
-    fn aside(&self) -> Range<usize> {
+    fn spare(&self) -> Range<usize> {
         let start = self.cut().end;
         start..start + self.shape.block
     }
@@ -193,11 +192,11 @@ impl<W: Word> Blocks<W> {
         words: &mut [W],
         classifier: &C,
         starts: &mut [usize; FAN + 1],
-        pulse: Pulse<'_>,
+        progress: Reporter<'_>,
     ) -> bool {
         // Taken out while the rest of the structure is borrowed beside them.
         let mut all = std::mem::take(&mut self.stripes);
-        let complete = self.split_in(&mut all, level, words, classifier, starts, pulse);
+        let complete = self.split_in(&mut all, level, words, classifier, starts, progress);
         self.stripes = all;
         complete
     }
@@ -209,20 +208,20 @@ impl<W: Word> Blocks<W> {
         words: &mut [W],
         classifier: &C,
         starts: &mut [usize; FAN + 1],
-        pulse: Pulse<'_>,
+        progress: Reporter<'_>,
     ) -> bool {
         let fan = classifier.fan();
         let places = words.len().div_ceil(self.shape.block);
-        assert!(fan <= self.shape.fan && places <= self.tags.len() && places < NONE as usize);
-        let stripes = self.classify(stripes, level, words, classifier, pulse);
+        assert!(fan <= self.shape.fan && places <= self.ranks.len() && places < NONE as usize);
+        let stripes = self.classify(stripes, level, words, classifier, progress);
         if stripes.iter().any(|stripe| !stripe.complete) {
             self.give_back(words, stripes);
             return false;
         }
         let mut counts = [0u32; FAN];
         for stripe in &*stripes {
-            for &tag in &self.tags[stripe.start..][..stripe.front] {
-                counts[tag as usize] += 1;
+            for &rank in &self.ranks[stripe.start..][..stripe.front] {
+                counts[rank as usize] += 1;
             }
         }
         let mut start = 0;
@@ -234,11 +233,11 @@ impl<W: Word> Blocks<W> {
         starts[fan] = start;
         debug_assert_eq!(start, words.len());
         self.find_sources(stripes, places, &starts[..fan]);
-        self.permute(words, stripes, pulse);
+        self.permute(words, stripes, progress);
         if W::STABLE {
-            self.close_in_order(words, &starts[..=fan], stripes);
+            self.clean_up_in_order(words, &starts[..=fan], stripes);
         } else {
-            self.close(words, &starts[..=fan], &counts, stripes);
+            self.clean_up(words, &starts[..=fan], &counts, stripes);
         }
         true
     }
@@ -250,19 +249,19 @@ impl<W: Word> Blocks<W> {
         level: Level,
         words: &mut [W],
         classifier: &C,
-        pulse: Pulse<'_>,
+        progress: Reporter<'_>,
     ) -> &'s mut [Stripe] {
         let (block, pitch) = (self.shape.block, self.shape.pitch::<W>());
         let places = words.len().div_ceil(block).div_ceil(self.buffers.len());
         let stripes = &mut stripes[..words.len().div_ceil(places * block)];
-        let parts = words.chunks_mut(places * block).zip(self.tags.chunks_mut(places)).zip(&mut self.buffers);
-        let jobs = parts.zip(&mut *stripes).enumerate().map(|(i, (((words, tags), buffers), stripe))| {
+        let parts = words.chunks_mut(places * block).zip(self.ranks.chunks_mut(places)).zip(&mut self.buffers);
+        let jobs = parts.zip(&mut *stripes).enumerate().map(|(i, (((words, ranks), buffers), stripe))| {
             move || {
                 stripe.left = [0; FAN];
                 let left = &mut stripe.left;
                 (stripe.front, stripe.complete) = level.run(
                     #[inline(always)]
-                    || deal(words, block, buffers, tags, left, classifier, |n| pulse.beat(n)),
+                    || classify::classify(words, block, buffers, ranks, left, classifier, |n| progress.report(n)),
                 );
                 stripe.start = i * places;
                 stripe.places = words.len().div_ceil(block);

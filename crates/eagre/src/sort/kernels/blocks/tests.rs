@@ -25,7 +25,7 @@ fn check<W: Word>(words: &mut [W], bounds: Bounds, bits: u32, shape: Shape, thre
     let mut blocks = Blocks::new(shape, n, threads).unwrap();
     let monitor = Monitor::new(None, n, size_of::<W>(), 1);
     let radix = Radix::new(bounds, bits);
-    assert!(blocks.split(Level::best(), words, &radix, &mut starts, monitor.pulse(0)));
+    assert!(blocks.split(Level::best(), words, &radix, &mut starts, monitor.reporter(0)));
     let fan = Classifier::<W>::fan(&radix);
     for (rank, ends) in starts[..=fan].windows(2).enumerate() {
         assert!(words[ends[0]..ends[1]].iter().all(|word| radix.rank_of(word.key()) == rank));

@@ -5,7 +5,7 @@
 
 use std::arch::x86_64::*;
 
-use super::super::leaf::CAPACITY;
+use super::super::base_case::CAPACITY;
 use super::{Vector, array};
 
 /// Whether the processor has what this level needs.

@@ -3,7 +3,7 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-use super::super::leaf::CAPACITY;
+use super::super::base_case::CAPACITY;
 use super::{Vector, array, first};
 
 /// Whether the processor has what this level needs.

@@ -1,4 +1,4 @@
-//! Quicksort, for words that are few or too unevenly spread for a leaf.
+//! Quicksort, for words that are few or too unevenly spread for a base case.
 //!
 //! A pass reads keys in one place and writes them to another: those below the pivot from the front on, the others from
 //! the back on. Then the places change roles, so that nothing is copied back, and no pass has a branch that depends on
@@ -9,7 +9,7 @@
 
 use std::marker::PhantomData;
 
-use super::super::leaf::Table;
+use super::super::base_case::Table;
 use super::lane::{self, Lane, Number};
 use super::network::columns_of_8;
 use super::registers::{few, few_most, sort_row};

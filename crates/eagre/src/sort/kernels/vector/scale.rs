@@ -1,11 +1,11 @@
-//! Which of a leaf's buckets a key goes to.
+//! Which of a base case's buckets a key goes to.
 //!
 //! Digits are for keys that are even. Many are even on another scale: what is counted or measured comes in all
 //! *magnitudes*, and floating-point numbers may be even as *values* though their bits are not. Each scale is monotone, so
 //! that buckets are in the order of keys, whatever is rounded on the way.
 
 use super::super::classifier::Radix;
-use super::super::survey::GLANCE;
+use super::super::probe::PROBE;
 use super::lane::Number;
 use crate::sort::bounds::Bounds;
 
@@ -155,7 +155,7 @@ impl<K: Number> Scale<K> for Value {
 
 /// Of a few keys, numbers that are even if the keys' magnitudes are.
 #[inline(always)]
-pub(super) fn magnitudes(mut keys: [u64; GLANCE]) -> [u64; GLANCE] {
+pub(super) fn magnitudes(mut keys: [u64; PROBE]) -> [u64; PROBE] {
     let low = keys.iter().fold(u64::MAX, |low, &key| key.min(low));
     for key in &mut keys {
         *key = ((*key - low) as f64 + 1.0).to_bits();
@@ -166,7 +166,7 @@ pub(super) fn magnitudes(mut keys: [u64; GLANCE]) -> [u64; GLANCE] {
 /// Of a few keys, numbers that are even if the keys' values are. Infinite ones make them all the same; what is not a number
 /// is passed over.
 #[inline(always)]
-pub(super) fn values<K: Number>(mut keys: [u64; GLANCE]) -> [u64; GLANCE] {
+pub(super) fn values<K: Number>(mut keys: [u64; PROBE]) -> [u64; PROBE] {
     let value = |key: u64| K::new(key.into()).value();
     let (low, high) = keys
         .iter()

@@ -9,7 +9,7 @@ use super::classifier::Radix;
 use super::{Level, Word};
 use crate::sort::bounds::Bounds;
 
-/// The place a leaf is sorted in, aligned for any word. What it holds has no meaning between two leaves, nor at first.
+/// The place a base case is sorted in, aligned for any word. What it holds has no meaning between two base cases, nor at first.
 pub(crate) type Table = [MaybeUninit<u64>];
 
 /// A vector kernel's buckets have room for so many words.
@@ -21,7 +21,7 @@ const INSERTION: u32 = 64;
 /// The most buckets of the portable kernel.
 const FAN: usize = 256;
 
-/// A table on the stack, for leaves that fit the first-level cache.
+/// A table on the stack, for base cases that fit the first-level cache.
 #[repr(C, align(64))]
 pub(crate) struct SmallTable([MaybeUninit<u64>; table_len::<u64>(512)]);
 
@@ -44,22 +44,22 @@ pub(super) const fn buckets(n: usize) -> usize {
 /// What a table for so many buckets needs, in numbers of 64 bits: their words, two numbers of 32 bits each, and the words
 /// set aside.
 pub(super) const fn table_len<W>(buckets: usize) -> usize {
-    buckets + size_of::<W>() * (buckets * CAPACITY + aside(buckets)) / size_of::<u64>()
+    buckets + size_of::<W>() * (buckets * CAPACITY + overflow_capacity(buckets)) / size_of::<u64>()
 }
 
 /// How many words may not fit their bucket: twice what is expected of uniform keys.
-pub(super) const fn aside(buckets: usize) -> usize {
+pub(super) const fn overflow_capacity(buckets: usize) -> usize {
     if buckets < 256 { 64 } else { buckets / 4 }
 }
 
-/// The length of a table for leaves of up to `n` words.
+/// The length of a table for base cases of up to `n` words.
 pub(crate) fn table_for<W: Word>(n: usize) -> usize {
-    W::leaf_table(n)
+    W::base_case_table(n)
 }
 
-/// How many words a leaf in a table of such a length takes.
+/// How many words a base case in a table of such a length takes.
 pub(crate) fn most<W: Word>(level: Level, table: usize) -> usize {
-    W::leaf_most(level, table)
+    W::base_case_most(level, table)
 }
 
 /// [`most`] for [`scalar`].
@@ -69,17 +69,17 @@ pub(super) fn scalar_most<W>(table: usize) -> usize {
 
 /// Sorts words whose keys are known to be within bounds, not all the same. False, with the words unchanged, if the keys
 /// are too unevenly spread.
-pub(crate) fn leaf_in_place<W: Word>(level: Level, words: &mut [W], known: Bounds, table: &mut Table) -> bool {
+pub(crate) fn base_case_in_place<W: Word>(level: Level, words: &mut [W], known: Bounds, table: &mut Table) -> bool {
     assert!(words.len() <= most::<W>(level, table.len()) && known.low < known.high);
     let at = words.as_mut_ptr();
     // SAFETY: one place; a level is only there if the processor has it.
-    unsafe { W::leaf(level, at, words.len(), known, table) }
+    unsafe { W::base_case(level, at, words.len(), known, table) }
 }
 
-/// [`Word::leaf`] for any word, without vectors.
+/// [`Word::base_case`] for any word, without vectors.
 ///
 /// # Safety
-/// See [`Word::leaf`].
+/// See [`Word::base_case`].
 pub(super) unsafe fn scalar<W: Word>(words: *mut W, n: usize, known: Bounds, table: &mut Table) -> bool {
     debug_assert!(n <= scalar_most::<W>(table.len()));
     let (shift, low, mask) = Radix::new(known, buckets(n).min(FAN).ilog2()).steps();
@@ -127,8 +127,8 @@ pub(super) unsafe fn scalar<W: Word>(words: *mut W, n: usize, known: Bounds, tab
 
 #[cfg(test)]
 mod tests {
+    use super::super::probe::Probe;
     use super::super::scratch::Scratch;
-    use super::super::survey::Glance;
     use super::*;
     use crate::scan::kernels::Simd;
 
@@ -139,7 +139,7 @@ mod tests {
         let key = |i: u64| ((u128::from(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)) * (known.high - 6)) >> 64) as u64 + 7;
         let mut words: Vec<u64> = (0..2700).map(key).collect();
         let mut table = Scratch::new(table_for::<u64>(5000)).unwrap();
-        assert!(leaf_in_place(Level::best(), &mut words, known, &mut table));
+        assert!(base_case_in_place(Level::best(), &mut words, known, &mut table));
         assert!(words.is_sorted());
     }
 
@@ -159,7 +159,7 @@ mod tests {
                         let mut words: Vec<W> = (0..n).map(|i| word(key(i))).collect();
                         let mut expected: Vec<u128> = words.iter().map(|word| word.key()).collect();
                         expected.sort();
-                        if !leaf_in_place(level, &mut words, known, &mut table) {
+                        if !base_case_in_place(level, &mut words, known, &mut table) {
                             // Without vectors, which AVX2 has not for wide keys, uneven ones are too much for it.
                             assert!(level == Level::Portable || level == Level::Avx2 && W::KEY_BITS > 64);
                             continue;
@@ -207,8 +207,8 @@ mod tests {
                 let mut table = Scratch::new(table_for::<W>(2 * n as usize)).unwrap();
                 let keys = |words: &[W]| words.iter().map(|word| word.key()).collect::<Vec<_>>();
                 let before = keys(&words);
-                let glance = Glance::at(level, &words);
-                if W::leaf_on_a_scale(level, &mut words, &glance, &mut table) {
+                let probe = Probe::of(level, &words);
+                if W::base_case_on_a_scale(level, &mut words, &probe, &mut table) {
                     assert_eq!(keys(&words), expected, "{what}, {n}, {level:?}");
                 } else {
                     // By chance the few words that are glanced at are uneven.

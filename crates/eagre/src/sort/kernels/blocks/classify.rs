@@ -13,21 +13,21 @@ use super::{FAN, stagger};
 pub(super) const PIECE: usize = 1 << 17;
 
 /// Sorts `words` into `buffers`, one for each bucket, of `block` words and [`stagger`] more between them; and full
-/// buffers to the front of `words`, one after the other. `tags` become the blocks' ranks, and `left` the words of each
-/// rank that are in its buffer. It ends early, but with each word in one place only, if `beat` says so. Returns how many
+/// buffers to the front of `words`, one after the other. `ranks` become the blocks' ranks, and `left` the words of each
+/// rank that are in its buffer. It ends early, but with each word in one place only, if `report` says so. Returns how many
 /// blocks are at the front, and whether all words have been read.
 #[inline(always)]
-pub(super) fn deal<W: Word, C: Classifier<W>>(
+pub(super) fn classify<W: Word, C: Classifier<W>>(
     words: &mut [W],
     block: usize,
     buffers: &mut [MaybeUninit<W>],
-    tags: &mut [u16],
+    ranks: &mut [u16],
     left: &mut [u32; FAN],
     classifier: &C,
-    mut beat: impl FnMut(usize) -> bool,
+    mut report: impl FnMut(usize) -> bool,
 ) -> (usize, bool) {
     let (n, fan) = (words.len(), classifier.fan());
-    assert!(fan <= FAN && tags.len() >= n / block && block.is_power_of_two());
+    assert!(fan <= FAN && ranks.len() >= n / block && block.is_power_of_two());
     let stagger = const { stagger::<W>() };
     assert!(buffers.len() >= fan * (block + stagger) && buffers.len() <= u32::MAX as usize);
     let (words, buffers) = (words.as_mut_ptr(), buffers.as_mut_ptr().cast::<W>());
@@ -37,7 +37,7 @@ pub(super) fn deal<W: Word, C: Classifier<W>>(
     let mut put = |word, bucket: usize| {
         // SAFETY: a bucket is below the fan-out. `next[bucket]` stays within the bucket's buffer: it starts over when
         // the buffer is full. A full buffer's words have all been read, so that as many blocks end before those still
-        // to be read, which is where they go. Each block has its tag.
+        // to be read, which is where they go. Each block has its rank.
         unsafe {
             let next = next.get_unchecked_mut(bucket);
             let at = *next as usize;
@@ -49,7 +49,7 @@ pub(super) fn deal<W: Word, C: Classifier<W>>(
                 std::hint::cold_path();
                 *next -= block as u32;
                 copy_block(buffers.add(bucket * (block + stagger)), words.add(blocks * block), block);
-                *tags.get_unchecked_mut(blocks) = classifier.rank(bucket) as u16;
+                *ranks.get_unchecked_mut(blocks) = classifier.rank(bucket) as u16;
                 blocks += 1;
             }
         }
@@ -60,7 +60,7 @@ pub(super) fn deal<W: Word, C: Classifier<W>>(
         // SAFETY: so many words are there, and only those that `put` has seen are overwritten.
         unsafe { classifier.each(words.add(read), piece, &mut put) };
         read += piece;
-        if !beat(piece) {
+        if !report(piece) {
             break;
         }
     }

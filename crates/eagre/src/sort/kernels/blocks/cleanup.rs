@@ -5,7 +5,7 @@ use super::{Blocks, FAN, Shift, Stripe};
 
 impl<W: Word> Blocks<W> {
     /// Fills what is left of each bucket's range before and after its blocks.
-    pub(super) fn close(&mut self, words: &mut [W], starts: &[usize], counts: &[u32; FAN], stripes: &[Stripe]) {
+    pub(super) fn clean_up(&mut self, words: &mut [W], starts: &[usize], counts: &[u32; FAN], stripes: &[Stripe]) {
         let block = self.shape.block;
         for (rank, (ends, &count)) in starts.windows(2).zip(counts).enumerate() {
             let (start, end) = (ends[0], ends[1]);
@@ -44,12 +44,12 @@ impl<W: Word> Blocks<W> {
 }
 
 impl<W: Word> Blocks<W> {
-    /// [`Blocks::close`] for words that keep their order.
-    pub(super) fn close_in_order(&mut self, words: &mut [W], starts: &[usize], stripes: &mut [Stripe]) {
+    /// [`Blocks::clean_up`] for words that keep their order.
+    pub(super) fn clean_up_in_order(&mut self, words: &mut [W], starts: &[usize], stripes: &mut [Stripe]) {
         let block = self.shape.block;
         for stripe in &mut *stripes {
             stripe.full = [0; FAN];
-            self.tags[stripe.start..][..stripe.front].iter().for_each(|&tag| stripe.full[tag as usize] += 1);
+            self.ranks[stripe.start..][..stripe.front].iter().for_each(|&rank| stripe.full[rank as usize] += 1);
         }
         for (rank, ends) in starts.windows(2).enumerate() {
             let (mut from, mut to) = (ends[0].next_multiple_of(block), ends[0]);

@@ -1,8 +1,9 @@
-//! A leaf: a radix step into small buckets that are then sorted as columns, one bucket a lane.
+//! A base case: a radix step into small buckets that are then sorted as columns, one bucket a lane.
 
+use super::super::base_case::{CAPACITY, MEAN, Table, buckets, overflow_capacity, table_len};
 use super::super::classifier::{BATCH, Radix};
-use super::super::leaf::{CAPACITY, MEAN, Table, aside, buckets, table_len};
-use super::super::survey::{GLANCE, Glance, SURELY_EVEN, extremes, hits};
+use super::super::extremes::extremes;
+use super::super::probe::{PROBE, Probe, SURELY_EVEN, hits};
 use super::super::{Level, prefetch};
 use super::lane::{self, Lane, Number, Order};
 use super::network::{columns_of_8, columns_of_16};
@@ -15,7 +16,7 @@ const MEAN_OF_MAGNITUDES: usize = 8;
 /// The same of values: normal ones, which seem even too, are three times as dense in the middle.
 const MEAN_OF_VALUES: usize = 4;
 
-/// How many words a leaf takes in a table of such a length.
+/// How many words a base case takes in a table of such a length.
 pub(in super::super) fn most<V: Vector>(table: usize) -> usize {
     // The largest power of two whose table is not longer.
     let bucket = size_of::<V::Key>() * CAPACITY;
@@ -31,15 +32,15 @@ pub(in super::super) fn most<V: Vector>(table: usize) -> usize {
 fn most_buckets<V: Vector>(table: usize) -> usize {
     let key = size_of::<V::Key>();
     // The least that may wait, and what each bucket takes: slots, sizes, and more that may wait.
-    let (least, each) = (aside(0) * key, CAPACITY * key + size_of::<u64>() + key.div_ceil(4));
+    let (least, each) = (overflow_capacity(0) * key, CAPACITY * key + size_of::<u64>() + key.div_ceil(4));
     (table * size_of::<u64>()).saturating_sub(least) / each / V::LANES * V::LANES
 }
 
-/// [`super::super::Word::leaf`].
+/// [`super::super::Word::base_case`].
 ///
 /// # Safety
 /// See there; and the processor has such registers.
-pub(in super::super) unsafe fn leaf<T, V>(words: *mut T, n: usize, known: Bounds, table: &mut Table) -> bool
+pub(in super::super) unsafe fn base_case<T, V>(words: *mut T, n: usize, known: Bounds, table: &mut Table) -> bool
 where
     T: Lane,
     V: Vector<Key = T::Key>,
@@ -69,16 +70,11 @@ where
     }
 }
 
-/// [`super::super::Word::leaf_on_a_scale`].
+/// [`super::super::Word::base_case_on_a_scale`].
 ///
 /// # Safety
 /// See there; and the processor has such registers.
-pub(in super::super) unsafe fn on_a_scale<T, V>(
-    level: Level,
-    words: &mut [T],
-    glance: &Glance,
-    table: &mut Table,
-) -> bool
+pub(in super::super) unsafe fn on_a_scale<T, V>(level: Level, words: &mut [T], probe: &Probe, table: &mut Table) -> bool
 where
     T: Lane,
     V: Vector<Key = T::Key>,
@@ -88,9 +84,9 @@ where
         V::run(
             #[inline(always)]
             || {
-                let even = |numbers: [u64; GLANCE]| hits::<32>(&numbers) >= SURELY_EVEN;
-                let values = matches!(T::ORDER, Order::Float) && even(values::<T::Key>(glance.keys));
-                (values, !values && even(magnitudes(glance.keys)))
+                let even = |numbers: [u64; PROBE]| hits::<32>(&numbers) >= SURELY_EVEN;
+                let values = matches!(T::ORDER, Order::Float) && even(values::<T::Key>(probe.keys));
+                (values, !values && even(magnitudes(probe.keys)))
             },
         )
     };
@@ -107,7 +103,7 @@ where
     debug_assert!(table_len::<V::Key>(fan.next_multiple_of(V::LANES)) <= table.len());
     if known.high - known.low < n as u128 {
         // SAFETY: the caller's promise.
-        return known.low == known.high || unsafe { leaf::<T, V>(words, n, known, table) };
+        return known.low == known.high || unsafe { base_case::<T, V>(words, n, known, table) };
     }
     // SAFETY: the caller's promise.
     unsafe {
@@ -174,7 +170,7 @@ where
     }
 }
 
-/// The places of a leaf in its table.
+/// The places of a base case in its table.
 struct Places<'a, K> {
     /// The keys of each bucket, [`CAPACITY`] for each.
     slots: *mut K,
@@ -183,8 +179,8 @@ struct Places<'a, K> {
     /// As many.
     gaps: *mut u32,
     /// Keys that do not fit their bucket: how many, and the most.
-    waiting: *mut K,
-    waits: usize,
+    overflow: *mut K,
+    overflowed: usize,
     most: usize,
 }
 
@@ -197,12 +193,12 @@ impl<K: Number> Places<'_, K> {
         // SAFETY: the table is long enough for all of them; numbers of 32 bits come after those that need more
         // alignment, an even number of them.
         unsafe {
-            let waiting = slots.add(buckets * CAPACITY);
-            let sizes = waiting.add(aside(buckets)).cast::<u32>();
+            let overflow = slots.add(buckets * CAPACITY);
+            let sizes = overflow.add(overflow_capacity(buckets)).cast::<u32>();
             sizes.write_bytes(0, buckets);
             let gaps = sizes.add(buckets);
             let sizes = std::slice::from_raw_parts_mut(sizes, buckets);
-            Places { slots, sizes, gaps, waiting, waits: 0, most: aside(buckets) }
+            Places { slots, sizes, gaps, overflow, overflowed: 0, most: overflow_capacity(buckets) }
         }
     }
 
@@ -223,9 +219,9 @@ impl<K: Number> Places<'_, K> {
                 slot.write(word);
                 // The next word's line, before a store waits for it.
                 prefetch(slot.wrapping_add(1).cast());
-            } else if self.waits < self.most {
-                self.waiting.add(self.waits).write(word);
-                self.waits += 1;
+            } else if self.overflowed < self.most {
+                self.overflow.add(self.overflowed).write(word);
+                self.overflowed += 1;
             } else {
                 return false;
             }
@@ -283,7 +279,7 @@ where
         }
         at += size;
     }
-    if places.waits > 0 {
+    if places.overflowed > 0 {
         // SAFETY: there are n words but for the places that the words set aside are for.
         unsafe { insert(words, places, scale) };
     }
@@ -291,7 +287,7 @@ where
 }
 
 /// Sorts neighbouring buckets, one for each lane, and appends them at `to + at`; what follows them may be overwritten
-/// up to `to + n`. Returns where they end. A bucket with more words than fit its slots leaves a gap.
+/// up to `to + n`. Returns where they end. A bucket with more words than fit its slots base cases a gap.
 ///
 /// # Safety
 /// `slots` are those of the buckets, `counts` their words, `to` has room for `n`.
@@ -353,11 +349,11 @@ unsafe fn insert<T: Lane>(to: *mut T, places: Places<T::Key>, scale: impl Scale<
         unsafe { places.gaps.add(bucket).write(end + (*size).min(CAPACITY as u32)) };
         end += std::mem::replace(size, end);
     }
-    for i in 0..places.waits {
+    for i in 0..places.overflowed {
         // SAFETY: so many were written; there are as many gaps as buckets; places between the bucket's first and its
         // first missing word.
         unsafe {
-            let word = places.waiting.add(i).read();
+            let word = places.overflow.add(i).read();
             let bucket = scale.bucket(word);
             let gap = &mut *places.gaps.add(bucket);
             let (start, mut at) = (places.sizes[bucket] as usize, *gap as usize);
