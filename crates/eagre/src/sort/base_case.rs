@@ -1,8 +1,8 @@
-//! The end of every split: words that fit a base case.
+//! The base case of the recursion: a few thousand words.
 //!
-//! A base case deals words to small buckets, by digits or on a scale, where they are evenly spread, and compares them where they
-//! are not. A probe at a few words tells that most often. What it cannot tell, the base cases before may have told: where
-//! digits are uneven however close keys are, dealing fails time and again.
+//! If keys are evenly distributed, a base case puts words into small buckets, by a radix step or on another scale.
+//! Otherwise it compares words. A probe of a few words usually tells which is better. Where it does not, the base cases
+//! before this one do: if their radix steps were unbalanced, the next ones probably are too ([`Backoff`]).
 
 use super::bounds::Bounds;
 use super::counting;
@@ -12,9 +12,9 @@ use super::kernels::probe::Probe;
 use super::kernels::scratch::as_room;
 use super::kernels::{Level, Word, dominant};
 
-/// Where words are nearly all the same, one of so many may be another.
+/// In a range with a dominant key, one of so many words may be an outlier.
 const OTHERS: usize = 16;
-/// If there are fewer words, comparing them takes no longer than to take others out.
+/// Fewer words are compared as fast as outliers are extracted.
 const MANY: usize = 1 << 10;
 
 /// Whether there is a vector quicksort.
@@ -22,7 +22,7 @@ pub(super) fn compares_fast<W: Word>(level: Level) -> bool {
     !W::STABLE && (level == Level::Avx512 || level == Level::Avx2 && W::KEY_BITS <= u64::BITS)
 }
 
-/// Sorts a few thousand words, at most, without asking for memory. False if they are too many.
+/// Sorts up to a few thousand words without memory from the heap. Returns false if there are more.
 pub(super) fn small<W: Word>(level: Level, words: &mut [W]) -> bool {
     if words.len() <= W::few(level) {
         W::by_comparison(level, words, &mut []);
@@ -34,7 +34,7 @@ pub(super) fn small<W: Word>(level: Level, words: &mut [W]) -> bool {
     }
 }
 
-/// On its own: to make room for its table on the stack takes as long as to sort a few words.
+/// A function of its own: to make room for its table on the stack takes as long as to sort a few words.
 #[inline(never)]
 fn small_base_case<W: Word>(level: Level, words: &mut [W]) -> bool {
     let mut table = SmallTable::new();
@@ -46,18 +46,18 @@ fn small_base_case<W: Word>(level: Level, words: &mut [W]) -> bool {
     fits
 }
 
-/// Exponential backoff: after digits of two base cases were dealt in vain, one base case's are not tried, then two, four, and so
-/// on.
+/// Exponential backoff: after two unbalanced radix steps in a row, the next base case does not try one. After another
+/// failure the next two do not, then four, and so on.
 #[derive(Default)]
 pub(super) struct Backoff {
-    /// So many tries were in vain, one after the other.
-    vain: u32,
-    /// So many are still left out.
+    /// How many tries have failed in a row.
+    failed: u32,
+    /// How many base cases still do not try.
     left: u32,
 }
 
 impl Backoff {
-    /// The most base cases that are not tried before one is, as a power of two.
+    /// The most base cases in a row that do not try, as a power of two.
     const MOST: u32 = 4;
 
     /// Whether to try.
@@ -67,14 +67,15 @@ impl Backoff {
         tries
     }
 
-    /// What came of it.
-    fn learn(&mut self, dealt: bool) {
-        self.vain = if dealt { 0 } else { (self.vain + 1).min(Self::MOST + 2) };
-        self.left = (1 << self.vain) >> 2;
+    /// Records whether a try succeeded.
+    fn learn(&mut self, balanced: bool) {
+        self.failed = if balanced { 0 } else { (self.failed + 1).min(Self::MOST + 2) };
+        self.left = (1 << self.failed) >> 2;
     }
 }
 
-/// Sorts what fits a base case. False, with the words unchanged, if that is only possible by comparing, and it may not.
+/// Sorts words that fit a base case. Returns false, with the words unchanged, if they must be compared and `compare` is
+/// false.
 pub(super) fn base_case_in_place<W: Word>(
     level: Level,
     words: &mut [W],
@@ -93,7 +94,7 @@ pub(super) fn base_case_in_place<W: Word>(
     if compare && compares_fast::<W>(level) {
         let probe = Probe::of(level, words);
         let uneven = probe.seems_uneven() || !backoff.tries();
-        // Floating-point numbers between 0 and 1 seem even, and that they are not is found out late.
+        // Floating-point numbers between 0 and 1 seem even, and a radix step finds out late that they are not.
         let unknown = W::DIGITS_TOGETHER && known == Bounds::of_bits(W::KEY_BITS);
         if (uneven || unknown) && W::base_case_on_a_scale(level, words, &probe, table) {
             return true;
@@ -106,15 +107,16 @@ pub(super) fn base_case_in_place<W: Word>(
             return true;
         }
     }
-    let dealt = by_digits(level, words, known, table);
-    backoff.learn(dealt);
-    if !dealt && compare {
+    let balanced = by_digits(level, words, known, table);
+    backoff.learn(balanced);
+    if !balanced && compare {
         W::by_comparison(level, words, table);
     }
-    dealt || compare
+    balanced || compare
 }
 
-/// Sorts words that are nearly all the same, as the first. False, with the words in another order, if too many are not.
+/// Sorts words that nearly all equal the first. Returns false, with the words in another order, if there are too many
+/// outliers.
 #[inline(never)]
 fn sort_dominant<W: Word>(level: Level, words: &mut [W], table: &mut Table) -> bool {
     let word = words[0];
@@ -128,7 +130,7 @@ fn sort_dominant<W: Word>(level: Level, words: &mut [W], table: &mut Table) -> b
     true
 }
 
-/// Sorts what fits a base case by digits. False, with the words unchanged, if these are uneven.
+/// Sorts words by a radix step. Returns false, with the words unchanged, if it would be unbalanced.
 fn by_digits<W: Word>(level: Level, words: &mut [W], known: Bounds, table: &mut Table) -> bool {
     if base_case::base_case_in_place(level, words, known, table) {
         return true;
@@ -143,7 +145,7 @@ mod tests {
     use super::*;
     use crate::scan::kernels::Simd;
 
-    /// Words of which those glanced at are all the same, and others few or many, on both sides of it.
+    /// Words whose probe shows one key only, with few or many outliers on both sides of it.
     fn one_and_others<W: Word>(word: impl Fn(u64) -> W) {
         for level in [Level::up_to(Simd::Avx2), Level::up_to(Simd::Avx512)] {
             if !compares_fast::<W>(level) {
@@ -178,18 +180,18 @@ mod tests {
         one_and_others(|i| u128::from(i) << 80);
     }
 
-    /// How many base cases are left out before each of so many tries that end like this.
-    fn left_out(backoff: &mut Backoff, tries: usize, dealt: bool) -> Vec<usize> {
+    /// How many base cases do not try before each of so many tries with this outcome.
+    fn left_out(backoff: &mut Backoff, tries: usize, balanced: bool) -> Vec<usize> {
         let mut next = || {
             let left = (0..).take_while(|_| !backoff.tries()).count();
-            backoff.learn(dealt);
+            backoff.learn(balanced);
             left
         };
         (0..tries).map(|_| next()).collect()
     }
 
     #[test]
-    fn fewer_tries_the_more_are_in_vain() {
+    fn fewer_tries_the_more_fail() {
         let mut backoff = Backoff::default();
         assert_eq!(left_out(&mut backoff, 9, false), [0, 0, 1, 2, 4, 8, 16, 16, 16]);
         // One that is not, and all are tried again.

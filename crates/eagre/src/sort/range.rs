@@ -1,15 +1,15 @@
-//! The plan: which kernel for which range.
+//! The recursion for ranges that are larger than the cache.
 //!
 //! ```text
-//! larger than the cache   split by all threads together into up to 512 buckets, then each of them
-//! fits the cache          sorted by a thread of its own: see [`Worker`]
+//! larger than the cache   all threads split it together into up to 512 buckets, then each bucket
+//! fits the cache          one thread sorts it: see [`Worker`]
 //! ```
 //!
-//! Before a range is split it is looked at ([`plan`]), and it goes on with what is known of its keys then. Each step
-//! narrows that: no input needs more steps than a key has bits, and a few that were guesses.
+//! Each range gets its own [strategy](choose). The bounds of its keys are known, and each step narrows them. So the
+//! recursion is at most as deep as a key has bits, plus a few steps that were guesses.
 //!
-//! With several threads, large ranges are split by all of them together. The buckets that come of it are shared out,
-//! the largest first. Where a word ends does not depend on who put it there.
+//! When all large ranges are split, the threads take the buckets one by one, the largest first. The result does not
+//! depend on the number of threads.
 
 use std::sync::Mutex;
 
@@ -28,17 +28,18 @@ use super::strategy::{Limits, Strategy, choose};
 use super::team;
 use super::worker::{self, BUCKET, LEAST, Range, Room, Worker, ways};
 
-/// A thread costs some ten microseconds: it is worth it for so many bytes.
+/// The fewest bytes for each thread: to start one takes some ten microseconds.
 pub(super) const THREAD_BYTES: usize = 1 << 20;
-/// A thread that only reads is worth it for so many.
+/// The fewest bytes for each thread that only reads.
 const READER_BYTES: usize = 4 << 20;
-/// The fewest and the most ways to split by splitters; there is room for a few more, which keys that fill a bucket take.
+/// The fewest and the most ways to split by splitters. The tree has room for a few more, for keys that get a bucket of
+/// their own.
 const FEW_SPLITTERS: usize = 64;
 const SPLITTERS: usize = 504;
-/// How often one range, and a part of it, and so on, may be treated as a sample says.
+/// How often a range and its parts may be split or counted as a sample suggests. See [`Limits::guesses`].
 pub(super) const GUESSES: u32 = 8;
 
-/// The memory that sorting takes besides the words.
+/// The memory that sorting takes beside the words.
 pub(super) struct Sorting<W> {
     level: Level,
     workers: Vec<Worker<W>>,
@@ -54,11 +55,11 @@ pub(super) enum Lack {
 }
 
 impl<W: Word> Sorting<W> {
-    /// What it takes to sort `len` words with up to so many threads, in no more than `slack` bytes.
+    /// Allocates what it takes to sort `len` words with up to `threads` threads, at most `slack` bytes.
     pub(super) fn new(level: Level, len: usize, threads: usize, slack: usize) -> Result<Sorting<W>, Lack> {
         let threads = threads.min(len * size_of::<W>() / THREAD_BYTES).max(1);
         let most = worker::most::<W>();
-        // One thread sorts by itself what it can; several always split first.
+        // One worker sorts alone what it can. Several threads always split first.
         let shape = (threads > 1 || len > most).then(|| Shape::in_memory::<W>());
         let blocks = shape.map_or(0, |shape| Blocks::<W>::bytes(shape, len, threads));
         let mut room = Room::new::<W>(level, len.min(most), len);
@@ -81,10 +82,10 @@ impl<W: Word> Sorting<W> {
         made().ok_or(Lack::Memory(blocks + threads * room.bytes::<W>()))
     }
 
-    /// Sorts as many words as this was made for, or stops in between.
+    /// Sorts at most as many words as this was made for, or ends early if the hook says so.
     pub(super) fn sort(&mut self, words: &mut [W], monitor: &Monitor<'_>) {
         let level = self.level;
-        // The first split is half of the work, most often; it has two passes.
+        // The first split is usually half of the work. It has two passes.
         let (splits, rest) = if self.blocks.is_some() { (WHOLE / 4, WHOLE / 2) } else { (0, WHOLE) };
         let mut job =
             Job { monitor, splits: monitor.reporter(splits), rest: monitor.reporter(rest), ready: Vec::new() };
@@ -103,7 +104,8 @@ impl<W: Word> Sorting<W> {
         }));
     }
 
-    /// Splits a range until a worker takes each bucket. Buckets are sorted then, or wait for a thread to do it.
+    /// Splits a range until each bucket is small enough for a worker. One thread sorts the buckets at once; several take
+    /// them from a list later.
     fn divide<'a>(&mut self, range: Range<'a, W>, whole: bool, job: &mut Job<'a, '_, W>) {
         let (level, threads, n) = (self.level, self.workers.len(), range.words.len());
         if n <= 1 || range.known.low == range.known.high {
@@ -114,7 +116,7 @@ impl<W: Word> Sorting<W> {
         }
         let together = whole && threads > 1;
         if self.blocks.is_none() || self.workers[0].takes(level, n) && !together {
-            // There may be no memory for a list.
+            // Without memory for the list, this thread sorts the bucket.
             if threads == 1 || job.ready.try_reserve(1).is_err() {
                 return self.workers[0].sort_unless_stopped(level, range, job.monitor, job.rest);
             }
@@ -125,8 +127,8 @@ impl<W: Word> Sorting<W> {
         }
     }
 
-    /// Divides a range whose digits are uneven, and what comes of it. Else returns it with the digit to split it by:
-    /// there may be many such splits within each other, and a plan takes some room on the stack.
+    /// Sorts a range that does not get a radix step. Otherwise returns the range with its digit, for the caller to split
+    /// it: a strategy takes much of the stack, and radix steps may be nested deeply.
     #[inline(never)]
     fn divide_unless_even<'a>(
         &mut self,
@@ -135,10 +137,10 @@ impl<W: Word> Sorting<W> {
         job: &mut Job<'a, '_, W>,
     ) -> Option<(Range<'a, W>, Radix)> {
         let (level, threads, n) = (self.level, self.workers.len(), range.words.len());
-        // Several buckets for each thread, so that none has nothing to do in the end.
+        // Several buckets for each thread, so that no thread is idle at the end.
         let least = if threads > 1 { (8 * threads).next_power_of_two().ilog2().max(5) } else { LEAST };
         let base_case = self.workers[0].base_case(level);
-        // Buckets are base cases if they can be: of equal size by digits, and of any size between splitters.
+        // Buckets are base cases if possible. A radix step makes buckets of similar sizes, splitters of any size.
         let piece = |largest: usize, mean: usize| if n.div_ceil(FAN) <= largest { mean } else { BUCKET };
         let bits = ways(n, piece(base_case / 4 * 3, base_case / 2)).max(least).min(FAN.ilog2());
         let by_splitters = (n / piece(base_case / 2, base_case / 4)).clamp(FEW_SPLITTERS, SPLITTERS);
@@ -173,7 +175,7 @@ impl<W: Word> Sorting<W> {
         None
     }
 
-    /// Splits a range by digits, and goes on with the buckets.
+    /// Splits a range by a radix step, then handles the buckets.
     #[inline(never)]
     fn split_by_digits<'a>(&mut self, range: Range<'a, W>, radix: &Radix, whole: bool, job: &mut Job<'a, '_, W>) {
         let blocks = self.blocks.as_mut().expect("what is not split is a worker's");
@@ -183,7 +185,7 @@ impl<W: Word> Sorting<W> {
         }
     }
 
-    /// The same by splitters, looked up if possible.
+    /// Splits a range by splitters, with a lookup table if possible, then handles the buckets.
     #[inline(never)]
     fn split_by_splitters<'a>(&mut self, range: Range<'a, W>, mut tree: Tree, whole: bool, job: &mut Job<'a, '_, W>) {
         let (level, progress, words) = (self.level, job.reporter(whole), &mut *range.words);
@@ -198,7 +200,7 @@ impl<W: Word> Sorting<W> {
         }
     }
 
-    /// Goes on with the buckets of a range that has been split.
+    /// Handles the buckets of a range that has been split.
     fn go_on<'a, C: Classifier<W>>(
         &mut self,
         range: Range<'a, W>,
@@ -216,8 +218,8 @@ impl<W: Word> Sorting<W> {
         }
     }
 
-    /// Sorts words that are nearly all the same. False, with the words in another order, if too many are not, or there is
-    /// no memory for a list.
+    /// Sorts words that nearly all equal the dominant `word`. Returns false, with the words in another order, if there are
+    /// too many outliers or no memory for a list.
     #[inline(never)]
     fn sort_dominant(&mut self, words: &mut [W], word: W, known: Bounds) -> bool {
         let (level, threads) = (self.level, self.workers.len());
@@ -249,7 +251,7 @@ impl<W: Word> Sorting<W> {
         true
     }
 
-    /// Sorts by counting. False, with the words unchanged, if too many are rare, or there is no memory for a list.
+    /// Sorts by counting. Returns false, with the words unchanged, if there are too many outliers or no memory for a list.
     #[inline(never)]
     fn tally(&mut self, words: &mut [W], dominant: W, known: Bounds) -> bool {
         let (level, threads, n) = (self.level, self.workers.len(), words.len());
@@ -279,31 +281,31 @@ impl<W: Word> Sorting<W> {
     }
 }
 
-/// One sort.
+/// The state of one sort.
 struct Job<'a, 'm, W> {
     monitor: &'m Monitor<'m>,
-    /// Counts the first split.
+    /// Reports the first split.
     splits: Reporter<'m>,
-    /// Counts what is done after it.
+    /// Reports what follows it.
     rest: Reporter<'m>,
-    /// Buckets for the next thread that has nothing to do.
+    /// Buckets for the next idle thread.
     ready: Vec<Range<'a, W>>,
 }
 
 impl<'m, W> Job<'_, 'm, W> {
-    /// Counts a split: the first, or a later one.
+    /// The reporter of a split: the first, or a later one.
     fn reporter(&self, first: bool) -> Reporter<'m> {
         if first { self.splits } else { self.monitor.reporter(0) }
     }
 
-    /// Counts words that need no more work.
+    /// Reports words that need no more work.
     fn is_sorted(&self, n: usize) {
         let _ = self.rest.report(n);
     }
 }
 
-/// Sorts words that are in order already, or backwards, with up to so many threads. False, with the words unchanged, if
-/// they are not.
+/// Sorts words that are in ascending or descending order already, with up to so many threads. Returns false, with the
+/// words unchanged, if they are not.
 pub(super) fn in_order<W: Word>(level: Level, words: &mut [W], threads: usize) -> bool {
     let threads = threads.min(size_of_val(words) / READER_BYTES).max(1);
     match order(level, words, threads) {
@@ -319,7 +321,7 @@ mod tests {
     use super::super::Sorter;
     use super::{Level, Sorting, worker};
 
-    /// What a large table for base cases would be too much for is sorted in a smaller one.
+    /// If there is no memory for a large table for base cases, a smaller one will do.
     #[test]
     fn little_memory_is_enough() {
         for (len, threads, slack) in [(20_000, 1, 300_000), (100_000, 1, 310_000), (300_000, 2, 3 << 20)] {
@@ -329,10 +331,10 @@ mod tests {
         }
     }
 
-    /// As many words to sort outliers as a worker takes, and more.
+    /// As many outliers as a worker can sort, and more.
     #[test]
     #[cfg_attr(miri, ignore = "millions of words")]
-    fn what_is_set_aside_is_sorted() {
+    fn outliers_are_sorted() {
         let most = worker::most::<u64>();
         for (outliers, dominant) in [(most, 1), (most + 1, 1), (most + 1, 2)] {
             // The larger ones are few of many, and come first, backwards but for one.

@@ -1,4 +1,5 @@
-//! A sample of a range's keys, and what it tells: are digits even, are there few distinct keys, where are good splitters?
+//! A sample of a range's keys. It tells whether a radix step would be balanced, whether there are few distinct keys, and
+//! where good splitters are.
 
 use super::base_case;
 use super::bounds::Bounds;
@@ -9,14 +10,14 @@ use super::kernels::{Level, Word};
 
 /// The largest sample.
 const MOST: usize = 4096;
-/// What tells most often that digits are even.
+/// A sample of this size usually suffices to see that a radix step is balanced.
 pub(super) const FEW: usize = 512;
-/// What tells the rest, if no more ways than usual are limits.
+/// A sample of this size tells the rest, if no more ways than usual are asked for.
 pub(super) const USUAL: usize = 2048;
-/// At least so many words for each one in the sample.
+/// The range has at least so many words for each one in the sample.
 const EACH: usize = 32;
 
-/// Some keys, as a tree sees them, in order.
+/// The prefixes of some keys, in order.
 pub(super) struct Sample {
     prefix: KeyPrefix,
     keys: [u64; MOST],
@@ -24,8 +25,8 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// Takes one key out of each of up to `most` equal parts of the range, at a place that no pattern in the range is
-    /// likely to follow; the same ones each time.
+    /// Samples one key from each of up to `most` equal parts of the range. The offset in each part is pseudorandom, so that
+    /// patterns in the range do not bias the sample, and the same each time.
     pub(super) fn draw<W: Word>(level: Level, words: &[W], known: Bounds, most: usize) -> Sample {
         let prefix = KeyPrefix::new::<W>(known);
         let len = (words.len() / EACH).clamp(1, most.min(MOST));
@@ -37,14 +38,14 @@ impl Sample {
             let offset = ((random >> 32) * part as u64) >> 32;
             *key = prefix.of(words[i * part + offset as usize]);
         }
-        // Without vectors a large sample is no base case.
+        // Without vectors a large sample is too much for a base case.
         if !base_case::small(level, &mut keys[..len]) {
             keys[..len].sort_unstable();
         }
         Sample { prefix, keys, len }
     }
 
-    /// The keys are between these, as far as is known.
+    /// The bounds of the sampled keys.
     pub(super) fn bounds(&self) -> Bounds {
         let (low, high) = (self.keys[0], self.keys[self.len - 1]);
         Bounds { low: self.prefix.least(low), high: self.prefix.least(high) }
@@ -58,8 +59,8 @@ impl Sample {
         &self.keys[..self.len]
     }
 
-    /// How many ways of equal size would do as much as this split, in the mean over the words: the inverse of the
-    /// chance that two of the sample share a bucket.
+    /// The effective number of buckets of a radix step: the inverse of the probability that two sampled keys share a
+    /// bucket.
     pub(super) fn ways(&self, radix: &Radix) -> usize {
         let rank = |key: &u64| radix.rank_of(self.prefix.least(*key));
         let pairs: usize =
@@ -67,18 +68,18 @@ impl Sample {
         self.len * (self.len - 1) / pairs.max(1)
     }
 
-    /// Whether keys are uneven however close they are, as those are that share prefixes of any length: keys between splitters
-    /// will be, too. Keys that come twice tell nothing.
+    /// Whether keys are unevenly distributed at every scale, as keys that share prefixes of any length are. Then keys
+    /// between two splitters are uneven, too. Runs with duplicates tell nothing.
     pub(super) fn is_uneven_throughout(&self) -> bool {
-        // 32 even keys hit 25 of 64 parts in the mean, and a few such runs hardly ever fewer than 23.5 in theirs.
+        // 32 uniform keys hit 25 of 64 equal bins in the mean. The mean of a few such runs is hardly ever below 23.5.
         let differ = |keys: &&[u64; PROBE]| keys.array_windows().all(|[one, two]| one < two);
         let runs = self.keys().as_chunks().0.iter().filter(differ);
         let (count, hit) = runs.fold((0, 0), |(count, hit), run| (count + 1, hit + hits::<64>(run)));
         count >= 4 && 2 * hit < 47 * count
     }
 
-    /// The most frequent key, if nearly all of the range is probably a few keys, and whether it is nearly all of the range
-    /// by itself; `rare` is the largest part of the range that may be others.
+    /// The most frequent key, if the range probably consists of few distinct keys but for outliers, and whether that key
+    /// dominates. `rare` is the largest fraction of outliers.
     pub(super) fn few(&self, rare: f64) -> Option<(u64, bool)> {
         let (mut single, mut most) = (0, 0);
         let mut dominant = 0;
@@ -89,14 +90,14 @@ impl Sample {
             }
         }
         let alone = (self.len - most) as f64 <= rare * self.len as f64;
-        // What was seen once is about as frequent as what was not seen.
+        // Keys seen once are about as frequent as keys not seen at all.
         (self.prefix.is_exact() && self.len >= 64 && (single as f64) < rare * self.len as f64)
             .then_some((dominant, alone))
     }
 
-    /// Splitters for about so many buckets of equal size; buckets are more, up to twice as many, where keys are so
-    /// frequent that they fill one: they get one of their own, that is sorted then. Splitters are round numbers where
-    /// there is a choice. Returns how many there are, or would be: a tree has room for fewer than [`tree::FAN`].
+    /// Finds splitters for about `ways` buckets of equal size. A key that is frequent enough to fill a bucket gets a bucket
+    /// of its own, which is sorted then; so there may be up to twice as many buckets. Splitters are round numbers where
+    /// there is a choice. Returns how many there would be, if there are more than fit: fewer than [`tree::FAN`] do.
     pub(super) fn splitters(&self, ways: usize, splitters: &mut [u64; tree::FAN]) -> usize {
         let keys = self.keys();
         let mut count = 0;
@@ -130,7 +131,7 @@ impl Sample {
     }
 }
 
-/// The number above `low`, up to `high`, that ends in the most zero bits.
+/// The number above `low` and up to `high` that ends in the most zero bits.
 fn roundest(low: u64, high: u64) -> u64 {
     let zeros = (low ^ high).ilog2();
     high >> zeros << zeros
@@ -140,7 +141,7 @@ fn roundest(low: u64, high: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Without vectors too, where it is too large for a base case.
+    /// Without vectors, too, where the sample is too large for a base case.
     #[test]
     #[cfg_attr(miri, ignore = "many thousand words")]
     fn the_largest_sample_is_in_order() {

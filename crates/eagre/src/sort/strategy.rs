@@ -1,8 +1,8 @@
-//! What to do with a range that is too large for a base case.
+//! The strategy for a range that is too large for a base case.
 //!
-//! Keys in order, or all the same, need nothing. If a sample says that nearly all of them are one, the others are taken
-//! out; if they are a few distinct keys, they are counted. Else they are split: by their digits, which costs least, if
-//! that makes buckets of similar size; by splitters taken from the sample if not.
+//! Nothing is done if the range is in order. Otherwise a sample decides. If one key dominates, the outliers are extracted.
+//! If there are few distinct keys, they are counted. Otherwise the range is split: by a radix step, the cheapest way, if
+//! its buckets would be balanced, or by splitters from the sample.
 
 use super::bounds::Bounds;
 use super::kernels::classifier::Radix;
@@ -51,14 +51,14 @@ pub(super) struct Limits {
     pub(super) guesses: u32,
 }
 
-/// Splitting so many ways is good enough whatever was asked for.
+/// A radix step that splits this many ways is always good enough.
 const MANY: usize = 64;
-/// So many keys of a sample for each bucket between two splitters.
+/// How many sampled keys there are for each bucket between two splitters.
 const EACH_WAY: usize = 8;
-/// The largest part of words that may be rare where others are counted.
+/// The largest fraction of words that may be outliers in counting.
 const RARE: f64 = 1.0 / 16.0;
 
-/// Makes a plan for at least two words with keys within these bounds.
+/// Chooses the strategy for at least two words with keys within these bounds.
 #[inline(never)]
 pub(super) fn choose<W: Word>(level: Level, words: &[W], known: Bounds, limits: Limits) -> Strategy<W> {
     match order(level, words, limits.threads) {
@@ -69,12 +69,12 @@ pub(super) fn choose<W: Word>(level: Level, words: &[W], known: Bounds, limits: 
     let radix = Radix::new(known, limits.bits);
     let even = |sample: &Sample, radix: &Radix| sample.ways(radix) >= (3 << limits.bits >> 3).min(MANY);
     let mut sample = Sample::draw(level, words, known, sample::FEW);
-    // Where keys that come twice are not many, neither are ranges that are a few distinct ones.
+    // If few sampled keys are duplicates, the range does not consist of a few distinct keys.
     if even(&sample, &radix) && sample.few(0.5).is_none() {
         return Strategy::Radix(radix);
     }
     sample = Sample::draw(level, words, known, (EACH_WAY * limits.ways).max(sample::USUAL));
-    // That more are rare than there is room for is found out in counting, most often early.
+    // If there is no room for all outliers, counting finds out, usually early.
     let rare = if limits.room > 0 { RARE } else { 0.0 };
     if limits.guesses > 0
         && let Some((dominant, alone)) = sample.few(rare)
@@ -90,7 +90,7 @@ pub(super) fn choose<W: Word>(level: Level, words: &[W], known: Bounds, limits: 
     if even(&sample, &radix) {
         return Strategy::Radix(radix);
     }
-    // Where digits are uneven even between the sample's own bounds, the range's need not be looked for.
+    // If a radix step would be unbalanced even within the bounds of the sample, the exact bounds cannot help.
     let seen = sample.bounds();
     if limits.guesses > 0
         && !even(&sample, &Radix::new(seen, limits.bits))
@@ -112,8 +112,8 @@ pub(super) fn choose<W: Word>(level: Level, words: &[W], known: Bounds, limits: 
     }
 }
 
-/// A tree for about as many ways as are limits, fewer if they need too many splitters. None if the sample is all of one
-/// key.
+/// Makes a tree for about `limits.ways` ways, or for fewer if these need too many splitters. Returns `None` if all
+/// sampled keys are the same.
 fn tree_of(level: Level, sample: &Sample, known: Bounds, limits: Limits) -> Option<Tree> {
     let Limits { mut ways, most_ways, .. } = limits;
     let mut splitters = [0; tree::FAN];
@@ -121,7 +121,7 @@ fn tree_of(level: Level, sample: &Sample, known: Bounds, limits: Limits) -> Opti
         match sample.splitters(ways, &mut splitters) {
             0 => return None,
             count if count < most_ways => return Some(Tree::new(level, sample.prefix(), known, &splitters[..count])),
-            // At most two for each way.
+            // There are at most two splitters for each way.
             _ => ways = (ways * 2 / 3).max(most_ways / 2),
         }
     }
@@ -162,7 +162,7 @@ mod tests {
         ("all but the last in order", |i, n| if i + 1 == n { 0 } else { i }),
     ];
 
-    /// Whatever the plan, the words are sorted, with each number of threads.
+    /// Whatever the strategy, the words are sorted, with each number of threads.
     #[test]
     fn skewed_keys_are_sorted() {
         let sizes: &[u64] = match cfg!(debug_assertions) {
@@ -217,8 +217,8 @@ mod tests {
         }
     }
 
-    /// As many words as there is room for to compare them, of half the size of what that room is measured in: too many
-    /// for a base case, dense in the middle, so that no scale has cells for them.
+    /// As many words as the scratch memory has room for, of half the size of the unit of that memory. They are too many
+    /// for a base case and dense in the middle, so that no lookup table fits them.
     #[test]
     #[cfg_attr(miri, ignore = "many thousand words")]
     fn room_for_an_odd_number_of_words() {
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    /// Keys that agree in ever more bits, more of them than a worker takes: each step takes little of the stack.
+    /// Keys that agree in more and more bits, more than one worker sorts: each level of recursion takes little stack.
     #[test]
     #[cfg_attr(miri, ignore = "a million words")]
     fn a_small_stack_is_enough() {
@@ -253,7 +253,7 @@ mod tests {
         std::thread::Builder::new().stack_size(stack).spawn(sort).unwrap().join().unwrap();
     }
 
-    /// Each kind of input gets the plan that is made for it.
+    /// Each kind of input gets the strategy that is made for it.
     #[test]
     #[cfg_attr(miri, ignore = "a million words")]
     fn strategies_fit_the_keys() {

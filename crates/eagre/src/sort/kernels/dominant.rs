@@ -1,17 +1,18 @@
-//! Sorts words that are nearly all the same: memory is read once, and hardly written.
+//! Sorts words with a dominant key: memory is read once, and hardly written.
 //!
-//! Words other than the *dominant* one are copied outliers, and it is written in their place. All of the range is the same
-//! word then, so that the others can be put at its front, be sorted there, and those that are larger move to its end.
+//! Words other than the *dominant* one, the outliers, are copied to scratch memory, and the dominant word is written in
+//! their place. Now all words of the range are equal. The outliers are put at its front and sorted there, and those that
+//! are larger than the dominant word move to the end.
 //!
-//! Only words that are their keys can be told apart, and made, by their keys.
+//! This only works for words that are their keys: others could not be restored from an equal word.
 
 use std::mem::MaybeUninit;
 
 use super::tally::{GROUP, all, same};
 use super::{Level, Word};
 
-/// Takes the words outliers that differ from `dominant`, which is all that is left. None, with the words as many as they
-/// were, in another order, if there is no room for all of those.
+/// Copies the outliers to `outliers`, and leaves only the dominant word in `words`. Returns `None`, with the same words in
+/// another order, if there is no room for all outliers.
 #[inline(never)]
 pub(crate) fn extract<'a, W: Word>(
     level: Level,
@@ -33,13 +34,13 @@ pub(crate) fn extract<'a, W: Word>(
     complete.then_some(outliers)
 }
 
-/// Puts words back that were taken out.
+/// Puts extracted words back.
 pub(crate) fn restore<W: Word>(words: &mut [W], outliers: &[W]) {
     words[..outliers.len()].copy_from_slice(outliers);
 }
 
-/// Whether there was room for all. If not, the range begins with as many of the dominant word as were taken out, at
-/// least.
+/// Whether there was room for all outliers. If not, the range begins with at least as many dominant words as outliers were
+/// extracted.
 #[inline(always)]
 fn take_all<W: Word>(words: &mut [W], dominant: W, outliers: &mut [MaybeUninit<W>], used: &mut usize) -> bool {
     for group in words.chunks_mut(GROUP) {
@@ -57,7 +58,7 @@ fn take_all<W: Word>(words: &mut [W], dominant: W, outliers: &mut [MaybeUninit<W
     true
 }
 
-/// Makes sorted words of sorted ones at the front and of one dominant word elsewhere.
+/// Merges the sorted outliers in `words[..front]` with the run of `dominant` behind them.
 pub(crate) fn merge<W: Word>(words: &mut [W], dominant: W, front: usize) {
     let n = words.len();
     let lesser = words[..front].partition_point(|word| word.key() < dominant.key());
@@ -70,7 +71,7 @@ pub(crate) fn merge<W: Word>(words: &mut [W], dominant: W, front: usize) {
 mod tests {
     use super::*;
 
-    /// As the standard library has them, with others below, above and on both sides of the dominant word, few and all.
+    /// The result is that of the standard library, with outliers below, above and on both sides of the dominant word.
     #[test]
     fn others_end_on_both_sides() {
         for n in [1, 31, 32, 33, 1000] {

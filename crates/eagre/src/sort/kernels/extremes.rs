@@ -6,7 +6,7 @@ use super::{Level, Word};
 use crate::sort::bounds::Bounds;
 use crate::sort::team;
 
-/// The least and the largest key of at least one word, found by so many threads.
+/// The smallest and the largest key of at least one word, found by so many threads.
 pub(crate) fn extremes<W: Word>(level: Level, words: &[W], threads: usize) -> Bounds {
     let look = move |words: &[W]| {
         level.run(

@@ -4,15 +4,15 @@ use super::base_case::Table;
 use super::{Level, Word, key_index};
 use crate::sort::bounds::Bounds;
 
-/// A pair, ordered by its first part only: sorting it is stable.
+/// A pair, ordered by its first part only. Sorting such words is stable.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct First<K, V>((K, V));
 
-/// Larger words are not worth moving more than once.
+/// Larger pairs are not worth moving more than once.
 const LARGEST: usize = 64;
 
-/// Pairs as such words, unless they are too large.
+/// Turns pairs into such words, unless they are too large.
 pub(crate) fn by_first<K: Word, V: Copy + Send + Sync + 'static>(pairs: &mut [(K, V)]) -> Option<&mut [First<K, V>]> {
     if size_of::<(K, V)>() > LARGEST || align_of::<(K, V)>() > LARGEST {
         return None;

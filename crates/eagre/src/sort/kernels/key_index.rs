@@ -1,13 +1,13 @@
-//! A base case for words wider than their vector kernels, and stable: not the words are sorted but *pairs*, numbers of 64
-//! bits with the highest key bits that may differ, and below them the word's place in the base case.
+//! A base case that sorts *key-index pairs* instead of words: for stable sorts, and for words wider than the vector
+//! kernels take. A pair is a number of 64 bits: the highest key bits that may differ, and below them the word's index.
 //!
 //! ```text
-//! word   key, value, …          pair   54 bits of the key | 10 bits of place
+//! word   key, value, …          pair   54 bits of the key | 10 bits of the index
 //! ```
 //!
-//! The base case of 64-bit numbers sorts the pairs. No two are the same, and those of equal keys are in the order of their
-//! places. Then each word is copied once, to where its pair has ended up. Where pairs do not hold all of the key, words
-//! whose pairs agree but for the place are sorted once more, by the rest.
+//! The base case for 64-bit numbers sorts the pairs. No two pairs are equal, and pairs with equal keys are in the order of
+//! their indices. Then each word is copied once, to the place of its pair. If a pair does not hold all key bits, words
+//! whose pairs agree but for the index are sorted again, by the other bits.
 
 use std::mem::MaybeUninit;
 use std::slice::from_raw_parts_mut;
@@ -16,22 +16,22 @@ use super::base_case::{self, Table};
 use super::{Level, Word};
 use crate::sort::bounds::Bounds;
 
-/// So many words are sorted with pairs on the stack.
+/// Up to so many words are sorted with pairs on the stack.
 const FEW: usize = 128;
-/// Words whose pairs agree are sorted by insertion if they are no more than these.
+/// Up to so many words whose pairs agree are sorted by insertion.
 const INSERTION: usize = 16;
-/// Parts of a table begin at a line: so much may be left out between them.
+/// Parts of a table begin at cache lines: up to so many numbers are left out between them.
 const LINE: usize = 8;
 
-/// Where a base case is sorted.
+/// The parts of a table.
 struct Room<'a, W> {
     pairs: &'a mut [MaybeUninit<u64>],
     copies: &'a mut [MaybeUninit<W>],
-    /// For the base case of pairs.
+    /// For the base case that sorts the pairs.
     table: &'a mut Table,
 }
 
-/// Numbers of 64 bits that a word takes.
+/// How many numbers of 64 bits a word takes.
 const fn width<W>() -> usize {
     size_of::<W>().div_ceil(size_of::<u64>())
 }
@@ -41,9 +41,9 @@ pub(super) fn table_for<W>(n: usize) -> usize {
     n * (width::<W>() + 1) + 2 * LINE + base_case::table_for::<u64>(n)
 }
 
-/// How many words fit a table of such a length.
+/// The most words for a table of such a length.
 pub(super) fn most<W>(level: Level, table: usize) -> usize {
-    // With room for so many pairs, and the best use of what is left.
+    // The most words with room for so many pairs.
     let with = |pairs: usize| {
         let base_case = base_case::table_for::<u64>(pairs);
         let left = table.saturating_sub(2 * LINE + base_case);
@@ -53,13 +53,13 @@ pub(super) fn most<W>(level: Level, table: usize) -> usize {
     sizes.map(with).max().unwrap_or(0)
 }
 
-/// So many words need no table.
+/// Up to so many words need no table.
 pub(super) fn few(level: Level) -> usize {
     <u64 as Word>::few(level).min(FEW)
 }
 
-/// [`Word::base_case`] for words that agree on all key bits from `high`, which is not 0, up, in a table that has the length
-/// of [`table_for`]. It never gives up.
+/// [`Word::base_case`] for words that agree on all key bits from bit `high` up, which is at least 1. The table has the
+/// length of [`table_for`]. It never gives up.
 ///
 /// # Safety
 /// See there.
@@ -86,7 +86,7 @@ pub(super) fn by_comparison<W: Word>(level: Level, words: &mut [W], table: &mut 
     sort(level, words, W::KEY_BITS, Room { pairs, copies, table: &mut [] });
 }
 
-/// Sorts words that agree on all key bits from `high`, which is not 0, up.
+/// Sorts words that agree on all key bits from bit `high` up, which is at least 1.
 fn sort<W: Word>(level: Level, words: &mut [W], high: u32, room: Room<'_, W>) {
     let n = words.len();
     if n < 2 {
@@ -119,7 +119,7 @@ fn sort<W: Word>(level: Level, words: &mut [W], high: u32, room: Room<'_, W>) {
     }
 }
 
-/// The highest of the `high` lowest key bits, then the place.
+/// Writes pairs of the highest of the `high` lowest key bits and the index.
 #[inline(always)]
 fn write_pairs<W: Word>(words: &[W], high: u32, place_bits: u32, pairs: &mut [MaybeUninit<u64>]) {
     let places = (1 << place_bits) - 1;
@@ -134,7 +134,7 @@ fn write_pairs<W: Word>(words: &[W], high: u32, place_bits: u32, pairs: &mut [Ma
     }
 }
 
-/// Sorts neighbouring words that agree on all key bits from `high` up, given words sorted by those.
+/// Sorts neighbouring words that agree on all key bits from bit `high` up. The words are sorted by those bits.
 fn sort_rest<W: Word>(level: Level, words: &mut [W], high: u32, room: Room<'_, W>) {
     let Room { pairs, copies, table } = room;
     for run in words.chunk_by_mut(|a, b| (a.key() ^ b.key()) >> high == 0) {
@@ -146,7 +146,7 @@ fn sort_rest<W: Word>(level: Level, words: &mut [W], high: u32, room: Room<'_, W
     }
 }
 
-/// Stable, for a few words.
+/// A stable insertion sort.
 fn insertion<W: Word>(words: &mut [W]) {
     for i in 1..words.len() {
         let (word, mut at) = (words[i], i);

@@ -6,22 +6,22 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use super::{Level, Word};
 use crate::sort::team;
 
-/// How a range lies.
+/// The order of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// No key is smaller than the one before.
     Ascending,
-    /// Backwards: no key is larger than the one before; of words that are more than their keys, each is smaller.
+    /// No key is larger than the one before. Where equal words may differ, each key is smaller than the one before.
     Descending,
     Neither,
 }
 
-/// So many words are looked at first, which tells nearly always.
+/// How many words are compared first: they nearly always suffice to say no.
 const FIRST: usize = 64;
-/// So many between two decisions whether to go on.
+/// How many words are compared between two decisions whether to go on.
 const STEP: usize = 1 << 11;
 
-/// Looks at `words`, with so many threads, until it is clear that they are in no order.
+/// Scans `words` with so many threads until it is clear that they are in no order.
 pub(crate) fn order<W: Word>(level: Level, words: &[W], threads: usize) -> Order {
     let start = &words[..words.len().min(FIRST)];
     if level.run(
@@ -54,7 +54,7 @@ pub(crate) fn order<W: Word>(level: Level, words: &[W], threads: usize) -> Order
     }
 }
 
-/// Whether it is so in every step, each with the next one's first word.
+/// Whether the condition holds in every step. A step includes the first word of the next one.
 fn throughout<W: Word>(level: Level, words: &[W], threads: usize, is_so: impl Fn(&[W]) -> bool + Sync) -> bool {
     let steps = words.len().div_ceil(STEP);
     let clear = AtomicBool::new(false);
@@ -95,20 +95,20 @@ fn descends<W: Word>(words: &[W]) -> bool {
     pairs(words).fold(true, |so, (one, two)| so & back(one, two))
 }
 
-/// Neighbours.
+/// Each word and the one after it.
 #[inline(always)]
 fn pairs<W: Word>(words: &[W]) -> impl Iterator<Item = (W, W)> {
     let later = words.get(1..).unwrap_or_default();
     words.iter().copied().zip(later.iter().copied())
 }
 
-/// Two keys that fit the lanes of a vector.
+/// Two keys, if they fit the lanes of a vector.
 #[inline(always)]
 fn narrow<W: Word>(one: W, two: W) -> Option<(u64, u64)> {
     (W::KEY_BITS <= 64).then(|| (one.key() as u64, two.key() as u64))
 }
 
-/// Turns words around, with so many threads.
+/// Reverses words with so many threads.
 pub(crate) fn reverse<W: Word>(words: &mut [W], threads: usize) {
     let n = words.len();
     if threads == 1 {

@@ -2,16 +2,16 @@
 
 use super::{Level, Word};
 
-/// So many words are glanced at.
+/// How many words a probe takes.
 pub(crate) const PROBE: usize = 32;
-/// Evenly spread numbers hit 20 of 32 equal parts of their range in the mean, hardly ever fewer than this,
+/// 32 uniform keys hit 20 of 32 equal bins of their range in the mean, hardly ever fewer than this,
 const EVEN: u32 = 14;
-/// and seldom fewer than this, as others mostly do.
+/// and seldom fewer than this, as uneven keys mostly do.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) const SURELY_EVEN: u32 = 17;
 
-/// The keys of a few words far apart; of wide keys, 64 bits from the highest that differ on. What they are like all are,
-/// likely.
+/// The keys of a few words far apart. Of wide keys it has 64 bits, from the highest differing bit down. The other keys are
+/// probably distributed alike.
 pub(crate) struct Probe {
     #[cfg_attr(not(all(target_arch = "x86_64", not(miri))), expect(dead_code, reason = "there are no vectors"))]
     pub(super) keys: [u64; PROBE],
@@ -19,7 +19,7 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    /// Looks at a few of at least one word.
+    /// Probes at least one word.
     pub(crate) fn of<W: Word>(level: Level, words: &[W]) -> Probe {
         level.run(
             #[inline(always)]
@@ -30,12 +30,12 @@ impl Probe {
         )
     }
 
-    /// Whether the keys are unevenly spread, so that a radix step is in vain.
+    /// Whether the keys are unevenly distributed, so that a radix step would be unbalanced.
     pub(crate) fn seems_uneven(&self) -> bool {
         self.hits < EVEN
     }
 
-    /// Whether they are all the same.
+    /// Whether all probed keys are the same.
     pub(crate) fn seems_one(&self) -> bool {
         self.hits == 1
     }
@@ -49,7 +49,7 @@ fn probe<W: Word>(words: &[W]) -> [u64; PROBE] {
         true => u64::BITS - (0..PROBE).fold(0, |differ, i| differ | ((key(i) ^ key(0)) >> 64) as u64).leading_zeros(),
         false => 0,
     };
-    // No `from_fn`: it is not sure to be inlined.
+    // `from_fn` is not always inlined.
     let mut keys = [0; PROBE];
     for (i, number) in keys.iter_mut().enumerate() {
         *number = (key(i) >> dropped) as u64;
@@ -57,7 +57,7 @@ fn probe<W: Word>(words: &[W]) -> [u64; PROBE] {
     keys
 }
 
-/// How many of so many equal parts of their range, up to 64, a few numbers hit.
+/// How many of `PARTS` equal bins of their range, up to 64, the numbers hit.
 #[inline(always)]
 pub(crate) fn hits<const PARTS: u64>(numbers: &[u64; PROBE]) -> u32 {
     const { assert!(PARTS <= 64) };

@@ -1,11 +1,11 @@
-//! Sorts by counting where nearly all words are a few distinct ones: nothing is moved.
+//! Sorts by counting where nearly all words are a few distinct ones: words are not moved.
 //!
-//! One pass reads the words and counts them in a hash table; the rare ones that find no room there are copied outliers. So
-//! far nothing has changed, and if too many must go outliers that is the end of it. Else the words outliers are put at the
-//! front of the range and sorted; every word is accounted for now. From the end of the range backwards they move to
-//! where they belong between the runs of equal words, and then the runs are written, where they are not there already.
+//! One pass counts the words in a hash table. Words that find no room there, the outliers, are copied to scratch memory.
+//! If there are too many, nothing has changed yet, and counting ends. Otherwise the outliers are put at the front of the
+//! range and sorted. Then, from the end of the range backwards, they move between the runs of equal words, and the runs are
+//! written, unless they are there already.
 //!
-//! Only words that are their keys can be made from a count.
+//! This only works for words that are their keys: others could not be restored from a count.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -14,33 +14,33 @@ use std::sync::Mutex;
 use super::{Level, Word};
 use crate::sort::team;
 
-/// Distinct words, at most; and the one that fills the table, which needs no asking for room in its own slot.
+/// The most distinct words. The word that fills the table needs no check for room if it is in its own slot.
 const MOST: usize = 512;
 /// The hash table's length.
 const SLOTS: usize = 2048;
-/// So many words are compared with the most frequent at once.
+/// How many words are compared with the dominant word at once.
 pub(super) const GROUP: usize = 32;
 
-/// So many are written at once, or need not be.
+/// How many words are written at once, unless they are there already.
 const PAGE: usize = 256;
 
 /// How often each distinct word was seen.
 pub(crate) struct Tally<W> {
-    /// At first, and in slots with a count of zero, a word that belongs elsewhere.
+    /// At first, and in slots with a count of zero, some word.
     words: [W; SLOTS],
     counts: [usize; SLOTS],
     distinct: usize,
 }
 
 impl<W: Word> Tally<W> {
-    /// Nothing seen yet. Any word will do.
+    /// A table without counts. Any word will do.
     pub(crate) fn new(word: W) -> Tally<W> {
         assert!(!W::STABLE);
         Tally { words: [word; SLOTS], counts: [0; SLOTS], distinct: 0 }
     }
 
-    /// Adds words to what several threads have counted; those that find no room are copied to `outliers`, and returned.
-    /// None, with the counts of no use, if they are too many. `dominant` may be frequent.
+    /// Counts words and adds the counts to those of other threads. Copies the outliers to `outliers`, and returns them.
+    /// Returns `None`, with useless counts, if there are too many. `dominant` may be frequent.
     #[inline(never)]
     pub(crate) fn count<'a>(
         total: &Mutex<Tally<W>>,
@@ -56,7 +56,7 @@ impl<W: Word> Tally<W> {
         )?;
         let mut total = total.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         for (word, count) in own.seen() {
-            // What is rare here only has no room where others have counted their rare ones.
+            // A word that only this thread counts may find no room beside the words that others have counted.
             if !total.add(word, count) {
                 outliers.get_mut(used..used + count)?.fill(MaybeUninit::new(word));
                 used += count;
@@ -66,7 +66,7 @@ impl<W: Word> Tally<W> {
         Some(unsafe { outliers[..used].assume_init_ref() })
     }
 
-    /// Each word that was seen, and how often.
+    /// Each word that was counted, and how often.
     fn seen(&self) -> impl Iterator<Item = (W, usize)> {
         self.words.iter().copied().zip(self.counts.iter().copied()).filter(|&(_, count)| count > 0)
     }
@@ -100,7 +100,7 @@ impl<W: Word> Tally<W> {
         Some(())
     }
 
-    /// Adds so many of a word. False if there is no room for it.
+    /// Adds to the count of a word. Returns false if there is no room for it.
     #[cold]
     fn add(&mut self, word: W, count: usize) -> bool {
         let mut slot = slot(word);
@@ -118,7 +118,7 @@ impl<W: Word> Tally<W> {
         true
     }
 
-    /// Makes `words` of what was counted and the `outliers` sorted words at their front.
+    /// Writes the sorted words to `words`, from the counts and from the sorted outliers in `words[..outliers]`.
     #[inline(never)]
     pub(crate) fn write(&self, level: Level, words: &mut [W], outliers: usize, threads: usize) {
         let mut runs = Runs { runs: [const { None }; MOST + 1], len: 0 };
@@ -144,21 +144,21 @@ impl<W: Word> Tally<W> {
     }
 }
 
-/// Equal words and where they go.
+/// Runs of equal words, and where they go.
 struct Runs<W> {
     runs: [Option<(W, Range<usize>)>; MOST + 1],
     len: usize,
 }
 
 impl<W: Word> Runs<W> {
-    /// Moves the words at the front between the runs, and finds the runs' places.
+    /// Moves the outliers at the front between the runs, and computes the places of the runs.
     fn place(&mut self, words: &mut [W], mut outliers: usize) {
         let runs = &mut self.runs[..self.len];
         runs.sort_unstable_by_key(|run| run.as_ref().map(|run| run.0.key()));
         let mut end = words.len();
         for (word, place) in runs.iter_mut().rev().flatten() {
             let lesser = words[..outliers].partition_point(|other| other.key() <= word.key());
-            // The runs not placed yet lie between the words outliers and the end: nothing is overwritten.
+            // The runs not placed yet lie between the outliers and the end: nothing is overwritten.
             words.copy_within(lesser..outliers, end - (outliers - lesser));
             end -= outliers - lesser;
             outliers = lesser;
@@ -168,14 +168,14 @@ impl<W: Word> Runs<W> {
         debug_assert_eq!(end, outliers);
     }
 
-    /// Writes the parts of runs that belong into `part`, which begins at `start` of the range.
+    /// Writes the parts of runs that lie in `part`, which begins at `start` of the range.
     #[inline(always)]
     fn fill(&self, part: &mut [W], start: usize) {
         for (word, place) in self.runs[..self.len].iter().flatten() {
             let from = place.start.clamp(start, start + part.len()) - start;
             let to = place.end.clamp(start, start + part.len()) - start;
             for group in part[from..to].chunks_mut(PAGE) {
-                // Reading costs nothing beside writing, and writing may be saved.
+                // Reading is cheap beside writing, and may save it.
                 if !all(group, *word) {
                     group.fill(*word);
                 }
@@ -194,7 +194,7 @@ pub(super) fn all<W: Word>(words: &[W], word: W) -> bool {
     words.iter().fold(true, |so, &other| so & same(other, word))
 }
 
-/// Where to look for a word: numbers near each other go far apart.
+/// The slot of a word. Close numbers get distant slots.
 #[inline(always)]
 fn slot<W: Word>(word: W) -> usize {
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -207,7 +207,7 @@ fn slot<W: Word>(word: W) -> usize {
 mod tests {
     use super::*;
 
-    /// Words of which most are few distinct ones, counted in three stripes with so much room for rare ones in each.
+    /// Sorts words, most of which are few distinct ones. Three stripes are counted, each with room for so many outliers.
     fn tally(words: &mut [u64], dominant: u64, room: usize) -> bool {
         let total = Mutex::new(Tally::new(dominant));
         let mut rooms = vec![MaybeUninit::uninit(); 3 * room];
@@ -227,7 +227,7 @@ mod tests {
         (0..n).map(|i| if i % rare == 1 { number(i) } else { number(number(i) % distinct) }).collect()
     }
 
-    /// The runs and the rare words between them, also where the table is full, and where the most frequent is not there.
+    /// The runs and the outliers between them, also if the table is full, and if the dominant word does not occur.
     #[test]
     fn counts_are_sorted_words() {
         for (n, distinct, rare, room) in

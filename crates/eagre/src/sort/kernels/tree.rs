@@ -1,8 +1,9 @@
-//! Buckets by splitters: a search tree over them, for keys whose digits are uneven.
+//! Buckets by splitters that are found in a search tree: for keys whose radix step would be unbalanced.
 //!
-//! The tree is complete and lies in an array, the two below node `i` at `2i` and `2i + 1`. So a search is a few steps
-//! of arithmetic and no branch, and eight keys are searched for at once in the lanes of a register. A level of the tree
-//! that fits two registers is looked up by one instruction; 64 ways take 27 instructions for eight keys. The last of nine levels is read from memory.
+//! The tree is complete and lies in an array: the children of node `i` are `2i` and `2i + 1`. A search is a few steps of
+//! arithmetic without branches, and the lanes of a register search for eight keys at once. A level of the tree that fits
+//! two registers is looked up by one instruction. With 64 ways, eight keys take 27 instructions. The last of nine levels is
+//! read from memory.
 
 use super::classifier::{BATCH, Classifier, ask_for_batch};
 use super::{Level, Word};
@@ -10,11 +11,11 @@ use crate::sort::bounds::Bounds;
 
 /// The most ways to split.
 pub(crate) const FAN: usize = 512;
-/// The fewest: what a few registers hold.
+/// The smallest height: so many levels fit a few registers.
 const LEAST: u32 = 6;
 
-/// A key as the tree sees it, a number of 64 bits in the same order: the key itself or, of longer keys, the highest
-/// bits of the distance from the least.
+/// A key reduced to 64 bits, in the same order: the key itself or, of a wider key, the highest bits of its distance from
+/// the smallest key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyPrefix {
     low: u128,
@@ -38,35 +39,35 @@ impl KeyPrefix {
         }
     }
 
-    /// Whether different keys look different.
+    /// Whether different keys have different prefixes.
     pub(crate) fn is_exact(&self) -> bool {
         self.shift == 0
     }
 
-    /// The least key that looks like this.
+    /// The smallest key with this prefix.
     pub(crate) fn least(&self, number: u64) -> u128 {
         self.low + (u128::from(number) << self.shift)
     }
 
-    /// The largest key that looks like this.
+    /// The largest key with this prefix.
     fn largest(&self, number: u64) -> u128 {
         self.least(number).saturating_add((1 << self.shift) - 1)
     }
 }
 
-/// A search tree. Bucket `b` has the keys above splitter `b - 1`, up to splitter `b` and with it.
+/// A search tree. Bucket `b` has the keys above splitter `b - 1`, up to and including splitter `b`.
 pub(crate) struct Tree {
     level: Level,
     prefix: KeyPrefix,
     known: Bounds,
     bits: u32,
-    /// In ascending order; those not needed are the largest number, which no key is above.
+    /// In ascending order. Unused splitters are the largest number, which no key exceeds.
     splitters: [u64; FAN],
     nodes: [u64; FAN],
 }
 
 impl Tree {
-    /// Of splitters in ascending order, fewer than [`FAN`], for keys within `known`.
+    /// Makes a tree of fewer than [`FAN`] splitters in ascending order, for keys within `known`.
     pub(crate) fn new(level: Level, prefix: KeyPrefix, known: Bounds, sorted: &[u64]) -> Tree {
         assert!(sorted.len() < FAN && sorted.is_sorted());
         let bits = (sorted.len() + 1).next_power_of_two().ilog2().max(LEAST);
@@ -82,17 +83,17 @@ impl Tree {
         Tree { level, prefix, known, bits, splitters, nodes }
     }
 
-    /// The same tree for other splitters, as many or fewer.
+    /// Replaces the splitters by as many others, or fewer.
     pub(super) fn change_splitters(&mut self, sorted: &[u64]) {
         *self = Tree::new(self.level, self.prefix, self.known, sorted);
     }
 
-    /// The largest key there may be.
+    /// The prefix of the largest key.
     pub(super) fn top(&self) -> u64 {
         ((self.known.high - self.prefix.low) >> self.prefix.shift) as u64
     }
 
-    /// Its splitters, in ascending order.
+    /// The splitters, in ascending order.
     pub(super) fn splitters(&self) -> &[u64] {
         &self.splitters[..self.splitters.partition_point(|&splitter| splitter < u64::MAX)]
     }
@@ -111,7 +112,7 @@ impl Tree {
     }
 }
 
-/// Which bucket each key belongs to.
+/// Finds the bucket of each key.
 fn search(nodes: &[u64; FAN], bits: u32, keys: &[u64; BATCH], found: &mut [u16; BATCH]) {
     let mut at = [1usize; BATCH];
     for _ in 0..bits {
@@ -191,7 +192,7 @@ mod avx512 {
             macro_rules! descend {
                 ($node:expr) => {
                     let right = _mm512_cmplt_epu64_mask($node, keys);
-                    // One more where the mask is set: a number of all ones is -1.
+                    // Add one where the mask is set: a lane of all ones is -1.
                     at = _mm512_sub_epi64(_mm512_add_epi64(at, at), _mm512_movm_epi64(right));
                 };
             }
@@ -218,7 +219,7 @@ mod avx512 {
         }
     }
 
-    /// The i-th eight nodes.
+    /// The i-th group of eight nodes.
     #[target_feature(enable = "avx512f")]
     #[inline]
     fn eight(nodes: &[u64; FAN], i: usize) -> __m512i {
@@ -252,8 +253,7 @@ mod avx512 {
 mod tests {
     use super::*;
 
-    /// Every key goes to the bucket that counting the splitters below it says, on every level, at and next to each
-    /// splitter.
+    /// Every key goes to the bucket that counting the smaller splitters gives, on every level, at and next to each splitter.
     #[test]
     fn finds_what_counting_finds() {
         let known = Bounds::of_bits(64);
@@ -282,7 +282,7 @@ mod tests {
         }
     }
 
-    /// A key of more than 64 bits lies within what is known of its bucket.
+    /// A wide key lies within the bounds of its bucket.
     #[test]
     fn longer_keys_by_their_highest_bits() {
         let known = Bounds { low: 5 << 90, high: (7 << 90) - 1 };

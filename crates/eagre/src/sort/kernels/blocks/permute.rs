@@ -1,4 +1,4 @@
-//! Brings the blocks of each bucket together.
+//! Moves the blocks of each bucket together.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,11 +8,11 @@ use super::{Blocks, FAN, NONE, Stripe};
 use crate::sort::progress::Reporter;
 use crate::sort::team;
 
-/// So many bytes are asked for ahead: what memory can bring at once.
+/// How many bytes are prefetched: what memory can deliver at once.
 const AHEAD: usize = 4096;
 
 impl<W: Word> Blocks<W> {
-    /// Notes which block belongs where.
+    /// Computes which block belongs to each place.
     pub(super) fn find_sources(&mut self, stripes: &[Stripe], places: usize, starts: &[usize]) {
         // The next free place of each bucket.
         let mut place = [0usize; FAN];
@@ -30,9 +30,9 @@ impl<W: Word> Blocks<W> {
         }
     }
 
-    /// Moves blocks along paths that begin at a place where no block lies and end at one that no block goes to; there
-    /// is one for almost every buffer, and they are shared among the threads. Then along the cycles that remain. It
-    /// cannot stop halfway.
+    /// Moves blocks along paths. A path begins at a place without a block, and ends at a block whose place gets no other. There
+    /// is a path for almost every buffer, and the threads share them. Then moves blocks along the remaining cycles. This
+    /// cannot be interrupted.
     pub(super) fn permute(&mut self, words: &mut [W], stripes: &[Stripe], progress: Reporter<'_>) {
         let block = self.shape.block;
         let len = words.len();
@@ -100,7 +100,7 @@ impl<W: Word> Blocks<W> {
     }
 }
 
-/// The place of that number among those where no block lies.
+/// The `number`-th place without a block.
 fn hole(stripes: &[Stripe], mut number: usize) -> Option<usize> {
     for stripe in stripes {
         let holes = stripe.places - stripe.front;
@@ -117,7 +117,7 @@ struct Shared<T>(*mut T);
 // SAFETY: who dereferences it keeps to that.
 unsafe impl<T: Send> Sync for Shared<T> {}
 
-/// Asks for the words that move next.
+/// Prefetches the words that move next.
 #[inline(always)]
 fn prefetch_words<W>(at: *const W, n: usize) {
     for line in (0..n * size_of::<W>()).step_by(64) {
