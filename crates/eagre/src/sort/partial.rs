@@ -1,11 +1,11 @@
-//! Partial sorting: the smallest or largest few of many.
+//! Partial sorting: the `k` smallest or largest of many keys.
 //!
-//! A sample of the keys tells about where the `k`-th lies. One pass brings what is not beyond to the front, without
-//! looking at most of the rest twice; so it goes on with what is in front, until sorting it is cheaper. A threshold
-//! that keeps too much gives way to the standard library's selection, whose worst case is linear.
+//! A sample gives a threshold just beyond the `k`-th key. One pass moves the keys on the near side of it to the front, and
+//! the rest is not read again. This repeats with the front, until sorting it is cheaper. If a threshold keeps too many keys,
+//! the selection of the standard library takes over, whose worst case is linear.
 //!
-//! Stripes of a fixed size are filtered one by one, by whichever thread is free, and what was kept is brought together
-//! in their order: the result does not depend on the number of threads.
+//! Threads filter stripes of a fixed size one by one. The kept keys are collected in the order of the stripes, so the result
+//! does not depend on the number of threads.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,12 +17,12 @@ use super::kernels::filter::{Side, filter};
 use super::progress::{Monitor, Reporter, WHOLE};
 use super::{Key, SortError, Sorter, base_case, team};
 
-/// Up to so many keys say where to cut; one of so many of them all.
+/// The size of the sample: one of [`RATE`] keys, at most so many.
 const SAMPLE: usize = 1024;
 const RATE: usize = 32;
-/// Fewer keys than these are sorted as they are.
+/// Fewer keys are sorted as a whole.
 const FEW: usize = 1024;
-/// Keys of a stripe.
+/// The keys of a stripe.
 const STRIPE: usize = 1 << 17;
 
 impl Sorter<'_> {
@@ -69,11 +69,11 @@ impl Sorter<'_> {
         monitor.end()
     }
 
-    /// Brings the first `k` keys from that end to the front, in any order, and perhaps a few more that come next;
-    /// returns how many. Or stops in between.
+    /// Moves the first `k` keys from that end to the front, in any order, and perhaps a few more that come next. Returns how many
+    /// it moved. Ends early if the hook says so.
     fn gather<K: Key>(&self, keys: &mut [K], k: usize, end: End, monitor: &Monitor<'_>) -> Result<usize, SortError> {
         let level = self.level?;
-        // Keys before `from` are among the first, and all those are before `to`.
+        // Keys before `from` are among the first `k`, and all of those are before `to`.
         let (mut from, mut to) = (0, keys.len());
         let mut progress = monitor.reporter(WHOLE / 2);
         while k > from && to - from > FEW && k - from <= (to - from) / 2 {
@@ -94,7 +94,7 @@ impl Sorter<'_> {
                 kept = before;
             }
             match kept {
-                // Not as the sample made believe: such keys are not searched for long.
+                // The sample misled: such keys are not filtered for long.
                 _ if kept > n - n / 4 || kept < k && kept < n / 16 => {
                     end.select(keys, k);
                     return Ok(from + k);
@@ -106,7 +106,7 @@ impl Sorter<'_> {
         Ok(if k > from { to } else { k })
     }
 
-    /// [`filter`] for many keys, on all threads. None if it was told to stop.
+    /// [`filter`] on all threads. Returns `None` if it ended early.
     fn filter<K: Key>(
         &self,
         keys: &mut [K],
@@ -140,7 +140,7 @@ impl Sorter<'_> {
         let mut front = 0;
         for (i, kept) in kept.into_iter().enumerate() {
             let start = i * STRIPE;
-            // As many of the last as there is room for change places with what is not kept.
+            // The last kept keys of the stripe swap with keys that are not kept.
             let moved = kept.min(start - front);
             let (before, stripe) = keys.split_at_mut(start);
             before[front..front + moved].swap_with_slice(&mut stripe[kept - moved..kept]);
@@ -159,13 +159,13 @@ fn threshold<K: Key>(level: Level, keys: &[K], k: usize, end: End) -> K {
     if !base_case::small(level, sample) {
         sample.sort_unstable_by_key(|key| key.key());
     }
-    // So many of the sample are expected to come before the k-th; three times the deviation more.
+    // The expected rank of the k-th key in the sample, and three standard deviations more.
     let expected = sample.len() as f64 * (k as f64 / keys.len() as f64);
     let rank = ((expected + 3.0 * expected.sqrt()) as usize + 3).min(sample.len() - 1);
     sample[if end == End::Smallest { rank } else { sample.len() - 1 - rank }]
 }
 
-/// Which keys come first.
+/// Which keys come first: the smallest or the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Smallest,
@@ -173,7 +173,7 @@ enum End {
 }
 
 impl End {
-    /// Keys up to a threshold, and those before it.
+    /// The sides of a threshold: with keys that equal it, and without.
     fn sides(self) -> (Side, Side) {
         match self {
             End::Smallest => (Side::UpTo, Side::Below),
@@ -181,7 +181,7 @@ impl End {
         }
     }
 
-    /// Brings the first `k` keys, at least one, to the front.
+    /// Moves the first `k` keys, at least one, to the front.
     fn select<K: Key>(self, keys: &mut [K], k: usize) {
         match self {
             End::Smallest => keys.select_nth_unstable_by_key(k - 1, |key| key.key()),
@@ -190,7 +190,7 @@ impl End {
     }
 }
 
-/// A number below `n`, the next of those that `state` stands for.
+/// The next pseudorandom number below `n`.
 fn below(state: &mut u64, n: usize) -> usize {
     *state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
     ((u128::from(*state) * n as u128) >> 64) as usize

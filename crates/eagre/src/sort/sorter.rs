@@ -11,18 +11,18 @@ use super::{Key, SortError, compare, counting};
 use super::{base_case, worker};
 use crate::scan::kernels::Simd;
 
-/// So much memory beside the keys is allowed for all but the largest inputs.
+/// How much memory beside the keys is allowed, unless an eighth of the keys is more.
 const DEFAULT_SLACK: usize = 64 << 20;
 
-/// How to sort.
+/// Options of a sort, and the ways to sort.
 ///
-/// Every method base cases the elements it was given in the slice, in whatever order, when it fails or a caller's function
-/// panics. Results do not depend on the number of threads.
+/// If a method fails, or a function of the caller panics, the slice still holds the same elements, in some order. Results do
+/// not depend on the number of threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Sorter<'a> {
     /// An error if the processor does not have what was asked for. Every sort returns it.
     pub(super) level: Result<Level, SortError>,
-    /// At most so many; 0 for as many as the process may use.
+    /// The most threads; 0 means as many as the process may use.
     pub(super) threads: usize,
     pub(super) slack: Option<usize>,
     pub(super) hook: Option<Hook<'a>>,
@@ -61,22 +61,23 @@ impl<'a> Sorter<'a> {
         self
     }
 
-    /// Takes at most so many bytes of memory beside the keys and the threads' stacks, for which a MiB each is
-    /// enough. By default an eighth of the keys' own memory, or 64 MiB if that is more; eleven MiB a thread and 0.6 %
-    /// of the keys' memory are not exceeded whatever is allowed, and eight of them are only touched for keys that are
-    /// far from random. With less than 1.7 MiB, and 0.6 % of the keys' memory, more than 8 MiB of keys are sorted by
-    /// comparing, which is slower; with too little for all threads, by fewer.
+    /// Takes at most so many bytes of memory beside the keys and the threads' stacks, of which a MiB each is enough. The
+    /// default is an eighth of the keys' own memory, or 64 MiB if that is more.
+    ///
+    /// Whatever is allowed, a sort takes at most 11 MiB for each thread and 0.6 % of the keys' memory. Of these, it touches
+    /// 8 MiB only for keys that are far from random. With too little memory for all threads it uses fewer. With less than
+    /// 1.7 MiB and 0.6 % of the keys' memory, it sorts more than 8 MiB of keys by comparing, which is slower.
     pub fn slack(mut self, bytes: usize) -> Self {
         self.slack = Some(bytes);
         self
     }
 
-    /// Calls `hook` every few MiB of work, with how far the sort is, and goes on if the answer is to continue;
-    /// and once more at the end, if all went well. Passes that count keys, turn them around or find them in order are
-    /// not interrupted.
+    /// Calls `hook` every few MiB of work with the progress of the sort, and once more at the end if all went well. The sort
+    /// ends if the answer is [`ControlFlow::Break`]. Passes that count keys, reverse them or find them in order are not
+    /// interrupted.
     ///
-    /// Any thread of the sort may call, one at a time. If the hook panics the sort ends as if cancelled, and the panic
-    /// goes on in the caller.
+    /// Any thread of the sort may call, one at a time. If the hook panics, the sort ends as if cancelled, and the panic goes on
+    /// in the caller.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -114,7 +115,7 @@ impl<'a> Sorter<'a> {
         self.sort_words(keys)
     }
 
-    /// The same for all words.
+    /// [`Sorter::sort`] for all words.
     pub(super) fn sort_words<W: Word>(&self, words: &mut [W]) -> Result<(), SortError> {
         let sorted = base_case::small(self.level?, words);
         if sorted && self.hook.is_none() {
@@ -123,7 +124,7 @@ impl<'a> Sorter<'a> {
         self.sort_watched(words, sorted)
     }
 
-    /// The rest of it: for a few words, to set up a monitor would take longer than to sort them.
+    /// A function of its own: to set up a monitor takes longer than to sort a few words.
     #[inline(never)]
     fn sort_watched<W: Word>(&self, words: &mut [W], sorted: bool) -> Result<(), SortError> {
         let monitor = Monitor::new(self.hook, words.len(), size_of::<W>(), WHOLE);
@@ -133,7 +134,7 @@ impl<'a> Sorter<'a> {
         monitor.end()
     }
 
-    /// The same as a part of more.
+    /// Sorts words as a part of a larger task.
     pub(super) fn sort_monitored<W: Word>(&self, words: &mut [W], monitor: &Monitor<'_>) -> Result<(), SortError> {
         if base_case::small(self.level?, words) {
             return Ok(());
@@ -141,10 +142,10 @@ impl<'a> Sorter<'a> {
         self.sort_many(words, monitor)
     }
 
-    /// The same for more words than [`base_case::small`] takes.
+    /// Sorts more words than [`base_case::small`] takes.
     fn sort_many<W: Word>(&self, words: &mut [W], monitor: &Monitor<'_>) -> Result<(), SortError> {
         let level = self.level?;
-        // To ask how many threads there may be is not worth it if there will be one.
+        // To ask how many threads there may be takes longer than to sort a few words.
         let threads = if size_of_val(words) < 2 * range::THREAD_BYTES { 1 } else { self.team_size(words.len()) };
         if range::in_order(level, words, threads) {
             return monitor.check();
@@ -173,14 +174,14 @@ impl<'a> Sorter<'a> {
         }
     }
 
-    /// How many bytes to use beside so many, at most.
+    /// The most memory to take beside so many bytes of keys.
     pub(super) fn slack_for(&self, bytes: usize) -> usize {
         self.slack.unwrap_or((bytes / 8).max(DEFAULT_SLACK))
     }
 
-    /// How many threads to use for so many words, at most.
+    /// The most threads to use for so many words.
     pub(super) fn team_size(&self, len: usize) -> usize {
-        // To ask the system takes longer than to sort a few.
+        // To ask the system takes longer than to sort a few words.
         match self.threads {
             _ if len <= worker::ALONE => 1,
             0 => threads::available().get(),

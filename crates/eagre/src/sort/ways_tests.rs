@@ -16,7 +16,7 @@ fn sorters(len: usize) -> impl Iterator<Item = Sorter<'static>> {
     let plans = [(1, None), (3, None), (1, Some(3 << 20)), (1, Some(0)), (2, Some(40_000))];
     let plans = plans.into_iter().filter(move |&(threads, _)| threads == 1 || len > 70_000);
     plans.flat_map(move |(threads, slack)| {
-        // The one between them differs in its base cases only, so one plan will do.
+        // The level between them differs in its base cases only, so one setting will do.
         let middle = (threads == 1 && slack.is_none() && !ends.contains(&middle)).then_some(middle);
         let levels = ends.into_iter().take(if ends[0] == ends[1] { 1 } else { 2 }).chain(middle);
         levels.map(move |level| Sorter { level: Ok(level), threads, slack, hook: None })
@@ -215,7 +215,7 @@ fn smallest_and_largest_narrow_keys() {
     }
 }
 
-/// A key function that panics base cases every element there, and with cached keys where it was.
+/// A key function that panics loses no element. With cached keys, each element stays where it was.
 #[test]
 fn panics_of_keys() {
     let numbers: Vec<u64> = (0..300).map(|i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 50).collect();

@@ -1,17 +1,18 @@
-//! The loops that sorting spends its time in, and all of its unsafe code.
+//! The loops in which sorting spends its time, and all of its unsafe code.
 //!
 //! | kernel | memory | what it does |
 //! |---|---|---|
 //! | [`presorted`], [`extremes`] | one read | is it sorted already; the smallest and the largest key |
 //! | [`probe`] | a few words | are keys evenly distributed |
-//! | [`dominant`] | one read | sorts words that are nearly all the same |
+//! | [`dominant`] | one read | sorts words that nearly all equal a dominant one |
 //! | [`tally`] | one read, one write | sorts few distinct words by counting them |
 //! | [`blocks`] | two passes, in place | splits a range of any size |
-//! | [`mod@base_case`] | in the cache | sorts up to some 2800 words, or some ten thousands where that saves a split |
+//! | [`mod@base_case`] | in the cache | sorts up to about 2800 words, or some ten thousands if that saves a split |
 //!
-//! How to split is a [`classifier`]'s business: by digits, or by splitters in a search [`tree`] or a table of [`lookup`].
+//! A [`classifier`] says how to split: by the digits of a radix step, or by splitters in a search [`tree`] or a [`lookup`]
+//! table.
 //!
-//! Each is written once for all words; [`Level`] picks the processor's vector instructions where they help.
+//! Each loop is written once for all words. [`Level`] says which vector instructions it may use.
 
 pub(super) mod base_case;
 pub(super) mod blocks;
@@ -38,10 +39,10 @@ use crate::scan::kernels::{Kernels, Simd};
 
 pub(crate) use word::Word;
 
-/// The vector instructions in use, the most capable last.
+/// The vector instructions in use, the most capable level last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
-    /// None beyond what the compiler takes for granted.
+    /// Only what the compiler takes for granted.
     Portable,
     /// AVX2: 256-bit registers, for words of 32 and 64 bits.
     Avx2,
@@ -69,7 +70,7 @@ impl Level {
         Level::up_to(Simd::Avx512)
     }
 
-    /// The best this processor has that needs no more than such instructions. There is no level for NEON.
+    /// The best level of this processor that needs no more than these instructions. There is no level for NEON.
     pub(super) fn up_to(simd: Simd) -> Level {
         match simd {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -80,7 +81,7 @@ impl Level {
         }
     }
 
-    /// Runs a loop compiled for this level: plain code gains from the newer scalar instructions, too.
+    /// Runs a loop compiled for this level. Plain code gains from the newer scalar instructions, too.
     #[inline(always)]
     fn run<R>(self, work: impl FnOnce() -> R) -> R {
         match self {
@@ -95,7 +96,7 @@ impl Level {
     }
 }
 
-/// Asks the processor for a line of memory; any address may be asked for.
+/// Prefetches a line of memory. Any address is allowed.
 #[inline(always)]
 fn prefetch(at: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -110,7 +111,7 @@ fn prefetch(at: *const u8) {
 /// A cache line's bytes, whatever they are.
 type Line = [MaybeUninit<u64>; 8];
 
-/// Copies a block. A call of the C library's function for each would cost as much again as the copy.
+/// Copies a block. Calling the C library for each block would take twice as long.
 ///
 /// # Safety
 /// `n` words can be read at one place and written at the other, and these do not overlap.
@@ -129,7 +130,7 @@ unsafe fn copy_block<W>(from: *const W, to: *mut W, n: usize) {
     }
 }
 
-/// The words of a block of at most so many bytes, or one: a power of two.
+/// The words of a block of at most so many bytes: a power of two, at least one.
 const fn words_in<W>(bytes: usize) -> usize {
     if bytes < size_of::<W>() { 1 } else { 1 << (bytes / size_of::<W>()).ilog2() }
 }

@@ -1,4 +1,4 @@
-//! A base case: a radix step into small buckets that are then sorted as columns, one bucket a lane.
+//! The base case in vector registers: a step into small buckets, which are then sorted as columns, one bucket in each lane.
 
 use super::super::base_case::{CAPACITY, MEAN, Table, buckets, overflow_capacity, table_len};
 use super::super::classifier::{BATCH, Radix};
@@ -11,27 +11,27 @@ use super::scale::{Digits, Magnitude, Scale, Value, magnitudes, values};
 use super::{Vector, array};
 use crate::sort::bounds::Bounds;
 
-/// Words to a bucket where these are for a part of the magnitudes: some buckets are fuller than others.
+/// The mean size of buckets by magnitude: some buckets are fuller than others.
 const MEAN_OF_MAGNITUDES: usize = 8;
-/// The same of values: normal ones, which seem even too, are three times as dense in the middle.
+/// The same by value: normally distributed values, which seem even too, are three times as dense in the middle.
 const MEAN_OF_VALUES: usize = 4;
 
-/// How many words a base case takes in a table of such a length.
+/// The most words of a base case in a table of such a length.
 pub(in super::super) fn most<V: Vector>(table: usize) -> usize {
-    // The largest power of two whose table is not longer.
+    // The largest power of two of buckets that the table has room for.
     let bucket = size_of::<V::Key>() * CAPACITY;
     let mut buckets = (table * size_of::<u64>() / bucket).checked_ilog2().map_or(0, |bits| 1 << bits);
     if table_len::<V::Key>(buckets) > table {
         buckets /= 2;
     }
-    // The sort of a group of buckets needs them all; and nobody asks for fewer than eight.
+    // A group of buckets is sorted together, and a base case has at least eight buckets.
     if buckets < V::LANES.max(8) { 0 } else { buckets * MEAN }
 }
 
-/// How many buckets a table of such a length has room for, nearly, in whole groups.
+/// About how many buckets a table of such a length has room for, in whole groups.
 fn most_buckets<V: Vector>(table: usize) -> usize {
     let key = size_of::<V::Key>();
-    // The least that may wait, and what each bucket takes: slots, sizes, and more that may wait.
+    // The smallest overflow area, and what each bucket takes: slots, sizes, and a share of the overflow area.
     let (least, each) = (overflow_capacity(0) * key, CAPACITY * key + size_of::<u64>() + key.div_ceil(4));
     (table * size_of::<u64>()).saturating_sub(least) / each / V::LANES * V::LANES
 }
@@ -45,7 +45,7 @@ where
     T: Lane,
     V: Vector<Key = T::Key>,
 {
-    // Each key has a number of 64 bits in the table.
+    // The table has 64 bits for the counter of each key.
     if known.high - known.low < n.min(table.len()) as u128 {
         // SAFETY: the caller's promise.
         unsafe {
@@ -124,7 +124,7 @@ where
     }
 }
 
-/// [`leaf`] for at least as many words as there can be keys: they are counted and written anew.
+/// [`base_case`] for at least as many words as there are possible keys: they are counted and written anew.
 ///
 /// # Safety
 /// As there; inside of [`Vector::run`].
@@ -135,7 +135,7 @@ where
     V: Vector<Key = T::Key>,
 {
     let keys = (known.high - known.low) as usize + 1;
-    // Two counters for each key: one that was just written is waited for.
+    // Two counters for each key: incrementing the same counter twice in a row is slow.
     let (counts, _) = table.as_chunks_mut::<1>().0.split_at_mut(keys);
     for pair in counts.iter_mut() {
         pair[0].write(0);
@@ -154,7 +154,7 @@ where
             let [one, two] = *counts.add(i);
             let end = at + (one + two) as usize;
             let word = lane::words(V::splat(T::Key::new(known.low + i as u128)), T::ORDER);
-            // What a vector has too much is overwritten: whatever a key's count, one is stored.
+            // A whole vector is stored whatever the count; later stores overwrite what is too much.
             loop {
                 match at + V::LANES <= n {
                     true => word.store(to.add(at)),
@@ -170,15 +170,15 @@ where
     }
 }
 
-/// The places of a base case in its table.
+/// The parts of a table.
 struct Places<'a, K> {
-    /// The keys of each bucket, [`CAPACITY`] for each.
+    /// The slots of each bucket, [`CAPACITY`] for each.
     slots: *mut K,
-    /// How many words each bucket has, whether they are in its slots or not.
+    /// The size of each bucket, including words that overflowed.
     sizes: &'a mut [u32],
-    /// As many.
+    /// Where the gap of each bucket begins.
     gaps: *mut u32,
-    /// Keys that do not fit their bucket: how many, and the most.
+    /// Keys that overflowed their bucket: where they are, how many, and the most.
     overflow: *mut K,
     overflowed: usize,
     most: usize,
@@ -202,7 +202,8 @@ impl<K: Number> Places<'_, K> {
         }
     }
 
-    /// Puts a word into its bucket, or aside; of the first `single` buckets, each has one key. False if it has no place.
+    /// Puts a word into its bucket or into the overflow area. Each of the first `single` buckets has one key only. Returns false
+    /// if there is no room.
     ///
     /// # Safety
     /// There is such a bucket.
@@ -213,11 +214,11 @@ impl<K: Number> Places<'_, K> {
             let size = self.sizes.get_unchecked_mut(bucket);
             let count = *size as usize;
             *size += 1;
-            // One key of many is written time and again: no branch that depends on how many they are.
+            // A bucket with a single key overwrites its last slot: no branch that depends on the count.
             if (count < CAPACITY) | (bucket < single) {
                 let slot = self.slots.add(bucket * CAPACITY + count.min(CAPACITY - 1));
                 slot.write(word);
-                // The next word's line, before a store waits for it.
+                // Prefetch the line of the next word, before a store waits for it.
                 prefetch(slot.wrapping_add(1).cast());
             } else if self.overflowed < self.most {
                 self.overflow.add(self.overflowed).write(word);
@@ -230,7 +231,7 @@ impl<K: Number> Places<'_, K> {
     }
 }
 
-/// [`leaf`], inside of [`Vector::run`].
+/// [`base_case`], inside of [`Vector::run`].
 #[inline(always)]
 unsafe fn run<T, V, S>(words: *mut T, n: usize, scale: S, table: &mut Table) -> bool
 where
@@ -286,8 +287,8 @@ where
     true
 }
 
-/// Sorts neighbouring buckets, one for each lane, and appends them at `to + at`; what follows them may be overwritten
-/// up to `to + n`. Returns where they end. A bucket with more words than fit its slots base cases a gap.
+/// Sorts neighbouring buckets, one in each lane, and appends them at `to + at`. What follows them may be overwritten up to
+/// `to + n`. Returns where they end. A bucket that overflowed leaves a gap.
 ///
 /// # Safety
 /// `slots` are those of the buckets, `counts` their words, `to` has room for `n`.
@@ -305,7 +306,7 @@ where
             let rows = columns_of_8(lower);
             let sorted = array!(rows[0], |i| lane::words(rows[i], T::ORDER));
             for (&words, &count) in V::columns(sorted).as_ref().iter().zip(counts) {
-                // A whole one fits, or only the bucket's words are stored.
+                // Eight words fit, or only the words of the bucket are stored.
                 if at + 8 <= n {
                     V::store_eight(words, to.add(at));
                 } else {
@@ -321,13 +322,13 @@ where
         let upper = V::columns(array!(rows[0], |i| lane::words(rows[8 + i], T::ORDER)));
         for ((&lower, &upper), &count) in lower.as_ref().iter().zip(upper.as_ref()).zip(counts) {
             let (to, count) = (to.wrapping_add(at), count as usize);
-            // Two whole ones fit, or only the bucket's words are stored.
+            // Sixteen words fit, or only the words of the bucket are stored.
             if at + 16 <= n {
                 V::store_eight(lower, to);
                 V::store_eight(upper, to.add(8));
             } else {
                 V::store_some_of_eight(lower, to, count);
-                // Where no word is left for the second, its place may be beyond the range.
+                // Without words for the second store, its place may be beyond the range.
                 V::store_some_of_eight(upper, to.wrapping_add(8), count.saturating_sub(8));
             }
             at += count;
@@ -336,13 +337,13 @@ where
     at
 }
 
-/// Puts the words set aside where their buckets have left gaps.
+/// Puts the words of the overflow area into the gaps of their buckets.
 ///
 /// # Safety
 /// `to` holds the words of the buckets, each bucket's gap at its end; those that are missing wait.
 #[cold]
 unsafe fn insert<T: Lane>(to: *mut T, places: Places<T::Key>, scale: impl Scale<T::Key>) {
-    // From here on sizes are beginnings.
+    // From here on `sizes` are starts.
     let mut end = 0;
     for (bucket, size) in places.sizes.iter_mut().enumerate() {
         // SAFETY: as many as there are buckets.

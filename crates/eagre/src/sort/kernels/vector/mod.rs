@@ -5,9 +5,9 @@
 //! | [`lane`] | words as keys in lanes, and back |
 //! | [`network`] | columns of words, each sorted by vertical minima and maxima |
 //! | [`scale`] | which bucket of a base case a key goes to |
-//! | [`leaf`] | a radix step into small buckets, sorted as columns, one bucket a lane |
+//! | [`base_case`] | a step into small buckets, sorted as columns, one bucket in each lane |
 //! | [`registers`] | few words, sorted without leaving the registers |
-//! | [`quick`] | quicksort, for what is too unevenly spread for a base case |
+//! | [`quick`] | quicksort, for keys that are too uneven for a base case |
 //! | [`avx512`], [`avx512_half`], [`avx512_wide`] | 512-bit registers with keys of 64, 32 and 128 bits |
 //! | [`avx2`], [`avx2_half`] | 256-bit registers with keys of 64 and 32 bits |
 //!
