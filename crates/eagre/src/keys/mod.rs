@@ -7,10 +7,10 @@
 //! | [`Keyed`] | keys of up to 64 bits, pairs, arrays of bytes, and your records | [`partition`](crate::partition) |
 //!
 //! # Files of keys
-//! Such a file holds keys only, one after the other, least significant byte first. `ndarray.tofile` of numpy writes such
-//! files, and on most machines a dump of an array is one. [`read`] appends the keys of a file to a vector that grows
-//! without copying, [`write()`] writes keys to the stream of a file, and [`check`] finds the first key of a file that is
-//! out of order. This sorts a file:
+//! Such a file holds keys only, one after the other, least significant byte first. `ndarray.tofile` of numpy writes
+//! such files, and on most machines a dump of an array is one. [`read`] appends the keys of a file to a vector that
+//! grows without copying, [`write()`] writes keys to the stream of a file, and [`check`] finds the first key of a file
+//! that is out of order. This sorts a file:
 //!
 //! ```no_run
 //! use eagre::{file, keys, sort};

@@ -27,7 +27,8 @@ pub struct Order {
 }
 
 impl Order {
-    /// Compares two keys in this order. Floating-point numbers are in their total order, as in [`sort`](mod@crate::sort).
+    /// Compares two keys in this order. Floating-point numbers are in their total order, as in
+    /// [`sort`](mod@crate::sort).
     pub fn compare<K: FileKey>(self, a: K, b: K) -> Ordering {
         // Of a pair, the first part is the upper half of the key.
         let shift = if self.by_first && K::IS_PAIR { K::KEY_BITS / 2 } else { 0 };
@@ -44,8 +45,8 @@ impl Order {
     }
 }
 
-/// Moves the first key of each run of equal keys to the front of the slice, and returns how many these are. What follows
-/// them has no meaning.
+/// Moves the first key of each run of equal keys to the front of the slice, and returns how many these are. What
+/// follows them has no meaning.
 pub fn unique<K: FileKey>(keys: &mut [K], order: Order) -> usize {
     let mut kept = 0;
     for at in 0..keys.len() {

@@ -1,8 +1,8 @@
 //! Partitioning in one pass: nobody counts, each bucket is a chain of blocks that grows as items come.
 //!
-//! Several threads take a stripe of the items each, and have chains of their own: a bucket is the chains of all threads,
-//! in the order of their stripes. Input that vanishes gives its blocks to the chains as it is read, so that the two
-//! together never hold more than the input and a block for each chain.
+//! Several threads take a stripe of the items each, and have chains of their own: a bucket is the chains of all
+//! threads, in the order of their stripes. Input that vanishes gives its blocks to the chains as it is read, so that
+//! the two together never hold more than the input and a block for each chain.
 
 use super::kernels::assemble::{Assembler, NotAssembled};
 use super::kernels::chains::{ChainWriter, Written};
@@ -53,8 +53,8 @@ impl<C: Classify> Chained<'_, C> {
     /// addresses it had, in some order.
     pub(super) fn vanish<T: Keyed>(&self, vector: &mut RewiredVec<T>) -> Result<Filled<T>, PartitionError> {
         let bytes = size_of_val(&**vector);
-        // Whatever of the heap it takes to put all items back is had before the vector is touched. What is asked for later
-        // may be refused.
+        // Whatever of the heap it takes to put all items back is had before the vector is touched. What is asked for
+        // later may be refused.
         let assembler = self.assembler(bytes, true)?;
         let each = bytes.div_ceil(self.pool.block_size().bytes()).div_ceil(self.threads).max(1);
         let writer = || ChainWriter::new(self.classify.ways(), self.pool, each);

@@ -1,9 +1,9 @@
 //! Partitioning: items into buckets by their keys, in one pass.
 //!
 //! Whoever partitions into ordinary arrays must know how many items each bucket gets, and counts them first; or grows
-//! each array, and copies it each time. Here a bucket grows by another block of a pool, and at the end the blocks of all
-//! buckets are rewired to consecutive addresses. Items that are read once, and cannot be counted, are partitioned as
-//! fast as if all lengths were known. The input may vanish as it is read: its blocks become the buckets'.
+//! each array, and copies it each time. Here a bucket grows by another block of a pool, and at the end the blocks of
+//! all buckets are rewired to consecutive addresses. Items that are read once, and cannot be counted, are partitioned
+//! as fast as if all lengths were known. The input may vanish as it is read: its blocks become the buckets'.
 //!
 //! Within a bucket items keep their order, unless asked otherwise, whatever the number of threads.
 //!
@@ -155,13 +155,13 @@ impl Partitioner {
     ///
     /// # Errors
     /// [`PartitionError`]; the vector has all its items at the addresses it had, in some order, and its
-    /// [`limit`](RewiredVec::limit). Only when the system refuses to put blocks back to the places it has let them go from
-    /// (its mappings used up meanwhile by others; with the movers `move` and `copy` it takes none), are those lost for
-    /// which there was no place: then the vector has fewer.
+    /// [`limit`](RewiredVec::limit). Only when the system refuses to put blocks back to the places it has let them go
+    /// from (its mappings used up meanwhile by others; with the movers `move` and `copy` it takes none), are those lost
+    /// for which there was no place: then the vector has fewer.
     ///
     /// # Panics
-    /// If [`Keyed::key`] does; the vector has all its items then, too. And if a block cannot be taken, because it is pinned, and those
-    /// before it cannot go back, as [`RewiredVec::take_blocks`] says.
+    /// If [`Keyed::key`] does; the vector has all its items then, too. And if a block cannot be taken, because it is
+    /// pinned, and those before it cannot go back, as [`RewiredVec::take_blocks`] says.
     pub fn partition_vec<T: Keyed>(&self, items: &mut RewiredVec<T>) -> Result<Partitions<T>, PartitionError> {
         self.classified::<T, _>(Vanishing(items))
     }

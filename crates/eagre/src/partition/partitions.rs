@@ -69,7 +69,8 @@ impl<T: Keyed> Partitions<T> {
         std::iter::once(0).chain(ends).collect()
     }
 
-    /// All items as one slice, which [`Partitions::offsets`] cuts into buckets; `None` if there is room between buckets.
+    /// All items as one slice, which [`Partitions::offsets`] cuts into buckets; `None` if there is room between
+    /// buckets.
     pub fn as_slice(&self) -> Option<&[T]> {
         self.filled.as_slice()
     }

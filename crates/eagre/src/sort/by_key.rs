@@ -1,8 +1,8 @@
 //! Stable sorts by a key: of pairs, of records of any kind, and argsort.
 //!
-//! Pairs are sorted as words whose key is their first part. Other items are not moved while they are sorted: their keys are
-//! computed, each with the item's index, and sorted as pairs; then each item moves to its place. If all keys take more memory
-//! than allowed, items are sorted in pieces, and the pieces are merged in place.
+//! Pairs are sorted as words whose key is their first part. Other items are not moved while they are sorted: their keys
+//! are computed, each with the item's index, and sorted as pairs; then each item moves to its place. If all keys take
+//! more memory than allowed, items are sorted in pieces, and the pieces are merged in place.
 
 use eagre_mem::heap;
 
@@ -65,9 +65,9 @@ impl Sorter<'_> {
 
     /// Sorts by a key that is cheap to compute. Elements with equal keys keep their order.
     ///
-    /// All memory is within [`Sorter::slack`]. Half of it is for keys: each element takes its key and 4 bytes, rounded up to
-    /// the alignment of the key. If that does not suffice for all elements, they are sorted in pieces, and merging the pieces
-    /// calls `key` often.
+    /// All memory is within [`Sorter::slack`]. Half of it is for keys: each element takes its key and 4 bytes, rounded
+    /// up to the alignment of the key. If that does not suffice for all elements, they are sorted in pieces, and
+    /// merging the pieces calls `key` often.
     ///
     /// # Errors
     /// Those of [`Sorter::sort`].
@@ -99,8 +99,8 @@ impl Sorter<'_> {
 
     /// Sorts by a key that is computed once for each element. Elements with equal keys keep their order.
     ///
-    /// The keys take memory beside that of [`Sorter::sort_pairs`]: each element takes its key and 4 bytes, or 8 bytes from 2^32
-    /// elements on, rounded up to the alignment of the key.
+    /// The keys take memory beside that of [`Sorter::sort_pairs`]: each element takes its key and 4 bytes, or 8 bytes
+    /// from 2^32 elements on, rounded up to the alignment of the key.
     ///
     /// # Errors
     /// Those of [`Sorter::sort`].
@@ -128,8 +128,8 @@ impl Sorter<'_> {
         monitor.end()
     }
 
-    /// Returns the indices of the keys in ascending order of the keys. Indices of equal keys are in ascending order. The keys
-    /// stay where they are.
+    /// Returns the indices of the keys in ascending order of the keys. Indices of equal keys are in ascending order.
+    /// The keys stay where they are.
     ///
     /// It takes as much memory as [`Sorter::sort_by_cached_key`], and the result.
     ///

@@ -44,8 +44,8 @@ pub(super) fn stable<T, K: Word>(items: &mut [T], key: &mut impl FnMut(&T) -> K,
     let _ = in_pieces(items, FEW, key, progress.without_worth(), few);
 }
 
-/// Sorts by a key, or ends early. `piece` sorts up to `most` items, and the pieces are merged. Items with equal keys keep
-/// their order. Items are only swapped, so that none is lost if `key` panics.
+/// Sorts by a key, or ends early. `piece` sorts up to `most` items, and the pieces are merged. Items with equal keys
+/// keep their order. Items are only swapped, so that none is lost if `key` panics.
 pub(super) fn in_pieces<T, K: Word, F: FnMut(&T) -> K>(
     items: &mut [T],
     most: usize,
@@ -74,8 +74,8 @@ pub(super) fn insertion<T, K: Word>(items: &mut [T], key: &mut impl FnMut(&T) ->
     }
 }
 
-/// Merges two sorted parts in place. Half of the longer part and the matching items of the other part are rotated, which
-/// leaves two smaller merges.
+/// Merges two sorted parts in place. Half of the longer part and the matching items of the other part are rotated,
+/// which leaves two smaller merges.
 fn merge<T, K: Word>(items: &mut [T], middle: usize, key: &mut impl FnMut(&T) -> K) {
     let (left, right) = items.split_at(middle);
     let (Some(last), Some(first)) = (left.last(), right.first()) else { return };

@@ -1,12 +1,12 @@
 //! Sorting in memory, in place.
 //!
-//! The sort is a radix sort from the most significant bits on, with few passes over memory. It splits a range in place into
-//! buckets that fit the second-level cache, and these into base cases that fit the first-level cache. A base case is split
-//! once more, and sorting networks finish it. Ranges in order are detected and left alone. Skewed keys are split by
-//! splitters from a sample (as in samplesort), and few distinct keys are counted.
+//! The sort is a radix sort from the most significant bits on, with few passes over memory. It splits a range in place
+//! into buckets that fit the second-level cache, and these into base cases that fit the first-level cache. A base case
+//! is split once more, and sorting networks finish it. Ranges in order are detected and left alone. Skewed keys are
+//! split by splitters from a sample (as in samplesort), and few distinct keys are counted.
 //!
-//! The result is that of [`slice::sort`]. Floating-point numbers are in their total order ([`f64::total_cmp`]), pairs are
-//! ordered by their first part, then by their second.
+//! The result is that of [`slice::sort`]. Floating-point numbers are in their total order ([`f64::total_cmp`]), pairs
+//! are ordered by their first part, then by their second.
 //!
 //! ```
 //! let mut numbers = vec![3.0, -1.0, 2.0];

@@ -1,11 +1,11 @@
 //! Partial sorting: the `k` smallest or largest of many keys.
 //!
-//! A sample gives a threshold just beyond the `k`-th key. One pass moves the keys on the near side of it to the front, and
-//! the rest is not read again. This repeats with the front, until sorting it is cheaper. If a threshold keeps too many keys,
-//! the selection of the standard library takes over, whose worst case is linear.
+//! A sample gives a threshold just beyond the `k`-th key. One pass moves the keys on the near side of it to the front,
+//! and the rest is not read again. This repeats with the front, until sorting it is cheaper. If a threshold keeps too
+//! many keys, the selection of the standard library takes over, whose worst case is linear.
 //!
-//! Threads filter stripes of a fixed size one by one. The kept keys are collected in the order of the stripes, so the result
-//! does not depend on the number of threads.
+//! Threads filter stripes of a fixed size one by one. The kept keys are collected in the order of the stripes, so the
+//! result does not depend on the number of threads.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,8 +69,8 @@ impl Sorter<'_> {
         monitor.end()
     }
 
-    /// Moves the first `k` keys from that end to the front, in any order, and perhaps a few more that come next. Returns how many
-    /// it moved. Ends early if the hook says so.
+    /// Moves the first `k` keys from that end to the front, in any order, and perhaps a few more that come next.
+    /// Returns how many it moved. Ends early if the hook says so.
     fn gather<K: Key>(&self, keys: &mut [K], k: usize, end: End, monitor: &Monitor<'_>) -> Result<usize, SortError> {
         let level = self.level?;
         // Keys before `from` are among the first `k`, and all of those are before `to`.

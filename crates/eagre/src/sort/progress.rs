@@ -1,8 +1,9 @@
 //! How far a sort is, and a way to stop it.
 //!
-//! The loops report how many words they have worked on, after pieces of work so large that reports cost nothing. Every few
-//! MiB of work the caller's hook is asked whether to go on. Once it says no, every loop ends at its next piece, and leaves
-//! its range with the same words. If the hook panics, the sort ends as well, and the panic goes on in the caller.
+//! The loops report how many words they have worked on, after pieces of work so large that reports cost nothing. Every
+//! few MiB of work the caller's hook is asked whether to go on. Once it says no, every loop ends at its next piece, and
+//! leaves its range with the same words. If the hook panics, the sort ends as well, and the panic goes on in the
+//! caller.
 
 use std::any::Any;
 use std::fmt;

@@ -104,8 +104,8 @@ impl<W: Word> Sorting<W> {
         }));
     }
 
-    /// Splits a range until each bucket is small enough for a worker. One thread sorts the buckets at once; several take
-    /// them from a list later.
+    /// Splits a range until each bucket is small enough for a worker. One thread sorts the buckets at once; several
+    /// take them from a list later.
     fn divide<'a>(&mut self, range: Range<'a, W>, whole: bool, job: &mut Job<'a, '_, W>) {
         let (level, threads, n) = (self.level, self.workers.len(), range.words.len());
         if n <= 1 || range.known.low == range.known.high {
@@ -127,8 +127,8 @@ impl<W: Word> Sorting<W> {
         }
     }
 
-    /// Sorts a range that does not get a radix step. Otherwise returns the range with its digit, for the caller to split
-    /// it: a strategy takes much of the stack, and radix steps may be nested deeply.
+    /// Sorts a range that does not get a radix step. Otherwise returns the range with its digit, for the caller to
+    /// split it: a strategy takes much of the stack, and radix steps may be nested deeply.
     #[inline(never)]
     fn divide_unless_even<'a>(
         &mut self,
@@ -218,8 +218,8 @@ impl<W: Word> Sorting<W> {
         }
     }
 
-    /// Sorts words that nearly all equal the dominant `word`. Returns false, with the words in another order, if there are
-    /// too many outliers or no memory for a list.
+    /// Sorts words that nearly all equal the dominant `word`. Returns false, with the words in another order, if there
+    /// are too many outliers or no memory for a list.
     #[inline(never)]
     fn sort_dominant(&mut self, words: &mut [W], word: W, known: Bounds) -> bool {
         let (level, threads) = (self.level, self.workers.len());
@@ -251,7 +251,8 @@ impl<W: Word> Sorting<W> {
         true
     }
 
-    /// Sorts by counting. Returns false, with the words unchanged, if there are too many outliers or no memory for a list.
+    /// Sorts by counting. Returns false, with the words unchanged, if there are too many outliers or no memory for a
+    /// list.
     #[inline(never)]
     fn tally(&mut self, words: &mut [W], dominant: W, known: Bounds) -> bool {
         let (level, threads, n) = (self.level, self.workers.len(), words.len());

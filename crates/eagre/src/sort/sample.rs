@@ -1,5 +1,5 @@
-//! A sample of a range's keys. It tells whether a radix step would be balanced, whether there are few distinct keys, and
-//! where good splitters are.
+//! A sample of a range's keys. It tells whether a radix step would be balanced, whether there are few distinct keys,
+//! and where good splitters are.
 
 use super::base_case;
 use super::bounds::Bounds;
@@ -25,8 +25,8 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// Samples one key from each of up to `most` equal parts of the range. The offset in each part is pseudorandom, so that
-    /// patterns in the range do not bias the sample, and the same each time.
+    /// Samples one key from each of up to `most` equal parts of the range. The offset in each part is pseudorandom, so
+    /// that patterns in the range do not bias the sample, and the same each time.
     pub(super) fn draw<W: Word>(level: Level, words: &[W], known: Bounds, most: usize) -> Sample {
         let prefix = KeyPrefix::new::<W>(known);
         let len = (words.len() / EACH).clamp(1, most.min(MOST));
@@ -78,8 +78,8 @@ impl Sample {
         count >= 4 && 2 * hit < 47 * count
     }
 
-    /// The most frequent key, if the range probably consists of few distinct keys but for outliers, and whether that key
-    /// dominates. `rare` is the largest fraction of outliers.
+    /// The most frequent key, if the range probably consists of few distinct keys but for outliers, and whether that
+    /// key dominates. `rare` is the largest fraction of outliers.
     pub(super) fn few(&self, rare: f64) -> Option<(u64, bool)> {
         let (mut single, mut most) = (0, 0);
         let mut dominant = 0;
@@ -95,9 +95,10 @@ impl Sample {
             .then_some((dominant, alone))
     }
 
-    /// Finds splitters for about `ways` buckets of equal size. A key that is frequent enough to fill a bucket gets a bucket
-    /// of its own, which is sorted then; so there may be up to twice as many buckets. Splitters are round numbers where
-    /// there is a choice. Returns how many there would be, if there are more than fit: fewer than [`tree::FAN`] do.
+    /// Finds splitters for about `ways` buckets of equal size. A key that is frequent enough to fill a bucket gets a
+    /// bucket of its own, which is sorted then; so there may be up to twice as many buckets. Splitters are round
+    /// numbers where there is a choice. Returns how many there would be, if there are more than fit: fewer than
+    /// [`tree::FAN`] do.
     pub(super) fn splitters(&self, ways: usize, splitters: &mut [u64; tree::FAN]) -> usize {
         let keys = self.keys();
         let mut count = 0;

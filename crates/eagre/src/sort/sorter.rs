@@ -16,8 +16,8 @@ const DEFAULT_SLACK: usize = 64 << 20;
 
 /// Options of a sort, and the ways to sort.
 ///
-/// If a method fails, or a function of the caller panics, the slice still holds the same elements, in some order. Results do
-/// not depend on the number of threads.
+/// If a method fails, or a function of the caller panics, the slice still holds the same elements, in some order.
+/// Results do not depend on the number of threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Sorter<'a> {
     /// An error if the processor does not have what was asked for. Every sort returns it.
@@ -61,23 +61,23 @@ impl<'a> Sorter<'a> {
         self
     }
 
-    /// Takes at most so many bytes of memory beside the keys and the threads' stacks, of which a MiB each is enough. The
-    /// default is an eighth of the keys' own memory, or 64 MiB if that is more.
+    /// Takes at most so many bytes of memory beside the keys and the threads' stacks, of which a MiB each is enough.
+    /// The default is an eighth of the keys' own memory, or 64 MiB if that is more.
     ///
-    /// Whatever is allowed, a sort takes at most 11 MiB for each thread and 0.6 % of the keys' memory. Of these, it touches
-    /// 8 MiB only for keys that are far from random. With too little memory for all threads it uses fewer. With less than
-    /// 1.7 MiB and 0.6 % of the keys' memory, it sorts more than 8 MiB of keys by comparing, which is slower.
+    /// Whatever is allowed, a sort takes at most 11 MiB for each thread and 0.6 % of the keys' memory. Of these, it
+    /// touches 8 MiB only for keys that are far from random. With too little memory for all threads it uses fewer. With
+    /// less than 1.7 MiB and 0.6 % of the keys' memory, it sorts more than 8 MiB of keys by comparing, which is slower.
     pub fn slack(mut self, bytes: usize) -> Self {
         self.slack = Some(bytes);
         self
     }
 
-    /// Calls `hook` every few MiB of work with the progress of the sort, and once more at the end if all went well. The sort
-    /// ends if the answer is [`ControlFlow::Break`]. Passes that count keys, reverse them or find them in order are not
-    /// interrupted.
+    /// Calls `hook` every few MiB of work with the progress of the sort, and once more at the end if all went well. The
+    /// sort ends if the answer is [`ControlFlow::Break`]. Passes that count keys, reverse them or find them in order
+    /// are not interrupted.
     ///
-    /// Any thread of the sort may call, one at a time. If the hook panics, the sort ends as if cancelled, and the panic goes on
-    /// in the caller.
+    /// Any thread of the sort may call, one at a time. If the hook panics, the sort ends as if cancelled, and the panic
+    /// goes on in the caller.
     ///
     /// ```
     /// use std::ops::ControlFlow;

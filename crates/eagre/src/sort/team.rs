@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use eagre_mem::threads::with_helpers;
 
-/// Runs all jobs on as many threads, this one among them, or on fewer if the system refuses some. The iterator makes jobs in
-/// order, one at a time, when threads ask for them.
+/// Runs all jobs on as many threads, this one among them, or on fewer if the system refuses some. The iterator makes
+/// jobs in order, one at a time, when threads ask for them.
 pub(crate) fn run<J: FnOnce() + Send>(jobs: impl ExactSizeIterator<Item = J> + Send) {
     let threads = jobs.len();
     let jobs = Mutex::new(jobs);

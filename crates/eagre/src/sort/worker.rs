@@ -202,8 +202,8 @@ impl<W: Word> Worker<W> {
         }
     }
 
-    /// Sorts words that do not get a radix step. Otherwise returns the range with its digit, for the caller to split it:
-    /// a strategy takes much of the stack, and radix steps may be nested deeply.
+    /// Sorts words that do not get a radix step. Otherwise returns the range with its digit, for the caller to split
+    /// it: a strategy takes much of the stack, and radix steps may be nested deeply.
     #[inline(never)]
     fn sort_unless_even<'a>(&mut self, level: Level, range: Range<'a, W>) -> Option<(Range<'a, W>, Radix)> {
         let Range { words, known, mut guesses } = range;
@@ -289,8 +289,8 @@ impl<W: Word> Worker<W> {
         }
     }
 
-    /// Sorts words that nearly all equal the dominant `word`. Returns false, with the words in another order, if there are
-    /// too many outliers.
+    /// Sorts words that nearly all equal the dominant `word`. Returns false, with the words in another order, if there
+    /// are too many outliers.
     #[inline(never)]
     fn sort_dominant(&mut self, level: Level, range: Range<'_, W>, word: W) -> bool {
         let Range { words, known, .. } = range;

@@ -38,8 +38,8 @@ fn keys(pattern: Pattern, n: u64) -> Vec<u64> {
     (0..n).map(|i| pattern(i, n)).collect()
 }
 
-/// Calls `sort` with each of its allocations refused. It ends with the elements as `expected`, or with an error and all of
-/// them in some order, which `in_order` changes to the expected one.
+/// Calls `sort` with each of its allocations refused. It ends with the elements as `expected`, or with an error and all
+/// of them in some order, which `in_order` changes to the expected one.
 fn each<T: Copy + PartialEq>(
     what: &str,
     input: &[T],

@@ -1,8 +1,8 @@
-//! One suite for sorting: every type of key, pattern and size around a border, with every set of vector instructions that
-//! the processor has, number of threads and amount of memory, against the standard library.
+//! One suite for sorting: every type of key, pattern and size around a border, with every set of vector instructions
+//! that the processor has, number of threads and amount of memory, against the standard library.
 //!
-//! Few keys are sorted in every way. Many are sorted in one way for each pattern, another one each time, so that the ways
-//! are spread over types, sizes and patterns.
+//! Few keys are sorted in every way. Many are sorted in one way for each pattern, another one each time, so that the
+//! ways are spread over types, sizes and patterns.
 
 mod environment;
 mod keys;

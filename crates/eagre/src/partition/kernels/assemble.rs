@@ -40,8 +40,8 @@ pub(crate) struct Assembler<T> {
 pub(crate) type NotAssembled<T> = (RewireError, Option<Box<Remains<T>>>);
 
 impl<T: Keyed> Assembler<T> {
-    /// Addresses on blocks of a pool for `bytes` bytes, of so many buckets, that so many writers have written. `fragile`:
-    /// they are not a copy, and may not be lost.
+    /// Addresses on blocks of a pool for `bytes` bytes, of so many buckets, that so many writers have written.
+    /// `fragile`: they are not a copy, and may not be lost.
     pub(crate) fn new(
         pool: &Pool,
         bytes: usize,

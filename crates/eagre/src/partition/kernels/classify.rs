@@ -82,8 +82,8 @@ unsafe impl Classify for Ranges {
 
 /// By sorted boundaries: bucket `i` begins with boundary `i - 1`.
 ///
-/// They are a binary tree in an array, its root at 1 and the children of `i` at `2 i` and `2 i + 1`. A step down adds the
-/// outcome of a comparison to a number: there is no choice of which the compiler could make a jump.
+/// They are a binary tree in an array, its root at 1 and the children of `i` at `2 i` and `2 i + 1`. A step down adds
+/// the outcome of a comparison to a number: there is no choice of which the compiler could make a jump.
 pub(crate) struct Boundaries {
     tree: Box<[u64; MAX_WAYS]>,
     /// Steps from the root to below the leaves.
@@ -109,7 +109,8 @@ impl Boundaries {
     /// One step down.
     #[inline(always)]
     fn down(&self, key: u64, at: usize) -> usize {
-        // SAFETY: with fewer steps than `height` from 1, this is less than 2 to the power of `height`, at most MAX_WAYS.
+        // SAFETY: with fewer steps than `height` from 1, this is less than 2 to the power of `height`, at most
+        // MAX_WAYS.
         let boundary = unsafe { *self.tree.get_unchecked(at) };
         2 * at + usize::from(boundary <= key)
     }

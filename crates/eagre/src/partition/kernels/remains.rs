@@ -1,8 +1,8 @@
 //! What is left of a vector that was taken apart goes back to where it was.
 //!
-//! The blocks stay where they are at home until all is packed, so that packing takes neither memory nor mappings; and all
-//! lists have the room they need before the vector is taken apart. Then
-//! they move to the vector's own places, no more of them than lay there before.
+//! The blocks stay where they are at home until all is packed, so that packing takes neither memory nor mappings; and
+//! all lists have the room they need before the vector is taken apart. Then they move to the vector's own places, no
+//! more of them than lay there before.
 
 use super::chains::{Chain, Written};
 use super::scatter::Left;

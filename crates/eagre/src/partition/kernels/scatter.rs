@@ -10,8 +10,8 @@
 //! ```
 //!
 //! The hot loop knows only buffers, and has their places at hand: read from memory for each item, it was slower by a
-//! fifth or not, by where the linker put it. A full buffer, of 64 numbers for example, is written out of line; what becomes
-//! of one for which there is no room is a [`Sink`]'s business, once a block at most.
+//! fifth or not, by where the linker put it. A full buffer, of 64 numbers for example, is written out of line; what
+//! becomes of one for which there is no room is a [`Sink`]'s business, once a block at most.
 
 use super::MAX_WAYS;
 use super::classify::{Classify, STEP};

@@ -68,8 +68,8 @@ pub(super) fn scalar_most<W>(table: usize) -> usize {
     (FAN * MEAN).min(table * size_of::<u64>() / size_of::<W>())
 }
 
-/// Sorts words whose keys are within the bounds `known` and not all the same. Returns false, with the words unchanged, if
-/// the buckets would be too unbalanced.
+/// Sorts words whose keys are within the bounds `known` and not all the same. Returns false, with the words unchanged,
+/// if the buckets would be too unbalanced.
 pub(crate) fn base_case_in_place<W: Word>(level: Level, words: &mut [W], known: Bounds, table: &mut Table) -> bool {
     assert!(words.len() <= most::<W>(level, table.len()) && known.low < known.high);
     let at = words.as_mut_ptr();
@@ -144,8 +144,8 @@ mod tests {
         assert!(words.is_sorted());
     }
 
-    /// No more different keys than words: from the smallest key there is, up to the largest, and in between. Near the ends of
-    /// registers, keys occur once or many times.
+    /// No more different keys than words: from the smallest key there is, up to the largest, and in between. Near the
+    /// ends of registers, keys occur once or many times.
     fn dense<W: Word>(word: impl Fn(u128) -> W) {
         let largest = Bounds::of_bits(W::KEY_BITS).high;
         for level in [Level::Portable, Level::up_to(Simd::Avx2), Level::up_to(Simd::Avx512)] {

@@ -18,8 +18,8 @@ pub(super) fn ask_for_batch<W>(words: *const W) {
 
 /// Assigns each word to a bucket.
 ///
-/// Bucket *numbers* may be rotated: in the order of keys, `first()` comes first, then the numbers after it up to the fan-out,
-/// then those from 0. The position of a bucket in that order is its *rank*.
+/// Bucket *numbers* may be rotated: in the order of keys, `first()` comes first, then the numbers after it up to the
+/// fan-out, then those from 0. The position of a bucket in that order is its *rank*.
 ///
 /// # Safety
 /// Bucket numbers are below the fan-out, which does not change, and the same word has the same number each time. `each`
@@ -53,8 +53,8 @@ pub(crate) unsafe trait Classifier<W: Word>: Sync {
 
 /// Buckets by some key bits: the keys of a bucket agree on all bits from `shift` up.
 ///
-/// Bucket numbers are rotated, so that the number is simply the digit, shifted and masked, and keys that straddle a power of
-/// two need no more buckets than others.
+/// Bucket numbers are rotated, so that the number is simply the digit, shifted and masked, and keys that straddle a
+/// power of two need no more buckets than others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Radix {
     known: Bounds,

@@ -1,8 +1,8 @@
 //! Sorts words with a dominant key: memory is read once, and hardly written.
 //!
 //! Words other than the *dominant* one, the outliers, are copied to scratch memory, and the dominant word is written in
-//! their place. Now all words of the range are equal. The outliers are put at its front and sorted there, and those that
-//! are larger than the dominant word move to the end.
+//! their place. Now all words of the range are equal. The outliers are put at its front and sorted there, and those
+//! that are larger than the dominant word move to the end.
 //!
 //! This only works for words that are their keys: others could not be restored from an equal word.
 
@@ -11,8 +11,8 @@ use std::mem::MaybeUninit;
 use super::tally::{GROUP, all, same};
 use super::{Level, Word};
 
-/// Copies the outliers to `outliers`, and leaves only the dominant word in `words`. Returns `None`, with the same words in
-/// another order, if there is no room for all outliers.
+/// Copies the outliers to `outliers`, and leaves only the dominant word in `words`. Returns `None`, with the same words
+/// in another order, if there is no room for all outliers.
 #[inline(never)]
 pub(crate) fn extract<'a, W: Word>(
     level: Level,
@@ -39,8 +39,8 @@ pub(crate) fn restore<W: Word>(words: &mut [W], outliers: &[W]) {
     words[..outliers.len()].copy_from_slice(outliers);
 }
 
-/// Whether there was room for all outliers. If not, the range begins with at least as many dominant words as outliers were
-/// extracted.
+/// Whether there was room for all outliers. If not, the range begins with at least as many dominant words as outliers
+/// were extracted.
 #[inline(always)]
 fn take_all<W: Word>(words: &mut [W], dominant: W, outliers: &mut [MaybeUninit<W>], used: &mut usize) -> bool {
     for group in words.chunks_mut(GROUP) {

@@ -5,9 +5,9 @@
 //! word   key, value, …          pair   54 bits of the key | 10 bits of the index
 //! ```
 //!
-//! The base case for 64-bit numbers sorts the pairs. No two pairs are equal, and pairs with equal keys are in the order of
-//! their indices. Then each word is copied once, to the place of its pair. If a pair does not hold all key bits, words
-//! whose pairs agree but for the index are sorted again, by the other bits.
+//! The base case for 64-bit numbers sorts the pairs. No two pairs are equal, and pairs with equal keys are in the order
+//! of their indices. Then each word is copied once, to the place of its pair. If a pair does not hold all key bits,
+//! words whose pairs agree but for the index are sorted again, by the other bits.
 
 use std::mem::MaybeUninit;
 use std::slice::from_raw_parts_mut;

@@ -1,10 +1,10 @@
 //! A lookup table that replaces the search in a splitter [`Tree`].
 //!
-//! The key range above the first splitter is divided into intervals. The table has an entry for each interval: the bucket
-//! of its keys. So a key's bucket is found by one read instead of a search. For this to be exact, each splitter moves up
-//! to the end of its interval. Intervals have equal widths, or widths in proportion to their distance from the first
-//! splitter, as floating-point numbers are spaced ([`Scale`]). This works for skewed keys, unless many splitters fall
-//! into one interval.
+//! The key range above the first splitter is divided into intervals. The table has an entry for each interval: the
+//! bucket of its keys. So a key's bucket is found by one read instead of a search. For this to be exact, each splitter
+//! moves up to the end of its interval. Intervals have equal widths, or widths in proportion to their distance from the
+//! first splitter, as floating-point numbers are spaced ([`Scale`]). This works for skewed keys, unless many splitters
+//! fall into one interval.
 //!
 //! Few intervals are tried first: the table is small then, and splitters become rounder numbers, so that later radix
 //! steps use more of their buckets. A large table may exceed the cache, since most keys share a few entries.
@@ -72,7 +72,8 @@ pub(crate) struct LookupTable<'a> {
 
 impl<'a> LookupTable<'a> {
     /// Fills a table for a tree and `n` keys, and moves the tree's splitters to the ends of their intervals. Returns
-    /// `None`, with the tree unchanged, if more than an eighth of the splitters would coincide or have no keys above them.
+    /// `None`, with the tree unchanged, if more than an eighth of the splitters would coincide or have no keys above
+    /// them.
     pub(crate) fn new(tree: &'a mut Tree, n: usize, table: &'a mut [MaybeUninit<u16>]) -> Option<LookupTable<'a>> {
         let (splitters, top) = (tree.splitters(), tree.top());
         let (&first, &last) = (splitters.first()?, splitters.last()?);

@@ -9,8 +9,8 @@
 //! | [`blocks`] | two passes, in place | splits a range of any size |
 //! | [`mod@base_case`] | in the cache | sorts up to about 2800 words, or some ten thousands if that saves a split |
 //!
-//! A [`classifier`] says how to split: by the digits of a radix step, or by splitters in a search [`tree`] or a [`lookup`]
-//! table.
+//! A [`classifier`] says how to split: by the digits of a radix step, or by splitters in a search [`tree`] or a
+//! [`lookup`] table.
 //!
 //! Each loop is written once for all words. [`Level`] says which vector instructions it may use.
 

@@ -10,8 +10,8 @@ const EVEN: u32 = 14;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) const SURELY_EVEN: u32 = 17;
 
-/// The keys of a few words far apart. Of wide keys it has 64 bits, from the highest differing bit down. The other keys are
-/// probably distributed alike.
+/// The keys of a few words far apart. Of wide keys it has 64 bits, from the highest differing bit down. The other keys
+/// are probably distributed alike.
 pub(crate) struct Probe {
     #[cfg_attr(not(all(target_arch = "x86_64", not(miri))), expect(dead_code, reason = "there are no vectors"))]
     pub(super) keys: [u64; PROBE],

@@ -8,7 +8,8 @@ use std::ptr::NonNull;
 use eagre_mem::heap;
 use rustix::mm::{Advice, madvise};
 
-/// Room for so many words. Large ones are on huge pages if the system has any: fresh memory costs a fault for each page.
+/// Room for so many words. Large ones are on huge pages if the system has any: fresh memory costs a fault for each
+/// page.
 pub(crate) struct Scratch<W> {
     start: NonNull<MaybeUninit<W>>,
     len: usize,

@@ -1,9 +1,9 @@
 //! Sorts by counting where nearly all words are a few distinct ones: words are not moved.
 //!
-//! One pass counts the words in a hash table. Words that find no room there, the outliers, are copied to scratch memory.
-//! If there are too many, nothing has changed yet, and counting ends. Otherwise the outliers are put at the front of the
-//! range and sorted. Then, from the end of the range backwards, they move between the runs of equal words, and the runs are
-//! written, unless they are there already.
+//! One pass counts the words in a hash table. Words that find no room there, the outliers, are copied to scratch
+//! memory. If there are too many, nothing has changed yet, and counting ends. Otherwise the outliers are put at the
+//! front of the range and sorted. Then, from the end of the range backwards, they move between the runs of equal words,
+//! and the runs are written, unless they are there already.
 //!
 //! This only works for words that are their keys: others could not be restored from a count.
 
@@ -207,7 +207,8 @@ fn slot<W: Word>(word: W) -> usize {
 mod tests {
     use super::*;
 
-    /// Sorts words, most of which are few distinct ones. Three stripes are counted, each with room for so many outliers.
+    /// Sorts words, most of which are few distinct ones. Three stripes are counted, each with room for so many
+    /// outliers.
     fn tally(words: &mut [u64], dominant: u64, room: usize) -> bool {
         let total = Mutex::new(Tally::new(dominant));
         let mut rooms = vec![MaybeUninit::uninit(); 3 * room];

@@ -1,9 +1,9 @@
 //! Buckets by splitters that are found in a search tree: for keys whose radix step would be unbalanced.
 //!
-//! The tree is complete and lies in an array: the children of node `i` are `2i` and `2i + 1`. A search is a few steps of
-//! arithmetic without branches, and the lanes of a register search for eight keys at once. A level of the tree that fits
-//! two registers is looked up by one instruction. With 64 ways, eight keys take 27 instructions. The last of nine levels is
-//! read from memory.
+//! The tree is complete and lies in an array: the children of node `i` are `2i` and `2i + 1`. A search is a few steps
+//! of arithmetic without branches, and the lanes of a register search for eight keys at once. A level of the tree that
+//! fits two registers is looked up by one instruction. With 64 ways, eight keys take 27 instructions. The last of nine
+//! levels is read from memory.
 
 use super::classifier::{BATCH, Classifier, ask_for_batch};
 use super::{Level, Word};
@@ -14,8 +14,8 @@ pub(crate) const FAN: usize = 512;
 /// The smallest height: so many levels fit a few registers.
 const LEAST: u32 = 6;
 
-/// A key reduced to 64 bits, in the same order: the key itself or, of a wider key, the highest bits of its distance from
-/// the smallest key.
+/// A key reduced to 64 bits, in the same order: the key itself or, of a wider key, the highest bits of its distance
+/// from the smallest key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyPrefix {
     low: u128,
@@ -253,7 +253,8 @@ mod avx512 {
 mod tests {
     use super::*;
 
-    /// Every key goes to the bucket that counting the smaller splitters gives, on every level, at and next to each splitter.
+    /// Every key goes to the bucket that counting the smaller splitters gives, on every level, at and next to each
+    /// splitter.
     #[test]
     fn finds_what_counting_finds() {
         let known = Bounds::of_bits(64);

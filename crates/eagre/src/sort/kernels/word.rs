@@ -34,19 +34,20 @@ pub(crate) unsafe trait Word: Copy + Send + Sync + 'static {
     /// The low 32 bits of the key shifted right by `shift`, which is less than [`Word::KEY_BITS`].
     fn digit(self, shift: u32) -> u32;
 
-    /// Sorts words whose keys are within the bounds `known` and not all the same. Returns false, with the words unchanged, if
-    /// the buckets would be too unbalanced.
+    /// Sorts words whose keys are within the bounds `known` and not all the same. Returns false, with the words
+    /// unchanged, if the buckets would be too unbalanced.
     ///
     /// # Safety
-    /// `n` words are there to be read and written, no more than [`Word::base_case_most`], and the processor has `level`.
+    /// `n` words are there to be read and written, no more than [`Word::base_case_most`], and the processor has
+    /// `level`.
     unsafe fn base_case(level: Level, words: *mut Self, n: usize, known: Bounds, table: &mut Table) -> bool {
         let _ = level;
         // SAFETY: the caller's promise.
         unsafe { base_case::scalar(words, n, known, table) }
     }
 
-    /// Sorts at least a few words whose digits are uneven, by their magnitudes or values if these are even. Returns false, with
-    /// the words unchanged, if they are not, and always without vectors.
+    /// Sorts at least a few words whose digits are uneven, by their magnitudes or values if these are even. Returns
+    /// false, with the words unchanged, if they are not, and always without vectors.
     fn base_case_on_a_scale(level: Level, words: &mut [Self], probe: &Probe, table: &mut Table) -> bool {
         let _ = (level, words, probe, table);
         false
@@ -69,8 +70,8 @@ pub(crate) unsafe trait Word: Copy + Send + Sync + 'static {
         FEW
     }
 
-    /// Sorts words by comparing, in place: few words, or words that are too uneven. More than [`Word::few`] need room in the table.
-    /// Of [stable](Word::STABLE) words there are at most [`Word::base_case_most`].
+    /// Sorts words by comparing, in place: few words, or words that are too uneven. More than [`Word::few`] need room
+    /// in the table. Of [stable](Word::STABLE) words there are at most [`Word::base_case_most`].
     fn by_comparison(level: Level, words: &mut [Self], table: &mut Table) {
         let _ = (level, table);
         words.sort_unstable_by_key(|word| word.key());

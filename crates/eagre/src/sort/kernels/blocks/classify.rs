@@ -1,7 +1,7 @@
 //! Classifies words without counting them first. Each word goes to its bucket's buffer, and a full buffer goes, as a
-//! *block*, to the next place at the front of the range. Memory is read and written sequentially, whatever the number of
-//! buckets. The buffers, which are written at random, stay in the cache. The line behind a word in its buffer is prefetched,
-//! long before the next word of that bucket needs it.
+//! *block*, to the next place at the front of the range. Memory is read and written sequentially, whatever the number
+//! of buckets. The buffers, which are written at random, stay in the cache. The line behind a word in its buffer is
+//! prefetched, long before the next word of that bucket needs it.
 
 use std::mem::MaybeUninit;
 
@@ -31,7 +31,8 @@ pub(super) fn classify<W: Word, C: Classifier<W>>(
     let stagger = const { stagger::<W>() };
     assert!(buffers.len() >= fan * (block + stagger) && buffers.len() <= u32::MAX as usize);
     let (words, buffers) = (words.as_mut_ptr(), buffers.as_mut_ptr().cast::<W>());
-    // Where the next word of each bucket goes, if buffers are thought to be adjacent: a multiple of the block when a buffer is full.
+    // Where the next word of each bucket goes, if buffers are thought to be adjacent: a multiple of the block when a
+    // buffer is full.
     let mut next: [u32; FAN] = std::array::from_fn(|bucket| (bucket * block) as u32);
     let mut blocks = 0;
     let mut put = |word, bucket: usize| {

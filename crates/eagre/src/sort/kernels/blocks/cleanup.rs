@@ -59,13 +59,13 @@ impl<W: Word> Blocks<W> {
                 from += len;
                 to += len + stripe.left[rank] as usize;
             }
-            // From one stripe to the next, blocks move further to the right. To overwrite nothing, first those that move to the right
-            // are moved, from the last, then the others, from the first.
+            // From one stripe to the next, blocks move further to the right. To overwrite nothing, first those that
+            // move to the right are moved, from the last, then the others, from the first.
             let first_to_right = stripes.partition_point(|stripe| stripe.shift.to <= stripe.shift.from);
             for i in (first_to_right..stripes.len()).rev().chain(0..first_to_right) {
                 let Shift { from, to, len } = stripes[i].shift;
-                // Only the block that the end of the range cuts lies elsewhere, in its own place. Behind it a bucket without blocks may
-                // seem to begin.
+                // Only the block that the end of the range cuts lies elsewhere, in its own place. Behind it a bucket
+                // without blocks may seem to begin.
                 let whole = if len > 0 && from + len > words.len() { len - block } else { len };
                 if whole > 0 {
                     words.copy_within(from..from + whole, to);

@@ -1,8 +1,8 @@
 //! Splits a range in place, in two passes, by any number of threads.
 //!
-//! **[Classify](mod@classify).** Every word goes to its bucket's buffer, which is one block long. A full buffer is written to
-//! the front of the range, to a place whose words have been read already and are still in the cache. Reads and writes are
-//! sequential, so neither cache sets nor the TLB limit the number of buckets:
+//! **[Classify](mod@classify).** Every word goes to its bucket's buffer, which is one block long. A full buffer is
+//! written to the front of the range, to a place whose words have been read already and are still in the cache. Reads
+//! and writes are sequential, so neither cache sets nor the TLB limit the number of buckets:
 //!
 //! ```text
 //! range    |a a|c c|b b|a a|....|?|?|?|?|?|?|      ....  read, not yet overwritten: at most the buffers' size
@@ -15,9 +15,10 @@
 //!
 //! Several threads classify a stripe each. The blocks of all stripes are permuted together.
 //!
-//! **[Clean up](mod@cleanup).** The words before that multiple, and after the last whole block, come from the buffers and from
-//! the part of the last block that sticks out. Where words with equal keys keep their order, the blocks of each stripe move
-//! instead, by less than the size of the buffers, so that the words left in its buffers fit behind them.
+//! **[Clean up](mod@cleanup).** The words before that multiple, and after the last whole block, come from the buffers
+//! and from the part of the last block that sticks out. Where words with equal keys keep their order, the blocks of
+//! each stripe move instead, by less than the size of the buffers, so that the words left in its buffers fit behind
+//! them.
 
 mod classify;
 mod cleanup;
@@ -49,8 +50,8 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// For ranges larger than the cache. All buffers take a MiB, which stays in the second-level cache. Blocks are as large as
-    /// that allows, since each begins with a cache miss.
+    /// For ranges larger than the cache. All buffers take a MiB, which stays in the second-level cache. Blocks are as
+    /// large as that allows, since each begins with a cache miss.
     pub(crate) fn in_memory<W>() -> Shape {
         const BUFFERS: usize = 1 << 20;
         Shape { fan: FAN, block: words_in::<W>(BUFFERS / FAN) }
@@ -86,8 +87,8 @@ pub(crate) struct Blocks<W> {
     stripes: Vec<Stripe>,
 }
 
-/// The words between two buffers: about a cache line. Buffers fill at nearly the same rate. Without the gap, the lines in
-/// use would share a few sets of the cache.
+/// The words between two buffers: about a cache line. Buffers fill at nearly the same rate. Without the gap, the lines
+/// in use would share a few sets of the cache.
 const fn stagger<W>() -> usize {
     if size_of::<W>() < 64 { 64 / size_of::<W>() } else { 1 }
 }
@@ -184,8 +185,8 @@ impl<W: Word> Blocks<W> {
         start..start + self.shape.block
     }
 
-    /// Splits `words`, at least one. The bucket of rank `r` becomes `words[starts[r]..starts[r + 1]]`. Returns false if the hook
-    /// ended the sort.
+    /// Splits `words`, at least one. The bucket of rank `r` becomes `words[starts[r]..starts[r + 1]]`. Returns false if
+    /// the hook ended the sort.
     pub(crate) fn split<C: Classifier<W>>(
         &mut self,
         level: Level,
@@ -274,7 +275,8 @@ impl<W: Word> Blocks<W> {
         stripes
     }
 
-    /// Moves words from the buffers back to the range. There is room between the blocks at the front and the words not read.
+    /// Moves words from the buffers back to the range. There is room between the blocks at the front and the words not
+    /// read.
     fn give_back(&self, words: &mut [W], stripes: &[Stripe]) {
         for (stripe, buffers) in stripes.iter().zip(&self.buffers) {
             let mut at = (stripe.start + stripe.front) * self.shape.block;

@@ -30,9 +30,9 @@ impl<W: Word> Blocks<W> {
         }
     }
 
-    /// Moves blocks along paths. A path begins at a place without a block, and ends at a block whose place gets no other. There
-    /// is a path for almost every buffer, and the threads share them. Then moves blocks along the remaining cycles. This
-    /// cannot be interrupted.
+    /// Moves blocks along paths. A path begins at a place without a block, and ends at a block whose place gets no
+    /// other. There is a path for almost every buffer, and the threads share them. Then moves blocks along the
+    /// remaining cycles. This cannot be interrupted.
     pub(super) fn permute(&mut self, words: &mut [W], stripes: &[Stripe], progress: Reporter<'_>) {
         let block = self.shape.block;
         let len = words.len();

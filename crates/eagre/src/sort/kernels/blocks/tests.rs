@@ -76,8 +76,8 @@ fn splits_into_many_buckets() {
 }
 
 /// Words with equal keys keep their order: with so many stripes that their buffers have more words than fit before a
-/// bucket's first block, and with a block that the end of the range cuts; also words whose size is no power of two, with
-/// padding, and without a number in them.
+/// bucket's first block, and with a block that the end of the range cuts; also words whose size is no power of two,
+/// with padding, and without a number in them.
 #[test]
 fn keeps_the_order() {
     keeps_the_order_with(|i| i as u32);

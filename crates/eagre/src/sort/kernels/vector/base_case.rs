@@ -1,4 +1,5 @@
-//! The base case in vector registers: a step into small buckets, which are then sorted as columns, one bucket in each lane.
+//! The base case in vector registers: a step into small buckets, which are then sorted as columns, one bucket in each
+//! lane.
 
 use super::super::base_case::{CAPACITY, MEAN, Table, buckets, overflow_capacity, table_len};
 use super::super::classifier::{BATCH, Radix};
@@ -202,8 +203,8 @@ impl<K: Number> Places<'_, K> {
         }
     }
 
-    /// Puts a word into its bucket or into the overflow area. Each of the first `single` buckets has one key only. Returns false
-    /// if there is no room.
+    /// Puts a word into its bucket or into the overflow area. Each of the first `single` buckets has one key only.
+    /// Returns false if there is no room.
     ///
     /// # Safety
     /// There is such a bucket.
@@ -287,8 +288,8 @@ where
     true
 }
 
-/// Sorts neighbouring buckets, one in each lane, and appends them at `to + at`. What follows them may be overwritten up to
-/// `to + n`. Returns where they end. A bucket that overflowed leaves a gap.
+/// Sorts neighbouring buckets, one in each lane, and appends them at `to + at`. What follows them may be overwritten up
+/// to `to + n`. Returns where they end. A bucket that overflowed leaves a gap.
 ///
 /// # Safety
 /// `slots` are those of the buckets, `counts` their words, `to` has room for `n`.

@@ -4,8 +4,8 @@
 //! the back on. Then the places change roles, so that nothing is copied back, and no pass has a branch that depends on
 //! keys. Few keys go through the registers, from whichever place they are in to the one they belong to.
 //!
-//! Where a sample has its median more than once, keys that equal it are not moved at all, only counted: they are written
-//! where they belong.
+//! Where a sample has its median more than once, keys that equal it are not moved at all, only counted: they are
+//! written where they belong.
 
 use std::marker::PhantomData;
 
@@ -159,7 +159,8 @@ unsafe fn median<V: Vector>(from: *const V::Key, n: usize) -> Pivot<V::Key> {
     }
 }
 
-/// Moves those of `n` keys that are below the pivot to the front, and the others to the back. Returns how many are below.
+/// Moves those of `n` keys that are below the pivot to the front, and the others to the back. Returns how many are
+/// below.
 ///
 /// # Safety
 /// Two places for n keys; inside of [`Vector::run`].
@@ -209,8 +210,8 @@ unsafe fn part_in_three<T: Lane, V: Vector<Key = T::Key>>(
     n: usize,
     pivot: V::Key,
 ) -> (usize, usize) {
-    // SAFETY: as in `part`, with more that is free. When keys are written to `home`, all have been read, and those moved
-    // lie before and after.
+    // SAFETY: as in `part`, with more that is free. When keys are written to `home`, all have been read, and those
+    // moved lie before and after.
     unsafe {
         let pivots = V::splat(pivot);
         let (mut at, mut lower, mut end) = (0, 0, n);

@@ -1,14 +1,14 @@
 //! Few words, sorted without leaving the registers: each column first, then columns are merged, two, four and more at a
-//! time. A merge compares a run with the next one backwards; then both halves are bitonic. Until the end a run goes down
-//! its first column, then down its second, so that most steps stay within columns. Twice as many are sorted by halves,
-//! which are merged in the same way.
+//! time. A merge compares a run with the next one backwards; then both halves are bitonic. Until the end a run goes
+//! down its first column, then down its second, so that most steps stay within columns. Twice as many are sorted by
+//! halves, which are merged in the same way.
 
 use super::lane::{self, Lane, Number};
 use super::network::{columns_of_4, columns_of_8, columns_of_16};
 use super::{Vector, array};
 
-/// Rows that are sorted at once: with AVX2 there are as many registers, with AVX-512 twice as many, of which a row of wide
-/// keys takes two.
+/// Rows that are sorted at once: with AVX2 there are as many registers, with AVX-512 twice as many, of which a row of
+/// wide keys takes two.
 const ROWS: usize = 16;
 
 /// How many words [`few`] takes.
@@ -168,8 +168,8 @@ unsafe fn columns<V: Vector, const R: usize>(rows: &mut [V; R]) {
     }
 }
 
-/// Sorts two registers; the order goes along the first, then along the second. By columns it would take as many steps, and
-/// the words would have to be transposed.
+/// Sorts two registers; the order goes along the first, then along the second. By columns it would take as many steps,
+/// and the words would have to be transposed.
 ///
 /// # Safety
 /// Inside of [`Vector::run`].

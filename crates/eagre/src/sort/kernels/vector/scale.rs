@@ -1,8 +1,8 @@
 //! Scales: which bucket of a base case a key goes to.
 //!
-//! A radix step ([`Digits`]) is for evenly distributed keys. Many keys are even on another scale. Counts and measurements
-//! come in all *magnitudes*, and floating-point numbers may be even as *values* though their bits are not. Each scale is
-//! monotone, whatever is rounded on the way, so that buckets are in the order of keys.
+//! A radix step ([`Digits`]) is for evenly distributed keys. Many keys are even on another scale. Counts and
+//! measurements come in all *magnitudes*, and floating-point numbers may be even as *values* though their bits are not.
+//! Each scale is monotone, whatever is rounded on the way, so that buckets are in the order of keys.
 
 use super::super::classifier::Radix;
 use super::super::probe::PROBE;
@@ -11,8 +11,8 @@ use crate::sort::bounds::Bounds;
 
 /// Maps a key to its bucket.
 pub(super) trait Scale<K>: Copy {
-    /// Whether the buckets of many keys are computed before these are moved: by vectors, and with fewer wrong guesses of the
-    /// processor about which counters are the same.
+    /// Whether the buckets of many keys are computed before these are moved: by vectors, and with fewer wrong guesses
+    /// of the processor about which counters are the same.
     const TOGETHER: bool = true;
 
     /// How many buckets there are.
@@ -64,8 +64,8 @@ const STEPS: u32 = 20;
 
 /// The approximate logarithm of the distance from the smallest key, as the bits of a floating-point number give it.
 ///
-/// A small power of two is added to distances, so that the first buckets have a single key each, or none. Words with such
-/// keys cannot overflow.
+/// A small power of two is added to distances, so that the first buckets have a single key each, or none. Words with
+/// such keys cannot overflow.
 #[derive(Clone, Copy)]
 pub(super) struct Magnitude<K> {
     low: K,
