@@ -1,14 +1,14 @@
-//! What partitioning gives.
+//! The result of partitioning.
 
 use super::Keyed;
 use super::kernels::view::Filled;
 use eagre_mem::RewiredVec;
 use std::fmt;
 
-/// Items in buckets, each a slice of its own.
+/// Items in buckets, each of which is a slice.
 ///
-/// The buckets lie in ascending order in one range of addresses. Whether there is room between them is the
-/// [`Layout`](super::Layout)'s choice.
+/// The buckets lie in ascending order in one range of addresses. [`Layout`](super::Layout) says whether there is room
+/// between them.
 pub struct Partitions<T> {
     filled: Filled<T>,
 }
@@ -41,7 +41,7 @@ impl<T: Keyed> Partitions<T> {
         self.filled.bucket(bucket)
     }
 
-    /// The items of a bucket, to change.
+    /// The items of a bucket, mutable.
     ///
     /// # Panics
     /// If there is no such bucket.
@@ -54,12 +54,12 @@ impl<T: Keyed> Partitions<T> {
         (0..self.ways()).map(|bucket| self.bucket(bucket))
     }
 
-    /// The buckets, in order, to change: several threads may have some each.
+    /// The buckets, in order, mutable. Several threads may have some each.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut [T]> {
         self.filled.all_mut()
     }
 
-    /// How many items lie before each bucket, and behind the last: one number more than there are buckets.
+    /// How many items lie before each bucket, and in all buckets: one number more than there are buckets.
     pub fn offsets(&self) -> Vec<usize> {
         let mut offset = 0;
         let ends = self.filled.buckets().iter().map(|&(_, len)| {
@@ -69,7 +69,7 @@ impl<T: Keyed> Partitions<T> {
         std::iter::once(0).chain(ends).collect()
     }
 
-    /// All items as one slice, which [`Partitions::offsets`] cuts into buckets; `None` if there is room between
+    /// All items as one slice, which [`Partitions::offsets`] divides into buckets. `None` if there is room between
     /// buckets.
     pub fn as_slice(&self) -> Option<&[T]> {
         self.filled.as_slice()
@@ -78,7 +78,7 @@ impl<T: Keyed> Partitions<T> {
     /// All items as one vector.
     ///
     /// # Panics
-    /// If there is room between the buckets: with [`Layout::Apart`](super::Layout::Apart), that is.
+    /// If there is room between buckets, as there is with [`Layout::Apart`](super::Layout::Apart).
     pub fn into_vec(self) -> RewiredVec<T> {
         self.filled.into_vec()
     }

@@ -12,7 +12,8 @@ pub(crate) unsafe trait Classify: Sync {
     /// How many buckets there are, at most [`MAX_WAYS`].
     fn ways(&self) -> usize;
 
-    /// Whether a bucket is searched for: that is better done for several items at once, and not twice.
+    /// Whether buckets are found by a search. Then it is better to classify several items at once, and not to classify
+    /// twice.
     const SEARCHES: bool = false;
 
     /// The bucket of an item.
@@ -25,7 +26,7 @@ pub(crate) unsafe trait Classify: Sync {
     }
 }
 
-/// So many items are classified together.
+/// How many items are classified together.
 pub(crate) const STEP: usize = 16;
 
 /// By some bits of the key.
@@ -56,7 +57,7 @@ unsafe impl Classify for Bits {
 
 /// Into ranges of keys of equal width.
 pub(crate) struct Ranges {
-    /// Takes the highest bit of a key to the highest of the word.
+    /// A shift that takes the highest bit of a key to the highest bit of 64.
     left: u32,
     ways: u64,
 }
@@ -82,8 +83,8 @@ unsafe impl Classify for Ranges {
 
 /// By sorted boundaries: bucket `i` begins with boundary `i - 1`.
 ///
-/// They are a binary tree in an array, its root at 1 and the children of `i` at `2 i` and `2 i + 1`. A step down adds
-/// the outcome of a comparison to a number: there is no choice of which the compiler could make a jump.
+/// They form a binary tree in an array: the root is 1, and the children of `i` are `2 i` and `2 i + 1`. A step down
+/// adds the outcome of a comparison to a number, so the compiler has no choice that it could turn into a branch.
 pub(crate) struct Boundaries {
     tree: Box<[u64; MAX_WAYS]>,
     /// Steps from the root to below the leaves.
@@ -115,10 +116,10 @@ impl Boundaries {
         2 * at + usize::from(boundary <= key)
     }
 
-    /// Where one has arrived after `height` steps.
+    /// The bucket after `height` steps.
     #[inline(always)]
     fn arrived(&self, at: usize) -> usize {
-        // What is not a boundary equals the largest key.
+        // Unused nodes equal the largest key.
         (at - (1 << self.height)).min(self.last)
     }
 }
@@ -137,7 +138,7 @@ unsafe impl Classify for Boundaries {
         self.arrived((0..self.height).fold(1, |at, _| self.down(key, at)))
     }
 
-    /// Step by step for all of them: no search waits for another.
+    /// One step of all searches at a time, so that no search waits for another.
     #[inline(always)]
     fn buckets<T: Keyed>(&self, items: &[T; STEP]) -> [usize; STEP] {
         let keys: [u64; STEP] = std::array::from_fn(|i| items[i].key());

@@ -1,4 +1,4 @@
-//! What is left of a vector that was taken apart goes back to where it was.
+//! Puts the remains of a vector that was taken apart back to where they were.
 //!
 //! The blocks stay where they are at home until all is packed, so that packing takes neither memory nor mappings; and
 //! all lists have the room they need before the vector is taken apart. Then they move to the vector's own places, no
