@@ -9,12 +9,11 @@ const MIB: usize = 1 << 20;
 /// Set for the child process that a test measures.
 const CHILD: &str = "EAGRE_PARTITION_CHILD";
 
-/// A uniform number that depends on its place only.
+/// A pseudorandom number for each index.
 fn random(at: usize) -> u64 {
-    let mut z = (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    // Generators with neighbouring seeds begin alike.
+    let seed = fastrand::Rng::with_seed(at as u64).u64(..);
+    fastrand::Rng::with_seed(seed).u64(..)
 }
 
 /// Peak of what the process has of its own, in bytes.

@@ -22,12 +22,8 @@ fn round_trip<K: FileKey>(keys: &[K], bytes: &[u8]) {
 }
 
 fn numbers(count: usize) -> Vec<u128> {
-    let mut state = 7u128;
-    let mut next = || {
-        state = state.wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645).wrapping_add(1);
-        state ^ state >> 64
-    };
-    (0..count).map(|_| next()).collect()
+    let mut rng = fastrand::Rng::with_seed(7);
+    (0..count).map(|_| rng.u128(..)).collect()
 }
 
 #[test]

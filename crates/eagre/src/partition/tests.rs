@@ -12,12 +12,11 @@ fn pool(blocks: u32) -> Pool {
     Pool::new(BlockSize::MIN, blocks, trap, mover).unwrap()
 }
 
-/// A number that depends on its place and a seed only.
+/// A pseudorandom number for each index and seed.
 fn random(at: usize, seed: u64) -> u64 {
-    let mut z = (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed.wrapping_mul(0xd1b5_4a32_d192_ed03);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    // Generators with neighbouring seeds begin alike.
+    let seed = fastrand::Rng::with_seed(seed << 48 | at as u64).u64(..);
+    fastrand::Rng::with_seed(seed).u64(..)
 }
 
 /// Whole items, each with its own bytes, made of a key and a number.

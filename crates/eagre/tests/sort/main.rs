@@ -12,7 +12,7 @@ use eagre::scan::kernels::Simd;
 use eagre::sort::Sorter;
 
 use keys::Case;
-use patterns::{PATTERNS, Pattern, Random};
+use patterns::{PATTERNS, Pattern, seeded};
 
 /// Vector instructions, threads, memory beside the keys.
 type Way = (Simd, usize, Option<usize>);
@@ -46,7 +46,7 @@ fn check<K: Case>(what: &str, keys: &[K], expected: &[K], way: Way) {
 
 /// Keys of a pattern, as they are and sorted by the standard library.
 fn make<K: Case>(pattern: Pattern, n: usize, seed: u64) -> (Vec<K>, Vec<K>) {
-    let random = &mut Random(seed);
+    let random = &mut seeded(seed);
     let mut next = |i| {
         let number = pattern(random, i, n as u64);
         K::make(number, random)

@@ -195,14 +195,8 @@ mod tests {
             }
             let mut given_up = 0;
             for n in [300, 1024, 1025, 2800, 10_000] {
-                // As splitmix64 has it.
-                let random = |i: u64| {
-                    let i = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                    let i = (i ^ i >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                    (i ^ i >> 27).wrapping_mul(0x94d0_49bb_1331_11eb)
-                };
-                let part = |i| (random(i) >> 11) as f64 / (1u64 << 53) as f64;
-                let mut words: Vec<W> = (0..n).map(|i| word(random(i + n), part(i))).collect();
+                let mut rng = fastrand::Rng::with_seed(n);
+                let mut words: Vec<W> = (0..n).map(|_| word(rng.u64(..), rng.f64())).collect();
                 let mut expected: Vec<u128> = words.iter().map(|word| word.key()).collect();
                 expected.sort();
                 let mut table = Scratch::new(table_for::<W>(2 * n as usize)).unwrap();
