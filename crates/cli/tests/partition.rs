@@ -58,7 +58,7 @@ fn check<K: Copy + PartialEq>(
 }
 
 #[test]
-fn every_type_and_every_way_to_part() {
+fn every_type_and_every_way_to_partition() {
     let keys = numbers(20_000);
     let encode = |key: &u64| key.to_le_bytes().to_vec();
     check(&["--keys", "u64", "--ways", "2"], &keys, encode, 2, |key| (key >> 63) as usize);
@@ -146,7 +146,7 @@ fn empty_files_pipes_and_json() {
 }
 
 #[test]
-fn what_cannot_be_parted() {
+fn what_cannot_be_partitioned() {
     let folder = room(&bytes(&[3, 1]));
     fs::write(folder.path().join("odd"), [7; 19]).unwrap();
     for (arguments, why) in [
@@ -159,15 +159,15 @@ fn what_cannot_be_parted() {
         ),
         (
             &["--ways=2", "a", "-o", "missing"],
-            "missing: No such file or directory; make a directory (mkdir) for the buckets, or take --contiguous",
+            "missing: No such file or directory; make a directory (mkdir) for the buckets, or use --contiguous",
         ),
         (
             &["--ways=2", "a", "-o", "a"],
-            "a: no directory; make a directory (mkdir) for the buckets, or take --contiguous",
+            "a: is not a directory; make a directory (mkdir) for the buckets, or use --contiguous",
         ),
         (
             &["--ways=2", "a", "-o", "-"],
-            "standard output: several files cannot go there; name a directory, or take --contiguous",
+            "standard output: several files cannot go there; name a directory, or use --contiguous",
         ),
         (
             &["--ways=2", "a", "--contiguous", "-o", "-"],
@@ -175,12 +175,12 @@ fn what_cannot_be_parted() {
         ),
         (
             &["--bits=60:5", "a", "-o", "out"],
-            "--bits 60:5: keys have 64 bits; SHIFT and BITS are at most that together, and BITS is 1 to 10; \
+            "--bits 60:5: keys have 64 bits; SHIFT and BITS add up to at most that, and BITS is 1 to 10; \
              such as --bits 0:8",
         ),
         (
             &["--boundaries=1,x", "a", "-o", "out"],
-            "--boundaries: 'x' is no key; boundaries are of the type that --keys names",
+            "--boundaries: 'x' is not a key; boundaries have the type that --keys names",
         ),
         (
             &["--boundaries=1,3,2", "a", "-o", "out"],
@@ -188,7 +188,7 @@ fn what_cannot_be_parted() {
         ),
         (
             &["--boundaries=", "a", "-o", "out"],
-            "--boundaries: 0 boundaries; there can be 1 to 1023; with none there is nothing to part, with more part twice",
+            "--boundaries: 0 boundaries; there can be 1 to 1023; for more buckets, partition twice",
         ),
         (&["--boundaries-from=none", "a", "-o", "out"], "none: No such file or directory; check the name"),
     ] {
@@ -198,8 +198,8 @@ fn what_cannot_be_parted() {
         assert_eq!(names(folder.path()), ["a", "odd", "out"]);
         assert_eq!(names(&folder.path().join("out")), [""; 0]);
     }
-    let why = "eagre: partition: --keys: u128 cannot be parted, only sorted; \
-               name a type of 32 or 64 bits, or pairs of one\n";
+    let why = "eagre: partition: --keys: keys of u128 can be sorted, but not partitioned; \
+               name a type of up to 64 bits, or pairs\n";
     let arguments = ["--keys", "u128", "--ways=2", "a", "-o", "out"];
     assert_eq!(partition(folder.path(), &arguments), (2, String::new(), why.to_owned()));
     for wrong in [&["--ways=1"][..], &["--ways=1025"], &["--bits=8"], &[], &["--ways=2", "--bits=0:1"]] {
@@ -245,7 +245,7 @@ fn boundaries_are_no_keys() {
     let folder = room(&[]);
     let old = folder.path().join("out/part-0");
     fs::write(&old, "old").unwrap();
-    let why = "cannot be both the keys and their boundaries; name the FILEs of the keys";
+    let why = "cannot be both the keys and their boundaries; name the FILEs with the keys";
     for (from, files, place) in [
         ("-", &[][..], "standard input"),
         ("-", &["a", "-"], "standard input"),

@@ -93,7 +93,7 @@ fn pairs_go_by_their_first() {
     check((3u32, 9u64), (7, 1));
     check((3u64, 9u32), (7, 1));
     check((3u64, 9u64), (7, 1));
-    check((3i16, [9u8; 3]), (7, [1; 3]));
+    check((3u16, [9u8; 3]), (7, [1; 3]));
 }
 
 /// The pool that all share is there without being asked for.
