@@ -17,7 +17,7 @@ use patterns::{PATTERNS, Pattern, seeded};
 /// Vector instructions, threads, memory beside the keys.
 type Way = (Simd, usize, Option<usize>);
 
-/// The vector instructions that sorting makes use of, as far as the processor has them.
+/// The vector instructions that sorting uses and the processor has.
 fn levels() -> impl Iterator<Item = Simd> {
     Simd::ALL.into_iter().filter(|simd| simd.is_available() && *simd != Simd::Neon)
 }
@@ -118,8 +118,6 @@ suites! {
     i8s: i8;
     u16s: u16;
     i16s: i16;
-    usizes: usize;
-    isizes: isize;
     u32s: u32;
     i32s: i32;
     f32s: f32;
@@ -130,6 +128,13 @@ suites! {
     i128s: i128;
     pairs_of_32: (u32, u32);
     pairs_of_64: (u64, u64);
+}
+
+/// They are sorted as the numbers of the same width.
+#[test]
+fn numbers_as_wide_as_an_address() {
+    few_keys::<usize>();
+    few_keys::<isize>();
 }
 
 /// Narrow keys that several threads count, with memory for all counters, for those of one thread, and for none.
