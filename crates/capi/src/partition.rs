@@ -1,14 +1,13 @@
 //! Partitioning arrays of the caller's into buckets.
 
 use crate::arguments::{Place, exclusive, shared, take};
-use crate::count::in_threads;
 use crate::pool::EagrePool;
 use crate::sort::{EAGRE_SLACK_DEFAULT, EagreKey, keys};
 use crate::status::{EagreStatus, Fault, status, value};
 use crate::versioned::{self, Versioned};
 use eagre::heap;
 use eagre::keys::FileKey;
-use eagre::partition::{Item, Layout, Partitioner, Partitions};
+use eagre::partition::{Keyed, Layout, Partitioner, Partitions};
 use std::any::Any;
 use std::ffi::c_void;
 use std::mem::{offset_of, size_of};
@@ -79,7 +78,7 @@ impl EagrePartitionOptions {
     ///
     /// # Safety
     /// `boundaries` and `pool` are null or what they say.
-    unsafe fn partitioner<B: FileKey + Item>(&self) -> Result<Partitioner, Fault> {
+    unsafe fn partitioner<B: FileKey + Keyed>(&self) -> Result<Partitioner, Fault> {
         if self.flags & !EAGRE_DENSE != 0 {
             return Err(Fault::invalid(format_args!("flags is {:#x}: only EAGRE_DENSE is known", self.flags)));
         }
@@ -93,7 +92,7 @@ impl EagrePartitionOptions {
                 // SAFETY: the caller's promise.
                 let boundaries = unsafe { keys::<B>(self.boundaries, self.boundary_count as usize)? };
                 let mut keys = heap::list(boundaries.len())?;
-                keys.extend(boundaries.iter().map(Item::key));
+                keys.extend(boundaries.iter().map(Keyed::key));
                 partitioner.boundaries(&keys)
             }
             (true, 0) => partitioner.ways(self.ways as usize),
@@ -102,9 +101,7 @@ impl EagrePartitionOptions {
         if self.flags & EAGRE_DENSE != 0 {
             partitioner = partitioner.layout(Layout::Dense);
         }
-        if let Some(threads) = in_threads(self.threads) {
-            partitioner = partitioner.threads(threads.get());
-        }
+        partitioner = partitioner.threads(self.threads as usize);
         if self.slack != EAGRE_SLACK_DEFAULT {
             partitioner = partitioner.slack(usize::try_from(self.slack).unwrap_or(usize::MAX));
         }
@@ -125,7 +122,7 @@ pub struct EagrePartition {
 }
 
 impl EagrePartition {
-    fn new<T: Item>(keys: Partitions<T>) -> Result<EagrePartition, Fault> {
+    fn new<T: Keyed>(keys: Partitions<T>) -> Result<EagrePartition, Fault> {
         let (mut buckets, mut keys) = (heap::list(keys.ways())?, heap::boxed(keys)?);
         buckets.extend(keys.iter_mut().map(|bucket| (bucket.as_mut_ptr().cast(), bucket.len())));
         Ok(EagrePartition { buckets, _memory: keys })
@@ -158,7 +155,7 @@ pub unsafe extern "C" fn eagre_partition(
     partition: *mut *mut EagrePartition,
 ) -> EagreStatus {
     /// The buckets of keys of type `K` with boundaries of type `B`.
-    unsafe fn part<K: FileKey + Item, B: FileKey + Item>(
+    unsafe fn part<K: FileKey + Keyed, B: FileKey + Keyed>(
         keys: *const c_void,
         count: usize,
         options: &EagrePartitionOptions,

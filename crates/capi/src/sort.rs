@@ -1,7 +1,6 @@
 //! Sorting arrays of the caller's, in place.
 
 use crate::arguments;
-use crate::count::in_threads;
 use crate::status::{EagreStatus, Fault, status};
 use crate::versioned::{self, Versioned};
 use eagre::keys::FileKey;
@@ -123,10 +122,7 @@ unsafe fn with_sorter<R>(
     if options.flags & !EAGRE_STABLE != 0 {
         return Err(Fault::invalid(format_args!("flags is {:#x}: only EAGRE_STABLE is known", options.flags)));
     }
-    let mut sorter = Sorter::new();
-    if let Some(threads) = in_threads(options.threads) {
-        sorter = sorter.threads(threads.get());
-    }
+    let mut sorter = Sorter::new().threads(options.threads as usize);
     if options.slack != EAGRE_SLACK_DEFAULT {
         sorter = sorter.slack(usize::try_from(options.slack).unwrap_or(usize::MAX));
     }
@@ -227,7 +223,7 @@ pub unsafe extern "C" fn eagre_sort(
         with_key!(key, K => unsafe {
             let keys = keys_mut::<K>(keys, count)?;
             with_sorter(options, |sorter, stable| match stable {
-                true => K::sort_by_first(sorter, keys),
+                true => sorter.sort_by_first(keys),
                 false => sorter.sort(keys),
             })
         })

@@ -202,7 +202,8 @@ impl From<SortError> for Fault {
     fn from(error: SortError) -> Fault {
         let status = match error {
             SortError::Cancelled => EagreCancelled,
-            _ => EagreResources,
+            SortError::Memory { .. } => EagreResources,
+            _ => EagreInvalid,
         };
         Fault::new(status, format_args!("sort: {error}"))
     }

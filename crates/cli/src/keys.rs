@@ -1,4 +1,4 @@
-//! What `eagre sort` and `eagre partition` share: which keys a file holds, and whether there is memory for them.
+//! The parts that `eagre sort` and `eagre partition` share: types of keys, files of keys, and whether they fit memory.
 
 use std::ffi::OsStr;
 use std::fs::Metadata;
@@ -19,9 +19,13 @@ use crate::message::{self, Message};
 use crate::units;
 use crate::usage::Unfit;
 
-/// What the keys in a file are: numbers, least significant byte first, or pairs of them, of which the first counts more.
+/// The type of the keys in a file: numbers, least significant byte first, or pairs of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum KeyType {
+    U8,
+    I8,
+    U16,
+    I16,
     U32,
     I32,
     F32,
@@ -43,8 +47,8 @@ const STREAMS: u64 = 8 << 20;
 macro_rules! with_key {
     ($type:expr, $key:ident => $body:expr) => {
         with_key!($type, $key => $body,
-            U32: u32, I32: i32, F32: f32, U64: u64, I64: i64, F64: f64, U128: u128, I128: i128,
-            PairU32: (u32, u32), PairU64: (u64, u64))
+            U8: u8, I8: i8, U16: u16, I16: i16, U32: u32, I32: i32, F32: f32, U64: u64, I64: i64, F64: f64,
+            U128: u128, I128: i128, PairU32: (u32, u32), PairU64: (u64, u64))
     };
     ($type:expr, $key:ident => $body:expr, $($name:ident: $rust:ty),*) => {
         match $type {
@@ -57,12 +61,12 @@ macro_rules! with_key {
 }
 pub(crate) use with_key;
 
-/// Evaluates an expression in which `$key` is the Rust type of a [`KeyType`] and `$part` that of what it is partitioned
-/// by; another one, of `$other`, for types that cannot be partitioned.
+/// Evaluates an expression in which `$key` is the Rust type of a [`KeyType`], and `$part` the type of its boundaries. For
+/// types that cannot be partitioned, evaluates another expression with `$other`.
 macro_rules! with_item {
     ($type:expr, $key:ident, $part:ident => $body:expr, $other:ident => $otherwise:expr) => {
         with_item!($type, $key, $part => $body, $other => $otherwise,
-            U32: u32, u32; I32: i32, i32; F32: f32, f32; U64: u64, u64; I64: i64, i64; F64: f64, f64;
+            U8: u8, u8; I8: i8, i8; U16: u16, u16; I16: i16, i16; U32: u32, u32; I32: i32, i32; F32: f32, f32; U64: u64, u64; I64: i64, i64; F64: f64, f64;
             PairU32: (u32, u32), u32; PairU64: (u64, u64), u64)
     };
     ($type:expr, $key:ident, $part:ident => $body:expr, $other:ident => $otherwise:expr,
@@ -89,61 +93,62 @@ impl KeyType {
         with_key!(self, K => K::IS_PAIR)
     }
 
-    /// As it is called in arguments.
+    /// Its name in arguments.
     pub(crate) fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 }
 
-/// Why keys of a type are not for `partition`.
-pub(crate) fn cannot_be_parted(key: KeyType) -> String {
-    let message = Message::new("partition", "--keys", format!("{} cannot be parted, only sorted", key.name()));
-    message.cure(Some("name a type of 32 or 64 bits, or pairs of one")).to_string()
+/// The message for keys that cannot be partitioned.
+pub(crate) fn not_partitioned(key: KeyType) -> String {
+    let message =
+        Message::new("partition", "--keys", format!("keys of {} can be sorted, but not partitioned", key.name()));
+    message.cure(Some("name a type of up to 64 bits, or pairs")).to_string()
 }
 
-/// Takes the types of keys that can be parted.
+/// Parses the types of keys that can be partitioned.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PartedKey;
+pub(crate) struct PartitionKey;
 
-impl PartedKey {
+impl PartitionKey {
     fn names() -> impl Iterator<Item = PossibleValue> {
-        let parted = |key: &&KeyType| !matches!(key, KeyType::U128 | KeyType::I128);
-        KeyType::value_variants().iter().filter(parted).filter_map(ValueEnum::to_possible_value)
+        let accepted = |key: &&KeyType| !matches!(key, KeyType::U128 | KeyType::I128);
+        KeyType::value_variants().iter().filter(accepted).filter_map(ValueEnum::to_possible_value)
     }
 }
 
-impl TypedValueParser for PartedKey {
+impl TypedValueParser for PartitionKey {
     type Value = KeyType;
 
     fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<KeyType, clap::Error> {
         let known = value.to_str().and_then(|name| KeyType::from_str(name, false).ok());
         match known {
             Some(key @ (KeyType::U128 | KeyType::I128)) => {
-                let message = cannot_be_parted(key);
+                let message = not_partitioned(key);
                 let refuse = move |_: String| Err::<KeyType, _>(Unfit(message.clone()));
                 StringValueParser::new().try_map(refuse).parse_ref(command, argument, value)
             }
-            _ => PossibleValuesParser::new(PartedKey::names())
+            _ => PossibleValuesParser::new(PartitionKey::names())
                 .try_map(|name| KeyType::from_str(&name, false))
                 .parse_ref(command, argument, value),
         }
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(PartedKey::names()))
+        Some(Box::new(PartitionKey::names()))
     }
 }
 
-/// The files to read keys from, and how many bytes they have.
+/// Files of keys, and their sizes.
 pub(crate) struct KeyFiles {
     files: Vec<(Input, Option<u64>)>,
-    /// If all of them know it.
+    /// The size of all files, if it is known.
     pub(crate) bytes: Option<u64>,
     what: &'static str,
 }
 
 impl KeyFiles {
-    /// Looks at the files: whether they are there, and hold whole keys.
+    /// Checks that the files exist and hold whole keys.
     pub(crate) fn look(what: &'static str, inputs: Vec<Input>, keys: KeyType) -> Result<KeyFiles, Failure> {
         let mut files = Vec::with_capacity(inputs.len());
         for input in inputs {
@@ -158,12 +163,12 @@ impl KeyFiles {
         Ok(KeyFiles { files, bytes, what })
     }
 
-    /// Whether a person types the keys in.
+    /// Whether the keys are typed on a terminal.
     pub(crate) fn is_typed(&self) -> bool {
         self.files.iter().any(|(input, _)| input.is_typed())
     }
 
-    /// The one that is the very same file, under whatever name.
+    /// The input that is the same file, under whatever name.
     pub(crate) fn find(&self, there: &Metadata) -> Option<&Input> {
         let is_it = |input: &Input| {
             input.metadata().is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == (there.dev(), there.ino()))
@@ -171,7 +176,7 @@ impl KeyFiles {
         self.files.iter().map(|(input, _)| input).find(|input| is_it(input))
     }
 
-    /// What they are called together, in messages.
+    /// The name of all files together, in messages.
     pub(crate) fn place(&self) -> String {
         match &self.files[..] {
             [(one, _)] => one.place(),
@@ -179,7 +184,7 @@ impl KeyFiles {
         }
     }
 
-    /// Is there memory for all their keys, and `beside` bytes more? Where nobody knows, reading will tell.
+    /// Checks that there is memory for all keys and `beside` bytes more. If that is unknown, reading finds out.
     pub(crate) fn check_memory(&self, beside: u64) -> Result<(), Failure> {
         let (Some(bytes), Some(Available { bytes: have, bound, .. })) = (self.bytes, doctor::available_memory()) else {
             return Ok(());
@@ -205,7 +210,7 @@ impl KeyFiles {
         Err(Failure::Trouble(Message::new(self.what, self.place(), why).cure(Some(cure)).to_string()))
     }
 
-    /// Reads all keys into memory, from a pool that may have so many bytes more.
+    /// Reads all keys into memory. The pool of the vector may hold `spare` bytes more.
     pub(crate) fn read<K: FileKey>(&self, spare: u64, console: &mut Console) -> Result<RewiredVec<K>, Failure> {
         let most = self.bytes.and_then(|bytes| usize::try_from(bytes / K::WIDTH as u64).ok());
         let mut keys = keys::vector(most, spare).map_err(|error| Failure::Trouble(format!("eagre: {error}")))?;
@@ -218,7 +223,7 @@ impl KeyFiles {
         Ok(keys)
     }
 
-    /// The only file, as a stream.
+    /// Opens the only file.
     pub(crate) fn open_one(&self) -> Result<(&Input, eagre::Reader), Failure> {
         match &self.files[..] {
             [(input, size)] => Ok((input, open(self.what, input, *size)?)),
@@ -246,7 +251,7 @@ impl KeyFiles {
     }
 }
 
-/// Whether a vector has taken all that there was for it.
+/// Whether a vector has used up its memory.
 fn is_used_up(kind: RewireErrorKind) -> bool {
     matches!(kind, RewireErrorKind::Full | RewireErrorKind::OutOfBlocks | RewireErrorKind::OutOfAddresses)
 }

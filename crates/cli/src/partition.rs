@@ -1,4 +1,4 @@
-//! `eagre partition`: numbers parted into buckets by ranges of their values, or by some of their bits.
+//! `eagre partition`: numbers partitioned into buckets by ranges of their values, or by some of their bits.
 
 mod split;
 
@@ -9,14 +9,15 @@ use std::time::Instant;
 
 use eagre::file::{Output, WriteOptions};
 use eagre::keys::{self, FileKey};
-use eagre::partition::{Item, Partitioner, Partitions};
+use eagre::partition::{Keyed, Partitioner, Partitions};
+use eagre::scan::kernels::Kernels;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 
 use crate::cli::{Exit, Failure, Run};
 use crate::console::Console;
 use crate::inputs::Input;
-use crate::keys::{KeyFiles, KeyType, PartedKey, cannot_be_parted, with_item};
+use crate::keys::{KeyFiles, KeyType, PartitionKey, not_partitioned, with_item};
 use crate::message::{self, Message};
 use crate::name;
 use crate::phase::Phase;
@@ -25,21 +26,22 @@ use crate::target::Target;
 use split::Split;
 
 const LONG: &str = "\
-Part files of numbers into buckets.
+Partition files of numbers into buckets.
 
-A FILE is nothing but keys, one after the other, least significant byte first, as for 'eagre sort'; \
-pairs go by their first part. The keys of all FILEs are parted together, into 2 to 1024 buckets: by \
-ranges of equal width (--ways), by some of their bits (--bits), or by boundaries of your own. In a \
-bucket they keep the order they came in. Numbers with a sign, floating-point ones in their total \
-order, are seen as the unsigned ones that have the same order: the smallest is 0. With no FILE, or when FILE is -, standard input is read.
+A FILE holds keys only, one after the other, least significant byte first, as for 'eagre sort'. The \
+key of a pair is its first part. The keys of all FILEs are partitioned together into 2 to 1024 \
+buckets: by ranges of equal width (--ways), by some of their bits (--bits), or by boundaries of your \
+own. Within a bucket, keys keep the order of the input. For --ways and --bits, signed and \
+floating-point numbers are mapped to unsigned ones in the same order: the smallest becomes 0. \
+With no FILE, or when FILE is -, standard input is read.
 
-Each bucket becomes a file of its own in the directory OUT: part-0, part-1 and so on, every number \
-with as many digits as the last needs. No file appears before all of them are on the disk; then they \
-appear one after another, so none of them may be a FILE. Files of an earlier run with more buckets \
-stay. With --contiguous OUT is one file, bucket after bucket, and where each begins is printed as JSON.
+Each bucket becomes a file in the directory OUT: part-0, part-1 and so on, every number with as many \
+digits as the last one. No file appears before all of them are on the disk. Then they appear one \
+after another, so none of them may be a FILE. Files of an earlier run with more buckets stay. With \
+--contiguous, OUT is one file with all buckets in order, and the offset of each is printed as JSON.
 
-All keys must fit into memory, and beside them a quarter more, or 2 MiB for each bucket if that is \
-more, but never more than as much again.";
+All keys must fit into memory, with room for a quarter more, or for 2 MiB for each bucket if that is \
+more, but never for more than twice the keys.";
 
 const AFTER: &str = "\
 Examples:
@@ -52,26 +54,26 @@ Examples:
 
 Exit status: 0, or 2 in case of trouble.";
 
-/// Part files of numbers into buckets
+/// Partition files of numbers into buckets
 #[derive(clap::Args)]
 #[command(long_about = LONG, after_help = AFTER)]
 pub(crate) struct Args {
-    /// What a key is
-    #[arg(long, value_name = "TYPE", value_parser = PartedKey)]
+    /// Type of the keys
+    #[arg(long, value_name = "TYPE", value_parser = PartitionKey)]
     keys: KeyType,
 
     #[command(flatten)]
     split: Split,
 
-    /// Where the buckets go: a directory, or with --contiguous a file
+    /// Directory for the buckets, or with --contiguous a file
     #[arg(short, long, value_name = "OUT", value_hint = clap::ValueHint::AnyPath)]
     output: OsString,
 
-    /// Write one file, bucket after bucket, and print where each begins
+    /// Write all buckets to one file, and print the offset of each
     #[arg(long)]
     contiguous: bool,
 
-    /// Use at most so many threads [default: as many as there are processors to use]
+    /// Use at most N threads [default: as many as there are processors to use]
     #[arg(short = 'j', long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 
@@ -83,22 +85,24 @@ pub(crate) struct Args {
     #[arg(long)]
     no_progress: bool,
 
-    /// What to part; - is standard input
+    /// Files to partition; - is standard input
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     files: Vec<OsString>,
 }
 
 impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
+        // The library refuses a wrong setting, too, but only when all keys are read.
+        Kernels::chosen().map_err(|why| Failure::Trouble(format!("eagre: partition: {why}")))?;
         let files = KeyFiles::look("partition", Input::all(&self.files), self.keys)?;
         with_item!(self.keys, K, Part => {
-            let (partitioner, ways) = self.split.partitioner::<Part>(&files, <K as Item>::KEY_BITS, Item::key)?;
+            let (partitioner, ways) = self.split.partitioner::<Part>(&files, <K as Keyed>::KEY_BITS, Keyed::key)?;
             self.partition::<K>(&files, partitioner, ways, console)
-        }, other => Err(Failure::Trouble(cannot_be_parted(other)))
+        }, other => Err(Failure::Trouble(not_partitioned(other)))
         )
     }
 
-    fn partition<K: FileKey + Item>(
+    fn partition<K: FileKey + Keyed>(
         &self,
         files: &KeyFiles,
         partitioner: Partitioner,
@@ -123,16 +127,13 @@ impl Args {
         let (count, bytes) = (keys.len() as u64, size_of_val(&keys[..]) as u64);
         let read = Phase::of_bytes(bytes, started.elapsed());
 
-        // As for a sort: it may be one of the files, which are in memory now; and before the work, in case it cannot be
-        // written.
+        // The keys are in memory now, so the output may be one of the files. It is opened before the work, in case it
+        // cannot be written.
         let output = self.contiguous.then(|| target.open().map_err(|error| target.failure("partition", &error)));
         let output = output.transpose()?;
 
         let started = Instant::now();
-        let partitioner = match self.threads {
-            Some(threads) => partitioner.threads(threads.get()),
-            None => partitioner,
-        };
+        let partitioner = partitioner.threads(self.threads.map_or(0, NonZeroUsize::get));
         let parts =
             partitioner.partition_vec(&mut keys).map_err(|error| Failure::Trouble(format!("eagre: {error}")))?;
         let partition = Phase::of_keys(count, started.elapsed());
@@ -174,8 +175,8 @@ impl Args {
     }
 }
 
-/// One file, bucket after bucket.
-fn write_contiguous<K: FileKey + Item>(
+/// Writes one file with all buckets in order.
+fn write_contiguous<K: FileKey + Keyed>(
     output: Output,
     target: &Target,
     parts: &Partitions<K>,
@@ -195,8 +196,8 @@ fn write_contiguous<K: FileKey + Item>(
     written.map_err(|error| Failure::Trouble(message::of_file(&error)))
 }
 
-/// A file for each bucket. None appears before all are on the disk.
-fn write_apart<K: FileKey + Item>(
+/// Writes a file for each bucket. No file appears before all of them are on the disk.
+fn write_apart<K: FileKey + Keyed>(
     paths: &[PathBuf],
     parts: &Partitions<K>,
     console: &mut Console,
@@ -213,7 +214,7 @@ fn write_apart<K: FileKey + Item>(
         });
         outputs.push(output.map_err(|error| Failure::Trouble(message::of_file(&error)))?);
     }
-    // First what takes long, and may fail.
+    // First the steps that take long and may fail.
     for (output, path) in outputs.iter().zip(paths) {
         output.file().sync_all().map_err(|error| Target::File(path.clone()).failure("partition", &error))?;
     }
@@ -236,19 +237,19 @@ fn beside(bytes: u64, ways: usize) -> u64 {
 fn check_directory(target: &Target) -> Result<(), Failure> {
     let Target::File(path) = target else {
         let message = Message::new("partition", target.place(), "several files cannot go there");
-        return Err(Failure::Trouble(message.cure(Some("name a directory, or take --contiguous")).to_string()));
+        return Err(Failure::Trouble(message.cure(Some("name a directory, or use --contiguous")).to_string()));
     };
     let why = match std::fs::metadata(path) {
         Ok(there) if there.is_dir() => return Ok(()),
-        Ok(_) => "no directory".to_owned(),
+        Ok(_) => "is not a directory".to_owned(),
         Err(error) => message::reason(&error),
     };
-    let cure = "make a directory (mkdir) for the buckets, or take --contiguous";
+    let cure = "make a directory (mkdir) for the buckets, or use --contiguous";
     Err(Failure::Trouble(Message::new("partition", target.place(), why).cure(Some(cure)).to_string()))
 }
 
-/// Buckets appear one after another. If one took the place of a file that is read, and the others did not come, the rest
-/// of that file's keys would be nowhere.
+/// Buckets appear one after another. If one replaced an input file, and the command ended before the next appeared, the
+/// other keys of that file would be lost.
 fn check_apart(files: &KeyFiles, paths: &[PathBuf]) -> Result<(), Failure> {
     for path in paths {
         let Some(input) = std::fs::metadata(path).ok().and_then(|there| files.find(&there)) else { continue };
@@ -259,8 +260,8 @@ fn check_apart(files: &KeyFiles, paths: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Each bucket's file is open, and its directory, until all of them appear. Most systems let a process have that many if
-/// it asks; if not, opening them says so.
+/// The file of each bucket and its directory stay open until all files appear. Most systems let a process raise its limit
+/// for this; if not, opening a file fails.
 fn allow_open_files(ways: usize) {
     let need = 2 * ways as u64 + 64;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);

@@ -1,7 +1,7 @@
-//! `eagre sort`: files of numbers put in order, in memory.
+//! `eagre sort`: sorts files of numbers in memory.
 //!
-//! The keys are read into a vector that grows without copying, sorted there, and written to a file that appears complete
-//! or not at all: nothing is lost whatever happens in between, even if that file is the one that was read.
+//! The keys are read into a vector that grows without copying, and sorted there. The output appears complete or not at
+//! all, so nothing is lost whatever happens, even if the output replaces the input.
 
 mod report;
 
@@ -27,19 +27,18 @@ use crate::target::Target;
 use report::{Check, Report};
 
 const LONG: &str = "\
-Sort files of numbers, or say whether they are in order.
+Sort files of numbers, or check whether they are in order.
 
-A FILE is nothing but keys, one after the other: numbers of 32, 64 or 128 bits, signed, unsigned or \
-floating-point, or pairs of unsigned ones, least significant byte first, as numpy's tofile writes \
+A FILE holds keys only, one after the other: integers of 8 to 128 bits, floating-point numbers of \
+32 or 64, or pairs of unsigned integers, least significant byte first, as numpy's tofile writes \
 them. Pairs are ordered by their first part, then by their second. All keys of all FILEs are sorted \
 together. With no FILE, or when FILE is -, standard input is read.
 
 Floating-point numbers are in their total order: -NaN, -infinity, negative numbers, -0, 0, positive \
 numbers, infinity, NaN. NaNs are ordered by their bits, and 0 and -0 are different keys.
 
-All keys must fit into memory, and little more is needed. OUT appears under its name when all of it \
-is on the disk, and never if anything fails or the command is stopped, be it by kill -9; so it may \
-be one of the FILEs.";
+All keys must fit into memory; little more is needed. OUT appears only when all of it is on the disk, \
+and never if anything fails or the command is killed. So OUT may be one of the FILEs.";
 
 const AFTER: &str = "\
 Examples:
@@ -51,13 +50,13 @@ Examples:
   eagre sort --keys i64 --check a && echo ok  is it in order?
   generate | eagre sort --keys u32 | use      from a pipe to a pipe
 
-Exit status: 0, or 1 if a file that was to be checked is not in order, or 2 in case of trouble.";
+Exit status: 0, or 1 if --check finds a key out of order, or 2 in case of trouble.";
 
 /// Sort files of numbers
 #[derive(clap::Args)]
 #[command(long_about = LONG, after_help = AFTER)]
 pub(crate) struct Args {
-    /// What a key is
+    /// Type of the keys
     #[arg(long, value_name = "TYPE")]
     keys: KeyType,
 
@@ -65,7 +64,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "OUT", value_hint = clap::ValueHint::AnyPath)]
     output: Option<OsString>,
 
-    /// Descending instead of ascending
+    /// Sort in descending order
     #[arg(short, long)]
     reverse: bool,
 
@@ -73,7 +72,7 @@ pub(crate) struct Args {
     #[arg(short, long)]
     unique: bool,
 
-    /// Order pairs by their first part only, and leave those that agree in it as they are
+    /// Order pairs by their first part only; pairs with equal first parts keep their order
     #[arg(short, long)]
     stable: bool,
 
@@ -81,19 +80,19 @@ pub(crate) struct Args {
     #[arg(long, visible_alias = "top", value_name = "K")]
     head: Option<usize>,
 
-    /// Write nothing: say where the first key is that is out of order, if there is one
+    /// Write nothing, but tell the first key that is out of order, if there is one
     #[arg(short, long, conflicts_with_all = ["output", "head"])]
     check: bool,
 
-    /// Use at most so many threads [default: as many as there are processors to use]
+    /// Use at most N threads [default: as many as there are processors to use]
     #[arg(short = 'j', long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 
-    /// Use at most so much memory beside the keys; K, M or G may follow [default: 64M, or an eighth of the keys' own]
+    /// Use at most SIZE bytes of memory beside the keys; K, M or G may follow [default: 64M, or an eighth of the keys' size if that is more]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     slack: Option<u64>,
 
-    /// Say on standard error how long each part took, and how much memory
+    /// Print on standard error how long each phase took, and how much memory
     #[arg(long)]
     explain: bool,
 
@@ -105,7 +104,7 @@ pub(crate) struct Args {
     #[arg(long)]
     no_progress: bool,
 
-    /// What to sort; - is standard input
+    /// Files to sort; - is standard input
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     files: Vec<OsString>,
 }
@@ -118,9 +117,9 @@ impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
         if self.stable && !self.keys.is_pair() {
             let message = Message::new("sort", "--stable", format!("keys of {} have no parts", self.keys.name()));
-            return Err(Failure::Trouble(message.cure(Some("it is for pairs, such as --keys u64:u64")).to_string()));
+            return Err(Failure::Trouble(message.cure(Some("use it with pairs, such as --keys u64:u64")).to_string()));
         }
-        // Asked for here only to refuse what cannot be: the library would take the best there is instead.
+        // The library refuses a wrong setting, too, but only when all keys are read.
         Kernels::chosen().map_err(|why| Failure::Trouble(format!("eagre: sort: {why}")))?;
         let files = KeyFiles::look("sort", Input::all(&self.files), self.keys)?;
         if self.check {
@@ -134,7 +133,9 @@ impl Args {
     }
 
     fn order(&self) -> Order {
-        Order { reverse: self.reverse, strict: self.unique, by_first: self.stable }
+        let mut order = Order::default();
+        (order.reverse, order.strict, order.by_first) = (self.reverse, self.unique, self.stable);
+        order
     }
 
     fn check_order<K: FileKey>(&self, files: &KeyFiles, console: &mut Console) -> Run {
@@ -195,7 +196,7 @@ impl Args {
         Ok(Exit::Yes)
     }
 
-    /// Brings the keys that are wanted to the front, in the order that is wanted, and returns how many those are.
+    /// Moves the keys to write to the front, in order, and returns how many there are.
     fn arrange<K: FileKey>(&self, keys: &mut RewiredVec<K>, console: &mut Console) -> Result<usize, SortError> {
         let console = Mutex::new(console);
         let show = |progress: eagre::sort::Progress| {
@@ -212,11 +213,11 @@ impl Args {
             (Some(few), _) if self.reverse => sorter.largest(keys, few)?,
             (Some(few), _) => sorter.smallest(keys, few)?,
             (None, true) => {
-                // Turned over before and after, equal pairs stay in the order they came in.
+                // Reversed before and after, equal pairs keep their order.
                 if self.reverse {
                     keys.reverse();
                 }
-                K::sort_by_first(&sorter, keys)?;
+                sorter.sort_by_first(keys)?;
             }
             (None, false) => sorter.sort(keys)?,
         }
@@ -232,7 +233,7 @@ impl Args {
         self.threads.unwrap_or_else(all)
     }
 
-    /// How much memory is needed beside the keys: the sort's (see [`Sorter::slack`]), and that of a stream.
+    /// The memory needed beside the keys: that of the sort (see [`Sorter::slack`]), and that of a stream.
     fn beside(&self, bytes: Option<u64>) -> u64 {
         let bytes = bytes.unwrap_or(0);
         let allowed = self.slack.unwrap_or((bytes / 8).max(64 << 20));
@@ -250,5 +251,5 @@ impl Args {
 /// Why the keys were not sorted. Nothing has been written.
 fn unsorted(files: &KeyFiles, error: SortError) -> Failure {
     let message = Message::new("sort", files.place(), error.to_string());
-    Failure::Trouble(message.cure(Some("less is asked for with --slack 0, which is slower")).to_string())
+    Failure::Trouble(message.cure(Some("use --slack 0, which needs less memory but is slower")).to_string())
 }

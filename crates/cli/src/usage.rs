@@ -133,8 +133,8 @@ mod tests {
             ),
             (
                 &["eagre", "partition", "--keys", "x"],
-                "partition: invalid value 'x' for '--keys <TYPE>', [possible values: u32, i32, f32, u64, i64, f64, u32:u32, \
-                 u64:u64]",
+                "partition: invalid value 'x' for '--keys <TYPE>', [possible values: u8, i8, u16, i16, u32, i32, f32, \
+                 u64, i64, f64, u32:u32, u64:u64]",
             ),
         ] {
             let line = explained(arguments);
@@ -143,7 +143,7 @@ mod tests {
         // Whatever else is missing.
         assert_eq!(
             explained(&["eagre", "partition", "--keys", "u128"]),
-            "eagre: partition: --keys: u128 cannot be parted, only sorted; name a type of 32 or 64 bits, or pairs of one"
+            "eagre: partition: --keys: keys of u128 can be sorted, but not partitioned; name a type of up to 64 bits, or pairs"
         );
     }
 

@@ -58,7 +58,7 @@ fn check<K: Copy + PartialEq>(
 }
 
 #[test]
-fn every_type_and_every_way_to_part() {
+fn every_type_and_every_way_to_partition() {
     let keys = numbers(20_000);
     let encode = |key: &u64| key.to_le_bytes().to_vec();
     check(&["--keys", "u64", "--ways", "2"], &keys, encode, 2, |key| (key >> 63) as usize);
@@ -73,6 +73,22 @@ fn every_type_and_every_way_to_part() {
 
     let few: Vec<u32> = keys.iter().map(|key| (key >> 32) as u32).collect();
     check(&["--keys", "u32", "--ways", "8"], &few, |key| key.to_le_bytes().to_vec(), 8, |key| (key >> 29) as usize);
+
+    let bytes_of = |key: &u8| vec![*key];
+    let narrow: Vec<u8> = keys.iter().map(|&key| key as u8).collect();
+    check(&["--keys", "u8", "--ways", "3"], &narrow, bytes_of, 3, |key| usize::from(*key) * 3 / 256);
+    check(&["--keys", "u8", "--bits", "0:8"], &narrow, bytes_of, 256, |key| usize::from(*key));
+    let narrow: Vec<i8> = keys.iter().map(|&key| key as i8).collect();
+    let options = ["--keys", "i8", "--boundaries=-100,0,100"];
+    check(&options, &narrow, |key| vec![*key as u8], 4, |key| [-100, 0, 100].partition_point(|cut| cut <= key));
+    let narrow: Vec<u16> = keys.iter().map(|&key| key as u16).collect();
+    let options = ["--keys", "u16", "--ways", "1000"];
+    let ranges = |key: &u16| usize::from(*key) * 1000 / 65_536;
+    check(&options, &narrow, |key| key.to_le_bytes().to_vec(), 1000, ranges);
+    let narrow: Vec<i16> = keys.iter().map(|&key| key as i16).collect();
+    let options = ["--keys", "i16", "--boundaries", "-1000,5"];
+    let cuts = |key: &i16| [-1000, 5].partition_point(|cut| cut <= key);
+    check(&options, &narrow, |key| key.to_le_bytes().to_vec(), 3, cuts);
 
     let signed: Vec<i64> = keys.iter().map(|&key| key as i64 >> 20).collect();
     let cuts = [-1_000_000_000, 0, 1_000_000_000];
@@ -130,7 +146,7 @@ fn empty_files_pipes_and_json() {
 }
 
 #[test]
-fn what_cannot_be_parted() {
+fn what_cannot_be_partitioned() {
     let folder = room(&bytes(&[3, 1]));
     fs::write(folder.path().join("odd"), [7; 19]).unwrap();
     for (arguments, why) in [
@@ -143,15 +159,15 @@ fn what_cannot_be_parted() {
         ),
         (
             &["--ways=2", "a", "-o", "missing"],
-            "missing: No such file or directory; make a directory (mkdir) for the buckets, or take --contiguous",
+            "missing: No such file or directory; make a directory (mkdir) for the buckets, or use --contiguous",
         ),
         (
             &["--ways=2", "a", "-o", "a"],
-            "a: no directory; make a directory (mkdir) for the buckets, or take --contiguous",
+            "a: is not a directory; make a directory (mkdir) for the buckets, or use --contiguous",
         ),
         (
             &["--ways=2", "a", "-o", "-"],
-            "standard output: several files cannot go there; name a directory, or take --contiguous",
+            "standard output: several files cannot go there; name a directory, or use --contiguous",
         ),
         (
             &["--ways=2", "a", "--contiguous", "-o", "-"],
@@ -159,12 +175,12 @@ fn what_cannot_be_parted() {
         ),
         (
             &["--bits=60:5", "a", "-o", "out"],
-            "--bits 60:5: keys have 64 bits; SHIFT and BITS are at most that together, and BITS is 1 to 10; \
+            "--bits 60:5: keys have 64 bits; SHIFT and BITS add up to at most that, and BITS is 1 to 10; \
              such as --bits 0:8",
         ),
         (
             &["--boundaries=1,x", "a", "-o", "out"],
-            "--boundaries: 'x' is no key; boundaries are of the type that --keys names",
+            "--boundaries: 'x' is not a key; boundaries have the type that --keys names",
         ),
         (
             &["--boundaries=1,3,2", "a", "-o", "out"],
@@ -172,7 +188,7 @@ fn what_cannot_be_parted() {
         ),
         (
             &["--boundaries=", "a", "-o", "out"],
-            "--boundaries: 0 boundaries; there can be 1 to 1023; with none there is nothing to part, with more part twice",
+            "--boundaries: 0 boundaries; there can be 1 to 1023; for more buckets, partition twice",
         ),
         (&["--boundaries-from=none", "a", "-o", "out"], "none: No such file or directory; check the name"),
     ] {
@@ -182,8 +198,8 @@ fn what_cannot_be_parted() {
         assert_eq!(names(folder.path()), ["a", "odd", "out"]);
         assert_eq!(names(&folder.path().join("out")), [""; 0]);
     }
-    let why = "eagre: partition: --keys: u128 cannot be parted, only sorted; \
-               name a type of 32 or 64 bits, or pairs of one\n";
+    let why = "eagre: partition: --keys: keys of u128 can be sorted, but not partitioned; \
+               name a type of up to 64 bits, or pairs\n";
     let arguments = ["--keys", "u128", "--ways=2", "a", "-o", "out"];
     assert_eq!(partition(folder.path(), &arguments), (2, String::new(), why.to_owned()));
     for wrong in [&["--ways=1"][..], &["--ways=1025"], &["--bits=8"], &[], &["--ways=2", "--bits=0:1"]] {
@@ -229,7 +245,7 @@ fn boundaries_are_no_keys() {
     let folder = room(&[]);
     let old = folder.path().join("out/part-0");
     fs::write(&old, "old").unwrap();
-    let why = "cannot be both the keys and their boundaries; name the FILEs of the keys";
+    let why = "cannot be both the keys and their boundaries; name the FILEs with the keys";
     for (from, files, place) in [
         ("-", &[][..], "standard input"),
         ("-", &["a", "-"], "standard input"),
@@ -327,4 +343,16 @@ fn no_memory() {
         err.starts_with("eagre: partition: a: needs 10 TiB of memory, and ") && err.contains(" are available; "),
         "{err}"
     );
+}
+
+#[test]
+fn a_simd_setting_that_cannot_be() {
+    let folder = room(&bytes(&numbers(100)));
+    let mut command = eagre();
+    command.current_dir(folder.path()).env("EAGRE_SIMD", "mmx");
+    command.args(["partition", "--keys", "u64", "--ways", "2", "a", "-o", "out"]);
+    let (code, out, err) = parts(&command.output().unwrap());
+    assert_eq!((code, out.as_str(), err.lines().count()), (2, "", 1), "{err}");
+    assert!(err.starts_with("eagre: partition: EAGRE_SIMD=mmx: not a value it takes; set one of: "), "{err}");
+    assert!(names(&folder.path().join("out")).is_empty());
 }

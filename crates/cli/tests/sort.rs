@@ -44,6 +44,7 @@ fn every_type_like_the_standard_library() {
         };
     }
     number! {
+        u8 by Ord::cmp; i8 by Ord::cmp; u16 by Ord::cmp; i16 by Ord::cmp;
         u32 by Ord::cmp; i32 by Ord::cmp; f32 by f32::total_cmp;
         u64 by Ord::cmp; i64 by Ord::cmp; f64 by f64::total_cmp;
         u128 by Ord::cmp; i128 by Ord::cmp;
@@ -155,7 +156,7 @@ fn pairs_by_their_first_part() {
         assert_sorts(folder.path(), &["--keys", "u64:u64", "-csr", "b"]);
         assert_eq!(sort(folder.path(), &["--keys", "u64:u64", "-c", "a"]).0, i32::from(count > 1));
     }
-    let why = "eagre: sort: --stable: keys of u64 have no parts; it is for pairs, such as --keys u64:u64\n";
+    let why = "eagre: sort: --stable: keys of u64 have no parts; use it with pairs, such as --keys u64:u64\n";
     assert_eq!(sort(folder.path(), &["--keys", "u64", "-s", "a"]), (2, String::new(), why.to_owned()));
 }
 

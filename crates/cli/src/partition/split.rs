@@ -1,4 +1,4 @@
-//! By what keys are parted: three ways to say it.
+//! The rule that assigns keys to buckets: three ways to give it.
 
 use std::ffi::OsString;
 use std::str::FromStr;
@@ -25,23 +25,23 @@ pub(super) struct Split {
     #[arg(long, value_name = "SHIFT:BITS", value_parser = bits)]
     bits: Option<(u32, u32)>,
 
-    /// By boundaries in ascending order: each begins a bucket, and the first bucket is what is less than all of them
+    /// By boundaries in ascending order: each begins a bucket, and smaller keys are in the first bucket
     #[arg(long, value_name = "A,B,C", allow_hyphen_values = true)]
     boundaries: Option<String>,
 
-    /// By boundaries in a file, one in a line; - is standard input
+    /// By boundaries from file F, one on each line; - is standard input
     #[arg(long, value_name = "F", value_hint = clap::ValueHint::FilePath)]
     boundaries_from: Option<OsString>,
 }
 
 fn bits(text: &str) -> Result<(u32, u32), String> {
     let pair = text.split_once(':').and_then(|(shift, bits)| Some((shift.parse().ok()?, bits.parse().ok()?)));
-    pair.ok_or_else(|| "two numbers with a colon between them are wanted, such as 56:8".to_owned())
+    pair.ok_or_else(|| "give two numbers with a colon between them, such as 56:8".to_owned())
 }
 
 impl Split {
-    /// The partitioner that is asked for, for keys of `all` bits, and how many buckets it makes. `key` is the number that a
-    /// boundary stands for; `files` are where the keys come from.
+    /// The partitioner for keys of `all` bits, and the number of its buckets. `key` maps a boundary to its number; `files`
+    /// have the keys.
     pub(super) fn partitioner<B: FromStr>(
         &self,
         files: &KeyFiles,
@@ -54,8 +54,7 @@ impl Split {
         }
         if let Some((shift, bits)) = self.bits {
             if !(1..=10).contains(&bits) || shift.checked_add(bits).is_none_or(|end| end > all) {
-                let why =
-                    format!("keys have {all} bits; SHIFT and BITS are at most that together, and BITS is 1 to 10");
+                let why = format!("keys have {all} bits; SHIFT and BITS add up to at most that, and BITS is 1 to 10");
                 return Err(trouble(format!("--bits {shift}:{bits}"), why, "such as --bits 0:8"));
             }
             return Ok((partitioner.bits(shift, bits), 1 << bits));
@@ -64,10 +63,10 @@ impl Split {
             (Some(text), _) => ("--boundaries".to_owned(), text.clone()),
             (None, Some(file)) => {
                 let input = Input::of(file);
-                // Read as boundaries, a pipe would have no keys left, and empty buckets take the places of full ones.
+                // A pipe that is read for boundaries has no keys left, and empty buckets would replace full ones.
                 if input.metadata().is_ok_and(|there| files.find(&there).is_some()) {
                     let why = "cannot be both the keys and their boundaries";
-                    return Err(trouble(input.place(), why, "name the FILEs of the keys"));
+                    return Err(trouble(input.place(), why, "name the FILEs with the keys"));
                 }
                 let text = input.open().and_then(std::io::read_to_string);
                 let text = text.map_err(|error| {
@@ -90,7 +89,11 @@ fn boundaries<B: FromStr>(place: &str, text: &str, key: impl Fn(&B) -> u64) -> R
     for word in words {
         let shown = word.escape_debug();
         let Ok(boundary) = word.parse::<B>() else {
-            return Err(trouble(place, format!("'{shown}' is no key"), "boundaries are of the type that --keys names"));
+            return Err(trouble(
+                place,
+                format!("'{shown}' is not a key"),
+                "boundaries have the type that --keys names",
+            ));
         };
         let boundary = key(&boundary);
         if found.last().is_some_and(|&last| last > boundary) {
@@ -104,7 +107,7 @@ fn boundaries<B: FromStr>(place: &str, text: &str, key: impl Fn(&B) -> u64) -> R
     }
     if !(1..MOST).contains(&found.len()) {
         let why = format!("{} boundaries; there can be 1 to {}", found.len(), MOST - 1);
-        return Err(trouble(place, why, "with none there is nothing to part, with more part twice"));
+        return Err(trouble(place, why, "for more buckets, partition twice"));
     }
     Ok(found)
 }

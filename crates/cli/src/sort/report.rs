@@ -1,4 +1,4 @@
-//! What a sort has to say of itself, to people and to programs.
+//! The report of a sort, for people and for programs.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::phase::Phase;
 use crate::target::Target;
 use crate::{name, units};
 
-/// The answer of `--json`, and as text that of `--explain`.
+/// The output of `--json`, and as text that of `--explain`.
 #[derive(Serialize)]
 pub(super) struct Report {
     #[serde(flatten)]
@@ -31,9 +31,9 @@ pub(super) struct Report {
 
 #[derive(Default, Serialize)]
 struct Memory {
-    /// Bytes of the keys.
+    /// The size of the keys in bytes.
     keys: u64,
-    /// The most bytes of memory this process had at a time, where the system tells.
+    /// The peak memory of this process in bytes, if the system tells.
     peak: Option<u64>,
 }
 
@@ -69,7 +69,7 @@ impl Report {
     }
 }
 
-/// The most bytes of memory this process has had at a time.
+/// The peak memory of this process in bytes.
 fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -96,7 +96,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// The answer of `--check --json`.
+/// The output of `--check --json`.
 #[derive(Serialize)]
 pub(super) struct Check {
     #[serde(flatten)]
@@ -106,7 +106,7 @@ pub(super) struct Check {
     disorder: Option<Place>,
 }
 
-/// Where the first key is that is out of order. Keys are text: JSON's numbers are not as wide.
+/// The first key that is out of order. Keys are text, since numbers in JSON are not as wide.
 #[derive(Serialize)]
 struct Place {
     index: u64,
@@ -117,7 +117,7 @@ struct Place {
 
 impl Check {
     pub(super) fn new<K: FileKey>(input: &Input, found: Option<Disorder<K>>) -> Check {
-        let disorder = found.map(|Disorder { index, before, key }| Place {
+        let disorder = found.map(|Disorder { index, before, key, .. }| Place {
             index,
             byte: index * K::WIDTH as u64,
             before: format!("{before:?}"),
@@ -127,9 +127,9 @@ impl Check {
     }
 }
 
-/// Where the first key is that is out of order, in one line.
+/// The first key that is out of order, in one line.
 pub(super) fn disorder<K: FileKey>(input: &Input, found: &Disorder<K>) -> String {
-    let Disorder { index, before, key } = found;
+    let Disorder { index, before, key, .. } = found;
     let why = format!("disorder at key {index} (byte {}): {key:?} after {before:?}", index * K::WIDTH as u64);
     Message::new("sort", input.place(), why).to_string()
 }

@@ -1,4 +1,4 @@
-//! What can go wrong while keys are read.
+//! Why keys could not be read.
 
 use crate::{RewireError, StreamError};
 use std::fmt;
@@ -8,15 +8,15 @@ use std::io;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The stream has failed, or the file behind it.
+    /// The stream failed, or the file behind it.
     Stream(StreamError),
-    /// There is no memory for the keys.
+    /// Memory for the keys was refused.
     Memory(RewireError),
-    /// What there is to read is no whole number of keys.
+    /// The number of bytes is not a multiple of a key's width.
     Remainder {
         /// How many bytes there are.
         bytes: u64,
-        /// How many a key takes.
+        /// How many bytes a key takes.
         width: usize,
     },
 }

@@ -1,22 +1,34 @@
-//! The orders that keys can be in, and whether they are.
+//! Whether keys are in order, and in which order they should be.
 
-use super::{FileKey, PIECE, ReadError, each_piece};
+use super::file::{PIECE, each_piece};
+use super::{FileKey, ReadError};
 use crate::Reader;
 use std::cmp::Ordering;
 
-/// Which order keys are to be in. By default ascending by the whole key, and equal keys may follow one another.
+/// An order of keys. The default is ascending by the whole key, with equal keys allowed.
+///
+/// ```
+/// use eagre::keys::{Order, unique};
+///
+/// let mut by_first = Order::default();
+/// by_first.by_first = true;
+/// let mut pairs = [(1u32, 9u32), (1, 8), (2, 0)];
+/// assert_eq!(unique(&mut pairs, by_first), 2);
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct Order {
-    /// Descending.
+    /// The order is descending.
     pub reverse: bool,
-    /// Equal keys are out of order.
+    /// A key that equals the one before it is out of order.
     pub strict: bool,
-    /// Pairs are ordered by their first part only.
+    /// Only the first parts of pairs are compared.
     pub by_first: bool,
 }
 
 impl Order {
-    /// How two keys compare: by their bits as [`sort`](mod@crate::sort) orders them.
+    /// Compares two keys in this order. Floating-point numbers are in their total order, as in
+    /// [`sort`](mod@crate::sort).
     pub fn compare<K: FileKey>(self, a: K, b: K) -> Ordering {
         // Of a pair, the first part is the upper half of the key.
         let shift = if self.by_first && K::IS_PAIR { K::KEY_BITS / 2 } else { 0 };
@@ -33,7 +45,8 @@ impl Order {
     }
 }
 
-/// Keeps of each run of keys that compare equal the first, at the front of the slice, and returns how many those are.
+/// Moves the first key of each run of equal keys to the front of the slice, and returns how many these are. What
+/// follows them has no meaning.
 pub fn unique<K: FileKey>(keys: &mut [K], order: Order) -> usize {
     let mut kept = 0;
     for at in 0..keys.len() {
@@ -45,28 +58,29 @@ pub fn unique<K: FileKey>(keys: &mut [K], order: Order) -> usize {
     kept
 }
 
-/// The first place where keys are out of order.
+/// The first key that is out of order.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Disorder<K> {
-    /// The index of the key that may not follow the one before it.
+    /// How many keys lie before it.
     pub index: u64,
-    /// The one before it.
+    /// The key before it.
     pub before: K,
-    /// That key.
+    /// The key itself.
     pub key: K,
 }
 
-/// Reads a stream of keys until the first that is out of order; none if there is no such. Calls `progress` with the
-/// number of bytes read so far.
+/// Reads a stream of keys up to the first one that is out of order. Returns `None` if all keys are in order. Calls
+/// `progress` with the number of bytes read so far.
 ///
 /// # Errors
-/// As [`read`](super::read()), but for memory.
+/// Those of [`read`](super::read()), except [`ReadError::Memory`].
 pub fn check<K: FileKey>(
     from: &mut Reader,
     order: Order,
     mut progress: impl FnMut(u64),
 ) -> Result<Option<Disorder<K>>, ReadError> {
-    let mut keys = vec![K::ZERO; PIECE / K::WIDTH];
+    let mut keys = vec![K::default(); PIECE / K::WIDTH];
     let mut last = None;
     let mut found = None;
     let mut index = 0;
@@ -82,7 +96,7 @@ pub fn check<K: FileKey>(
     Ok(found)
 }
 
-/// The first disorder in a piece that follows `last` and begins at `index`.
+/// Finds the first key that is out of order in a piece. The piece follows the key `last`, and begins at `index`.
 fn first_disorder<K: FileKey>(last: Option<K>, keys: &[K], order: Order, index: u64) -> Option<Disorder<K>> {
     let first = *keys.first()?;
     if let Some(before) = last.filter(|&before| !order.allows(before, first)) {

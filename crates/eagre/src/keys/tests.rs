@@ -1,3 +1,4 @@
+use super::file::PIECE;
 use super::*;
 use crate::Pipe;
 use crate::file::{self, ReadOptions};
@@ -21,12 +22,8 @@ fn round_trip<K: FileKey>(keys: &[K], bytes: &[u8]) {
 }
 
 fn numbers(count: usize) -> Vec<u128> {
-    let mut state = 7u128;
-    let mut next = || {
-        state = state.wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645).wrapping_add(1);
-        state ^ state >> 64
-    };
-    (0..count).map(|_| next()).collect()
+    let mut rng = fastrand::Rng::with_seed(7);
+    (0..count).map(|_| rng.u128(..)).collect()
 }
 
 #[test]
@@ -41,7 +38,7 @@ fn every_kind_of_key_there_and_back() {
         };
     }
     for count in [0, 1, 2, 9000, 300_001] {
-        there_and_back!(count, u32, i32, f32, u64, i64, f64, u128, i128);
+        there_and_back!(count, u8, i8, u16, i16, u32, i32, f32, u64, i64, f64, u128, i128);
         let halves: Vec<(u32, u32)> = numbers(count).iter().map(|&n| (n as u32, (n >> 90) as u32)).collect();
         let bytes: Vec<u8> = halves.iter().flat_map(|(a, b)| [a.to_le_bytes(), b.to_le_bytes()].concat()).collect();
         round_trip(&halves, &bytes);

@@ -1,20 +1,20 @@
-//! Partitioning in one pass: nobody counts, each bucket is a chain of blocks that grows as items come.
+//! Partitioning in one pass, without counting: each bucket is a chain of blocks that grows as items come.
 //!
-//! Several threads take a stripe of the items each, and have chains of their own: a bucket is the chains of all threads,
-//! in the order of their stripes. Input that vanishes gives its blocks to the chains as it is read, so that the two
+//! Each thread takes a stripe of the items and has chains of its own. A bucket consists of the chains of all threads,
+//! in the order of their stripes. Input that vanishes gives its blocks to the chains as it is read, so that both
 //! together never hold more than the input and a block for each chain.
 
 use super::kernels::assemble::{Assembler, NotAssembled};
 use super::kernels::chains::{ChainWriter, Written};
 use super::kernels::classify::Classify;
 use super::kernels::view::{Filled, Piece};
-use super::{Item, Layout, PartitionError};
+use super::{Keyed, Layout, PartitionError};
 use crate::sort::team;
 use eagre_mem::{Pool, RewiredVec, heap};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// How it is done.
+/// How to partition.
 pub(super) struct Chained<'p, C> {
     pub(super) classify: &'p C,
     pub(super) pool: &'p Pool,
@@ -23,8 +23,8 @@ pub(super) struct Chained<'p, C> {
 }
 
 impl<C: Classify> Chained<'_, C> {
-    /// Partitions items that stay.
-    pub(super) fn copy<T: Item>(&self, items: &[T]) -> Result<Filled<T>, PartitionError> {
+    /// Partitions items that are only read.
+    pub(super) fn copy<T: Keyed>(&self, items: &[T]) -> Result<Filled<T>, PartitionError> {
         let assembler = self.assembler(size_of_val(items), false)?;
         let stripes = items.chunks(items.len().div_ceil(self.threads).max(1));
         let mut outcomes = heap::several(stripes.len(), || Ok::<_, PartitionError>(None))?;
@@ -38,8 +38,8 @@ impl<C: Classify> Chained<'_, C> {
         Ok(self.assemble(assembler, written).map_err(|(error, _)| error)?)
     }
 
-    /// One thread's part of items that stay.
-    fn copy_stripe<T: Item>(&self, stripe: &[T]) -> Result<Written, PartitionError> {
+    /// One thread's part of items that are only read.
+    fn copy_stripe<T: Keyed>(&self, stripe: &[T]) -> Result<Written, PartitionError> {
         let mut writer = ChainWriter::new(self.classify.ways(), self.pool, 0)?;
         let taken = writer.scatter(stripe, self.classify);
         let mut written = writer.finish();
@@ -49,12 +49,12 @@ impl<C: Classify> Chained<'_, C> {
         }
     }
 
-    /// Partitions the items of a vector, which is empty afterwards. After an error or a panic it holds them all at the
+    /// Partitions the items of a vector, which is empty afterwards. After an error or a panic it has all items at the
     /// addresses it had, in some order.
-    pub(super) fn vanish<T: Item>(&self, vector: &mut RewiredVec<T>) -> Result<Filled<T>, PartitionError> {
+    pub(super) fn vanish<T: Keyed>(&self, vector: &mut RewiredVec<T>) -> Result<Filled<T>, PartitionError> {
         let bytes = size_of_val(&**vector);
-        // Whatever of the heap it takes to put all items back is had before the vector is touched. What is asked for later
-        // may be refused.
+        // All memory that putting the items back needs is allocated before the vector is touched. Later allocations may
+        // be refused.
         let assembler = self.assembler(bytes, true)?;
         let each = bytes.div_ceil(self.pool.block_size().bytes()).div_ceil(self.threads).max(1);
         let writer = || ChainWriter::new(self.classify.ways(), self.pool, each);
@@ -75,7 +75,7 @@ impl<C: Classify> Chained<'_, C> {
                 Err(error.into())
             });
         };
-        // Everything goes back.
+        // All items go back.
         if let Some(mut remains) = assembler.into_remains() {
             written.into_iter().for_each(|written| remains.add_written(written));
             pieces.into_iter().for_each(|piece| remains.add_piece(piece));
@@ -87,13 +87,13 @@ impl<C: Classify> Chained<'_, C> {
         }
     }
 
-    /// `fragile`: the items are not a copy.
-    fn assembler<T: Item>(&self, bytes: usize, fragile: bool) -> Result<Assembler<T>, PartitionError> {
+    /// `fragile`: the items are not copies, and must not be lost.
+    fn assembler<T: Keyed>(&self, bytes: usize, fragile: bool) -> Result<Assembler<T>, PartitionError> {
         Assembler::new(self.pool, bytes, self.classify.ways(), self.threads, fragile)
     }
 
-    /// One thread's part of a vector that vanishes. Pieces that were not taken, or not as a whole, stay in the stripe.
-    fn vanish_stripe<T: Item>(&self, stripe: &mut [Piece<T>], mut writer: ChainWriter<T>) -> Done {
+    /// One thread's part of a vector that vanishes. Pieces that were not taken as a whole stay in the stripe.
+    fn vanish_stripe<T: Keyed>(&self, stripe: &mut [Piece<T>], mut writer: ChainWriter<T>) -> Done {
         let (mut taken, mut panic) = (0, None);
         for piece in &mut *stripe {
             let take = || {
@@ -124,7 +124,11 @@ impl<C: Classify> Chained<'_, C> {
     ///
     /// # Errors
     /// As [`Assembler::finish`].
-    fn assemble<T: Item>(&self, mut to: Assembler<T>, mut written: Vec<Written>) -> Result<Filled<T>, NotAssembled<T>> {
+    fn assemble<T: Keyed>(
+        &self,
+        mut to: Assembler<T>,
+        mut written: Vec<Written>,
+    ) -> Result<Filled<T>, NotAssembled<T>> {
         let whole_items = self.pool.block_size().bytes().is_multiple_of(size_of::<T>());
         written.iter_mut().for_each(|written| to.spare(written.stock.drain(..)));
         for bucket in 0..self.classify.ways() {
@@ -139,7 +143,7 @@ impl<C: Classify> Chained<'_, C> {
     }
 }
 
-/// What one thread has done of a vector that vanishes.
+/// What one thread has done with its stripe.
 struct Done {
     written: Written,
     stop: Option<Stop>,
@@ -148,6 +152,6 @@ struct Done {
 /// Why a thread has stopped early.
 enum Stop {
     Error(PartitionError),
-    /// A key was computed by code that panicked.
+    /// Code that computes a key panicked.
     Panic(Box<dyn Any + Send>),
 }

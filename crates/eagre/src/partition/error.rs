@@ -6,36 +6,38 @@ use eagre_mem::RewireError;
 use eagre_mem::heap::Refused;
 use std::fmt;
 
-/// Items could not be partitioned. They are where they were; a vector that was to vanish holds them at the addresses it
-/// had, perhaps in another order. For what may then be lost, see
-/// [`Partitioner::partition_vec`](super::Partitioner::partition_vec).
+/// Why items could not be partitioned. The items are where they were. A vector that was to vanish has them at the
+/// addresses it had, perhaps in another order; [`Partitioner::partition_vec`](super::Partitioner::partition_vec) names
+/// the exception.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PartitionError {
-    /// So many ways are not possible.
+    /// The number of ways is not between 2 and 1024.
     Ways(usize),
-    /// Keys have not that many bits, or that is too many ways.
+    /// Keys do not have these bits, or they make too many ways.
     Bits {
         /// The lowest bit.
         shift: u32,
         /// How many bits.
         bits: u32,
     },
-    /// A boundary is smaller than the one before it, the one with this number.
+    /// The boundaries are not in ascending order: the one with this index is larger than the next one.
     Unsorted(usize),
-    /// It takes more memory beside the items than allowed, both in bytes.
+    /// Partitioning needs more memory beside the items than allowed.
     Slack {
-        /// The least that would do.
+        /// The fewest bytes that suffice.
         needed: usize,
-        /// What is allowed.
+        /// The bytes that are allowed.
         allowed: usize,
     },
-    /// Memory could not be had or rewired.
+    /// The pool has no more blocks, or the system refused memory or its rewiring.
     Memory(RewireError),
-    /// The heap has no room for buffers.
+    /// The system refused memory for buffers.
     OutOfHeap,
-    /// The keys of items were not the same when they were asked for again.
+    /// [`Keyed::key`](super::Keyed::key) returned different keys for the same item.
     KeysChanged,
+    /// `EAGRE_SIMD` has a value that does not exist or that the processor does not have. The message says which.
+    Environment(&'static str),
 }
 
 impl fmt::Display for PartitionError {
@@ -59,6 +61,7 @@ impl fmt::Display for PartitionError {
             PartitionError::KeysChanged => {
                 write!(f, "keys change while they are read; compute them from the item only")
             }
+            PartitionError::Environment(why) => f.write_str(why),
         }
     }
 }

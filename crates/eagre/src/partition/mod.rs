@@ -1,11 +1,11 @@
-//! Partitioning: items into buckets by their keys, in one pass.
+//! Partitioning: distributes items to buckets by their keys, in one pass.
 //!
-//! Whoever partitions into ordinary arrays must know how many items each bucket gets, and counts them first; or grows
-//! each array, and copies it each time. Here a bucket grows by another block of a pool, and at the end the blocks of all
-//! buckets are rewired to consecutive addresses. Items that are read once, and cannot be counted, are partitioned as
-//! fast as if all lengths were known. The input may vanish as it is read: its blocks become the buckets'.
+//! Partitioning into ordinary arrays needs a counting pass, or a reallocation whenever a bucket fills. Here a bucket
+//! grows by another block of a pool, and at the end the blocks of all buckets are rewired to consecutive addresses. So
+//! items that can be read only once are partitioned as fast as if the sizes of all buckets were known. The input may
+//! vanish as it is read: its blocks become blocks of the buckets.
 //!
-//! Within a bucket items keep their order, unless asked otherwise, whatever the number of threads.
+//! Within a bucket items keep their order, whatever the number of threads, unless [`Layout::DenseAnyOrder`] is chosen.
 //!
 //! ```
 //! use eagre::partition::Partitioner;
@@ -21,17 +21,17 @@
 
 mod chained;
 mod error;
-mod item;
 #[allow(unsafe_code, reason = "loops whose bounds are proved once and not per item, and memory seen as items")]
 mod kernels;
 mod partitions;
 #[cfg(test)]
 mod tests;
 
+pub use crate::keys::Keyed;
 pub use error::PartitionError;
-pub use item::Item;
 pub use partitions::Partitions;
 
+use crate::sort::Level;
 use chained::Chained;
 use eagre_mem::heap::{self, Shared};
 use eagre_mem::{BlockSize, Pool, RewireError, RewiredVec, threads};
@@ -40,20 +40,22 @@ use kernels::classify::{Bits, Boundaries, Classify, Ranges};
 use kernels::placed::counted;
 use kernels::view::Filled;
 
-/// How buckets lie in memory.
+/// Where buckets lie in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Layout {
-    /// Each bucket begins with a block of its own: nothing is copied, and the buckets' last blocks are not full. (Where
-    /// items were counted first, because they are few for so many ways, there is no room between buckets.)
+    /// Each bucket begins with a block of its own. Nothing is copied, and there is room after each bucket. (If items
+    /// are counted first, because they are few for so many ways, there is no room between buckets.)
     #[default]
     Apart,
-    /// One array, each bucket behind the one before.
+    /// The buckets form one array.
     Dense,
-    /// One array, and items of a bucket in any order: at most about a block of each is copied.
+    /// The buckets form one array, and the items of a bucket are in any order. At most about a block of each bucket is
+    /// copied.
     DenseAnyOrder,
 }
 
-/// By what items are partitioned.
+/// The rule that assigns items to buckets.
 #[derive(Clone, Debug)]
 enum Split {
     Ways(usize),
@@ -61,18 +63,19 @@ enum Split {
         shift: u32,
         bits: u32,
     },
-    /// `None` if there was no memory for them.
+    /// `None` if memory for them was refused.
     Boundaries(Option<Shared<Vec<u64>>>),
 }
 
 /// With fewer bytes for each of them, threads cost more time than they save.
 const WORTH_A_THREAD: usize = if cfg!(test) { 1 << 12 } else { 1 << 20 };
 
-/// How to partition.
+/// Options of a partition, and the ways to partition.
 #[derive(Clone, Debug)]
 pub struct Partitioner {
     split: Split,
-    threads: Option<usize>,
+    /// The most threads; 0 means as many as the process may use.
+    threads: usize,
     pool: Option<Pool>,
     layout: Layout,
     slack: Option<usize>,
@@ -85,87 +88,92 @@ impl Default for Partitioner {
 }
 
 impl Partitioner {
-    /// Into 256 ranges of keys of equal width, on as many threads as the process may use.
+    /// Partitions into 256 ranges of keys of equal width, on as many threads as the process may use.
     pub fn new() -> Partitioner {
-        Partitioner { split: Split::Ways(256), threads: None, pool: None, layout: Layout::Apart, slack: None }
+        Partitioner { split: Split::Ways(256), threads: 0, pool: None, layout: Layout::Apart, slack: None }
     }
 
-    /// Into so many ranges of keys of equal width, 2 to 1024: for a power of two, by the highest bits of the key.
+    /// Partitions into `ways` ranges of keys of equal width, 2 to 1024. A power of two means the highest bits of the
+    /// key.
     pub fn ways(mut self, ways: usize) -> Partitioner {
         self.split = Split::Ways(ways);
         self
     }
 
-    /// By some bits of the key, 1 to 10, above the `shift` lowest.
+    /// Partitions by `bits` bits of the key, 1 to 10, above the `shift` lowest.
     pub fn bits(mut self, shift: u32, bits: u32) -> Partitioner {
         self.split = Split::Bits { shift, bits };
         self
     }
 
-    /// By boundaries, 1 to 1023, in ascending order: bucket `i` begins with boundary `i - 1`, and ends before boundary
-    /// `i`. They are keys as [`Item::key`] has them: for numbers with a sign, `number.key()`.
+    /// Partitions by boundaries, 1 to 1023 in ascending order: bucket `i` begins with boundary `i - 1` and ends before
+    /// boundary `i`. Boundaries are keys as [`Keyed::key`] returns them: for signed and floating-point numbers,
+    /// `number.key()`.
     pub fn boundaries(mut self, boundaries: &[u64]) -> Partitioner {
         self.split = Split::Boundaries(heap::copied(boundaries).and_then(Shared::new).ok());
         self
     }
 
-    /// Uses up to so many threads, at least one.
+    /// Uses at most so many threads. 0, the default, means as many as the process may use.
     pub fn threads(mut self, threads: usize) -> Partitioner {
-        self.threads = Some(threads.max(1));
+        self.threads = threads;
         self
     }
 
-    /// Takes blocks from this pool, not from the one that all share. A vector that vanishes has its own.
+    /// Takes blocks from this pool instead of the one that all share. The pool of a vector that vanishes is its own.
     pub fn pool(mut self, pool: &Pool) -> Partitioner {
         self.pool = Some(pool.clone());
         self
     }
 
-    /// How the buckets shall lie in memory.
+    /// Says where the buckets lie in memory.
     pub fn layout(mut self, layout: Layout) -> Partitioner {
         self.layout = layout;
         self
     }
 
-    /// Takes at most so many bytes beside the items, there and here, and half a MiB for each thread. One pass takes a
-    /// block for each bucket and thread. If that is more, items that stay are counted first, which takes nothing; for
-    /// items that vanish fewer threads are used, then they are counted and copied, which takes as much as they do, and
-    /// then it is an error. By default: as many bytes as the items have, and if they vanish a quarter of it or what one
-    /// thread takes, whichever is more.
+    /// Takes at most so many bytes of memory beside the items, and half a MiB for each thread.
+    ///
+    /// One pass takes a block for each bucket and thread. If that is more than allowed, items in a slice are counted
+    /// first, which takes no memory. For a vector that vanishes, fewer threads are used; if that is not enough, its
+    /// items are counted and copied, which takes as much memory as they do; and if that is too much, it is an error.
+    ///
+    /// The default is as many bytes as the items have. For a vector that vanishes, it is a quarter of that, or what one
+    /// thread takes if that is more.
     pub fn slack(mut self, bytes: usize) -> Partitioner {
         self.slack = Some(bytes);
         self
     }
 
-    /// Partitions items.
+    /// Partitions a slice. The buckets have copies of its items.
     ///
     /// # Errors
-    /// [`PartitionError`]; the items are only read.
+    /// [`PartitionError`].
     ///
     /// # Panics
-    /// If [`Item::key`] does.
-    pub fn partition<T: Item>(&self, items: &[T]) -> Result<Partitions<T>, PartitionError> {
+    /// If [`Keyed::key`] does.
+    pub fn partition<T: Keyed>(&self, items: &[T]) -> Result<Partitions<T>, PartitionError> {
         self.classified::<T, _>(Slice(items))
     }
 
-    /// Partitions the items of a vector, which vanishes as it is read and is empty afterwards. The buckets are made of
-    /// its blocks.
+    /// Partitions the items of a vector. The vector vanishes as it is read, and is empty afterwards. Its blocks become
+    /// the buckets.
     ///
     /// # Errors
-    /// [`PartitionError`]; the vector has all its items at the addresses it had, in some order, and its
-    /// [`limit`](RewiredVec::limit). Only when the system refuses to put blocks back to the places it has let them go from
-    /// (its mappings used up meanwhile by others; with the movers `move` and `copy` it takes none), are those lost for
-    /// which there was no place: then the vector has fewer.
+    /// [`PartitionError`]. The vector still has all items, in some order, at the addresses it had, and its
+    /// [`limit`](RewiredVec::limit). There is one exception: items are lost if the system refuses to map blocks back
+    /// because others have meanwhile used up its mappings. This cannot happen with the movers `move` and `copy`.
     ///
     /// # Panics
-    /// If [`Item::key`] does; the vector has all its items then, too. And if a block cannot be taken, because it is pinned, and those
-    /// before it cannot go back, as [`RewiredVec::take_blocks`] says.
-    pub fn partition_vec<T: Item>(&self, items: &mut RewiredVec<T>) -> Result<Partitions<T>, PartitionError> {
+    /// If [`Keyed::key`] does. The vector still has all items then. Also if a block cannot be taken because it is
+    /// pinned, and the blocks before it cannot go back: see [`RewiredVec::take_blocks`].
+    pub fn partition_vec<T: Keyed>(&self, items: &mut RewiredVec<T>) -> Result<Partitions<T>, PartitionError> {
         self.classified::<T, _>(Vanishing(items))
     }
 
-    /// Does a job with the classifier that is asked for.
-    fn classified<T: Item, J: Job<T>>(&self, job: J) -> Result<Partitions<T>, PartitionError> {
+    /// Runs a job with the classifier that is asked for.
+    fn classified<T: Keyed, J: Job<T>>(&self, job: J) -> Result<Partitions<T>, PartitionError> {
+        Level::chosen().map_err(PartitionError::Environment)?;
         let filled = match &self.split {
             &Split::Bits { shift, bits } => {
                 if !(1..=10).contains(&bits) || shift.checked_add(bits).is_none_or(|end| end > T::KEY_BITS) {
@@ -197,9 +205,9 @@ impl Partitioner {
         filled.map(Partitions::new)
     }
 
-    /// How many threads this job is worth.
+    /// How many threads to use for so many bytes.
     fn threads_for(&self, bytes: usize) -> usize {
-        let threads = self.threads.unwrap_or_else(|| threads::available().get());
+        let threads = if self.threads == 0 { threads::available().get() } else { self.threads };
         threads.min(bytes / WORTH_A_THREAD).max(1)
     }
 
@@ -216,15 +224,15 @@ impl Partitioner {
     }
 }
 
-/// Items to be partitioned.
+/// Items to partition.
 trait Job<T> {
     fn run<C: Classify>(self, how: &Partitioner, classify: &C) -> Result<Filled<T>, PartitionError>;
 }
 
-/// Items that stay.
+/// Items that are only read.
 struct Slice<'a, T>(&'a [T]);
 
-impl<T: Item> Job<T> for Slice<'_, T> {
+impl<T: Keyed> Job<T> for Slice<'_, T> {
     fn run<C: Classify>(self, how: &Partitioner, classify: &C) -> Result<Filled<T>, PartitionError> {
         let (pool, bytes) = (how.blocks()?, size_of_val(self.0));
         let threads = how.threads_for(bytes);
@@ -242,7 +250,7 @@ impl<T: Item> Job<T> for Slice<'_, T> {
 /// Items of a vector that vanishes.
 struct Vanishing<'a, T>(&'a mut RewiredVec<T>);
 
-impl<T: Item> Job<T> for Vanishing<'_, T> {
+impl<T: Keyed> Job<T> for Vanishing<'_, T> {
     fn run<C: Classify>(self, how: &Partitioner, classify: &C) -> Result<Filled<T>, PartitionError> {
         let (pool, bytes) = (self.0.pool(), size_of_val(&**self.0));
         let one = classify.ways().saturating_mul(pool.block_size().bytes());

@@ -1,19 +1,19 @@
-//! What partitioning gives.
+//! The result of partitioning.
 
-use super::Item;
+use super::Keyed;
 use super::kernels::view::Filled;
 use eagre_mem::RewiredVec;
 use std::fmt;
 
-/// Items in buckets, each a slice of its own.
+/// Items in buckets, each of which is a slice.
 ///
-/// The buckets lie in ascending order in one range of addresses. Whether there is room between them is the
-/// [`Layout`](super::Layout)'s choice.
+/// The buckets lie in ascending order in one range of addresses. [`Layout`](super::Layout) says whether there is room
+/// between them.
 pub struct Partitions<T> {
     filled: Filled<T>,
 }
 
-impl<T: Item> Partitions<T> {
+impl<T: Keyed> Partitions<T> {
     pub(super) fn new(filled: Filled<T>) -> Partitions<T> {
         Partitions { filled }
     }
@@ -41,7 +41,7 @@ impl<T: Item> Partitions<T> {
         self.filled.bucket(bucket)
     }
 
-    /// The items of a bucket, to change.
+    /// The items of a bucket, mutable.
     ///
     /// # Panics
     /// If there is no such bucket.
@@ -54,12 +54,12 @@ impl<T: Item> Partitions<T> {
         (0..self.ways()).map(|bucket| self.bucket(bucket))
     }
 
-    /// The buckets, in order, to change: several threads may have some each.
+    /// The buckets, in order, mutable. Several threads may have some each.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut [T]> {
         self.filled.all_mut()
     }
 
-    /// How many items lie before each bucket, and behind the last: one number more than there are buckets.
+    /// How many items lie before each bucket, and in all buckets: one number more than there are buckets.
     pub fn offsets(&self) -> Vec<usize> {
         let mut offset = 0;
         let ends = self.filled.buckets().iter().map(|&(_, len)| {
@@ -69,7 +69,8 @@ impl<T: Item> Partitions<T> {
         std::iter::once(0).chain(ends).collect()
     }
 
-    /// All items as one slice, which [`Partitions::offsets`] cuts into buckets; `None` if there is room between buckets.
+    /// All items as one slice, which [`Partitions::offsets`] divides into buckets. `None` if there is room between
+    /// buckets.
     pub fn as_slice(&self) -> Option<&[T]> {
         self.filled.as_slice()
     }
@@ -77,13 +78,13 @@ impl<T: Item> Partitions<T> {
     /// All items as one vector.
     ///
     /// # Panics
-    /// If there is room between the buckets: with [`Layout::Apart`](super::Layout::Apart), that is.
+    /// If there is room between buckets, as there is with [`Layout::Apart`](super::Layout::Apart).
     pub fn into_vec(self) -> RewiredVec<T> {
         self.filled.into_vec()
     }
 }
 
-impl<T: Item + fmt::Debug> fmt::Debug for Partitions<T> {
+impl<T: Keyed + fmt::Debug> fmt::Debug for Partitions<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()
     }

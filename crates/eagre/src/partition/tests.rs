@@ -1,6 +1,6 @@
 //! Every kind of item, split, size and layout against a partition that pushes to vectors.
 
-use super::{Item, Layout, PartitionError, Partitioner, Partitions};
+use super::{Keyed, Layout, PartitionError, Partitioner, Partitions};
 use eagre_mem::{BlockSize, Mover, Pool, RewireErrorKind, RewiredVec, Trap};
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,16 +12,15 @@ fn pool(blocks: u32) -> Pool {
     Pool::new(BlockSize::MIN, blocks, trap, mover).unwrap()
 }
 
-/// A number that depends on its place and a seed only.
+/// A pseudorandom number for each index and seed.
 fn random(at: usize, seed: u64) -> u64 {
-    let mut z = (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed.wrapping_mul(0xd1b5_4a32_d192_ed03);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    // Generators with neighbouring seeds begin alike.
+    let seed = fastrand::Rng::with_seed(seed << 48 | at as u64).u64(..);
+    fastrand::Rng::with_seed(seed).u64(..)
 }
 
 /// Whole items, each with its own bytes, made of a key and a number.
-trait Sample: Item + PartialEq + Debug {
+trait Sample: Keyed + PartialEq + Debug {
     fn sample(key: u64, number: usize) -> Self;
 
     /// A number that another item hardly has.
@@ -34,6 +33,21 @@ trait Sample: Item + PartialEq + Debug {
     }
 }
 
+impl Sample for u8 {
+    fn sample(key: u64, _: usize) -> u8 {
+        (key >> 56) as u8
+    }
+}
+impl Sample for i16 {
+    fn sample(key: u64, _: usize) -> i16 {
+        (key >> 48) as i16
+    }
+}
+impl Sample for usize {
+    fn sample(key: u64, _: usize) -> usize {
+        key as usize
+    }
+}
 impl Sample for u32 {
     fn sample(key: u64, _: usize) -> u32 {
         (key >> 32) as u32
@@ -109,7 +123,7 @@ struct Padded {
     number: u16,
 }
 
-impl Item for Padded {
+impl Keyed for Padded {
     const KEY_BITS: u32 = 32;
     fn key(&self) -> u64 {
         self.key.into()
@@ -122,7 +136,7 @@ impl Sample for Padded {
 }
 
 /// The oracle.
-fn naive<T: Item>(items: &[T], ways: usize, bucket: impl Fn(u64) -> usize) -> Vec<Vec<T>> {
+fn naive<T: Keyed>(items: &[T], ways: usize, bucket: impl Fn(u64) -> usize) -> Vec<Vec<T>> {
     let mut buckets = vec![Vec::new(); ways];
     for item in items {
         buckets[bucket(item.key())].push(*item);
@@ -251,6 +265,9 @@ fn numbers() {
     if !cfg!(miri) {
         check_type::<u32>("u32", &borders(4), &ways[..1]);
         check_type::<f64>("f64", &[20_000], &ways[..1]);
+        check_type::<u8>("u8", &borders(1), &ways[1..]);
+        check_type::<i16>("i16", &[20_000], &ways[1..]);
+        check_type::<usize>("usize", &[20_000], &ways[1..]);
     }
 }
 
@@ -302,7 +319,7 @@ fn room_beside_an_empty_bucket_is_seen() {
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 struct Fragile(u64);
 
-impl Item for Fragile {
+impl Keyed for Fragile {
     const KEY_BITS: u32 = 64;
     fn key(&self) -> u64 {
         assert!(self.0 % 10_007 != 5_000, "no key");
@@ -385,7 +402,7 @@ fn what_cannot_be_is_refused() {
 #[derive(Clone, Copy, Debug)]
 struct Unsteady(u64);
 
-impl Item for Unsteady {
+impl Keyed for Unsteady {
     const KEY_BITS: u32 = 64;
     fn key(&self) -> u64 {
         use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

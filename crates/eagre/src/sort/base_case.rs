@@ -1,18 +1,20 @@
-//! The end of every split: words that fit a leaf.
+//! The base case of the recursion: a few thousand words.
 //!
-//! A leaf deals words to small buckets, by digits or on a scale, where they are evenly spread, and compares them where they
-//! are not. A glance at a few words tells that most often. What it cannot tell, the leaves before may have told: where
-//! digits are uneven however close keys are, dealing fails time and again.
+//! If keys are evenly distributed, a base case puts words into small buckets, by a radix step or on another scale.
+//! Otherwise it compares words. A probe of a few words usually tells which is better. Where it does not, the base cases
+//! before this one do: if their radix steps were unbalanced, the next ones probably are too ([`Backoff`]).
 
 use super::bounds::Bounds;
-use super::kernels::leaf::{self, SmallTable, Table};
+use super::counting;
+use super::kernels::base_case::{self, SmallTable, Table};
+use super::kernels::extremes::extremes;
+use super::kernels::probe::Probe;
 use super::kernels::scratch::as_room;
-use super::kernels::survey::{Glance, extremes};
-use super::kernels::{Level, Word, common};
+use super::kernels::{Level, Word, dominant};
 
-/// Where words are nearly all the same, one of so many may be another.
+/// In a range with a dominant key, one of so many words may be an outlier.
 const OTHERS: usize = 16;
-/// If there are fewer words, comparing them takes no longer than to take others out.
+/// Fewer words are compared as fast as outliers are extracted.
 const MANY: usize = 1 << 10;
 
 /// Whether there is a vector quicksort.
@@ -20,39 +22,42 @@ pub(super) fn compares_fast<W: Word>(level: Level) -> bool {
     !W::STABLE && (level == Level::Avx512 || level == Level::Avx2 && W::KEY_BITS <= u64::BITS)
 }
 
-/// Sorts a few thousand words, at most, without asking for memory. False if they are too many.
+/// Sorts up to a few thousand words without memory from the heap. Returns false if there are more.
 pub(super) fn small<W: Word>(level: Level, words: &mut [W]) -> bool {
     if words.len() <= W::few(level) {
         W::by_comparison(level, words, &mut []);
         return true;
     }
-    small_leaf(level, words)
+    match W::COUNTED {
+        Some(from_key) => counting::few(level, words, from_key),
+        None => small_base_case(level, words),
+    }
 }
 
-/// On its own: to make room for its table on the stack takes as long as to sort a few words.
+/// A function of its own: to make room for its table on the stack takes as long as to sort a few words.
 #[inline(never)]
-fn small_leaf<W: Word>(level: Level, words: &mut [W]) -> bool {
+fn small_base_case<W: Word>(level: Level, words: &mut [W]) -> bool {
     let mut table = SmallTable::new();
     let table = table.get();
-    let fits = words.len() <= leaf::most::<W>(level, table.len());
+    let fits = words.len() <= base_case::most::<W>(level, table.len());
     if fits {
-        leaf_in_place(level, words, Bounds::of_bits(W::KEY_BITS), table, true, &mut Backoff::default());
+        base_case_in_place(level, words, Bounds::of_bits(W::KEY_BITS), table, true, &mut Backoff::default());
     }
     fits
 }
 
-/// Exponential backoff: after digits of two leaves were dealt in vain, one leaf's are not tried, then two, four, and so
-/// on.
+/// Exponential backoff: after two unbalanced radix steps in a row, the next base case does not try one. After another
+/// failure the next two do not, then four, and so on.
 #[derive(Default)]
 pub(super) struct Backoff {
-    /// So many tries were in vain, one after the other.
-    vain: u32,
-    /// So many are still left out.
+    /// How many tries have failed in a row.
+    failed: u32,
+    /// How many base cases still do not try.
     left: u32,
 }
 
 impl Backoff {
-    /// The most leaves that are not tried before one is, as a power of two.
+    /// The most base cases in a row that do not try, as a power of two.
     const MOST: u32 = 4;
 
     /// Whether to try.
@@ -62,15 +67,16 @@ impl Backoff {
         tries
     }
 
-    /// What came of it.
-    fn learn(&mut self, dealt: bool) {
-        self.vain = if dealt { 0 } else { (self.vain + 1).min(Self::MOST + 2) };
-        self.left = (1 << self.vain) >> 2;
+    /// Records whether a try succeeded.
+    fn learn(&mut self, balanced: bool) {
+        self.failed = if balanced { 0 } else { (self.failed + 1).min(Self::MOST + 2) };
+        self.left = (1 << self.failed) >> 2;
     }
 }
 
-/// Sorts what fits a leaf. False, with the words unchanged, if that is only possible by comparing, and it may not.
-pub(super) fn leaf_in_place<W: Word>(
+/// Sorts words that fit a base case. Returns false, with the words unchanged, if they must be compared and `compare` is
+/// false.
+pub(super) fn base_case_in_place<W: Word>(
     level: Level,
     words: &mut [W],
     known: Bounds,
@@ -86,50 +92,51 @@ pub(super) fn leaf_in_place<W: Word>(
         return true;
     }
     if compare && compares_fast::<W>(level) {
-        let glance = Glance::at(level, words);
-        let uneven = glance.seems_uneven() || !backoff.tries();
-        // Floating-point numbers between 0 and 1 seem even, and that they are not is found out late.
+        let probe = Probe::of(level, words);
+        let uneven = probe.seems_uneven() || !backoff.tries();
+        // Floating-point numbers between 0 and 1 seem even, and a radix step finds out late that they are not.
         let unknown = W::DIGITS_TOGETHER && known == Bounds::of_bits(W::KEY_BITS);
-        if (uneven || unknown) && W::leaf_on_a_scale(level, words, &glance, table) {
+        if (uneven || unknown) && W::base_case_on_a_scale(level, words, &probe, table) {
             return true;
         }
         if uneven {
-            let one = glance.seems_one() && words.len() >= MANY;
-            if !one || !take_out(level, words, table) {
+            let one = probe.seems_one() && words.len() >= MANY;
+            if !one || !sort_dominant(level, words, table) {
                 W::by_comparison(level, words, table);
             }
             return true;
         }
     }
-    let dealt = by_digits(level, words, known, table);
-    backoff.learn(dealt);
-    if !dealt && compare {
+    let balanced = by_digits(level, words, known, table);
+    backoff.learn(balanced);
+    if !balanced && compare {
         W::by_comparison(level, words, table);
     }
-    dealt || compare
+    balanced || compare
 }
 
-/// Sorts words that are nearly all the same, as the first. False, with the words in another order, if too many are not.
+/// Sorts words that nearly all equal the first. Returns false, with the words in another order, if there are too many
+/// outliers.
 #[inline(never)]
-fn take_out<W: Word>(level: Level, words: &mut [W], table: &mut Table) -> bool {
+fn sort_dominant<W: Word>(level: Level, words: &mut [W], table: &mut Table) -> bool {
     let word = words[0];
     let room = as_room(table);
     let most = room.len().min(words.len() / OTHERS);
-    let Some(aside) = common::take_out(level, words, word, &mut room[..most]) else { return false };
-    let front = aside.len();
-    common::put_back(words, aside);
+    let Some(outliers) = dominant::extract(level, words, word, &mut room[..most]) else { return false };
+    let front = outliers.len();
+    dominant::restore(words, outliers);
     W::by_comparison(level, &mut words[..front], table);
-    common::change_ends(words, word, front);
+    dominant::merge(words, word, front);
     true
 }
 
-/// Sorts what fits a leaf by digits. False, with the words unchanged, if these are uneven.
+/// Sorts words by a radix step. Returns false, with the words unchanged, if it would be unbalanced.
 fn by_digits<W: Word>(level: Level, words: &mut [W], known: Bounds, table: &mut Table) -> bool {
-    if leaf::leaf_in_place(level, words, known, table) {
+    if base_case::base_case_in_place(level, words, known, table) {
         return true;
     }
     let seen = extremes(level, words, 1);
-    seen.low == seen.high || seen.width() < known.width() && leaf::leaf_in_place(level, words, seen, table)
+    seen.low == seen.high || seen.width() < known.width() && base_case::base_case_in_place(level, words, seen, table)
 }
 
 #[cfg(test)]
@@ -138,7 +145,7 @@ mod tests {
     use super::*;
     use crate::scan::kernels::Simd;
 
-    /// Words of which those glanced at are all the same, and others few or many, on both sides of it.
+    /// Words whose probe shows one key only, with few or many outliers on both sides of it.
     fn one_and_others<W: Word>(word: impl Fn(u64) -> W) {
         for level in [Level::up_to(Simd::Avx2), Level::up_to(Simd::Avx512)] {
             if !compares_fast::<W>(level) {
@@ -150,12 +157,12 @@ mod tests {
                     let is_common = |i: u64| i.is_multiple_of(n / 32) || i % every != 1;
                     let number = |i: u64| if is_common(i) { 500 } else { i.wrapping_mul(0x9e37_79b9) % 1000 };
                     let mut words: Vec<W> = (0..n).map(|i| word(number(i))).collect();
-                    assert!(Glance::at(level, &words).seems_one());
+                    assert!(Probe::of(level, &words).seems_one());
                     let mut expected: Vec<u128> = words.iter().map(|word| word.key()).collect();
                     expected.sort_unstable();
-                    let mut table = Scratch::new(leaf::table_for::<W>(2 * n as usize)).unwrap();
+                    let mut table = Scratch::new(base_case::table_for::<W>(2 * n as usize)).unwrap();
                     let known = Bounds::of_bits(W::KEY_BITS);
-                    assert!(leaf_in_place(level, &mut words, known, &mut table, true, &mut Backoff::default()));
+                    assert!(base_case_in_place(level, &mut words, known, &mut table, true, &mut Backoff::default()));
                     assert!(words.iter().map(|word| word.key()).eq(expected), "{n}, {every}, {level:?}");
                 }
             }
@@ -173,18 +180,18 @@ mod tests {
         one_and_others(|i| u128::from(i) << 80);
     }
 
-    /// How many leaves are left out before each of so many tries that end like this.
-    fn left_out(backoff: &mut Backoff, tries: usize, dealt: bool) -> Vec<usize> {
+    /// How many base cases do not try before each of so many tries with this outcome.
+    fn left_out(backoff: &mut Backoff, tries: usize, balanced: bool) -> Vec<usize> {
         let mut next = || {
             let left = (0..).take_while(|_| !backoff.tries()).count();
-            backoff.learn(dealt);
+            backoff.learn(balanced);
             left
         };
         (0..tries).map(|_| next()).collect()
     }
 
     #[test]
-    fn fewer_tries_the_more_are_in_vain() {
+    fn fewer_tries_the_more_fail() {
         let mut backoff = Backoff::default();
         assert_eq!(left_out(&mut backoff, 9, false), [0, 0, 1, 2, 4, 8, 16, 16, 16]);
         // One that is not, and all are tried again.

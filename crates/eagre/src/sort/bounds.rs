@@ -1,8 +1,8 @@
-//! What is known of a range's keys before they are looked at: the least and the largest they can be.
+//! The bounds of a range's keys: the smallest and the largest key there can be.
 
-/// Both ends belong to it.
+/// Both bounds are inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub(crate) struct Bounds {
     pub(super) low: u128,
     pub(super) high: u128,
 }
@@ -13,12 +13,12 @@ impl Bounds {
         Bounds { low: 0, high: u128::MAX >> (u128::BITS - bits) }
     }
 
-    /// The key bits from here up are the same everywhere.
+    /// The number of low bits that may differ: all higher bits are the same.
     pub(super) fn differing(self) -> u32 {
         u128::BITS - (self.low ^ self.high).leading_zeros()
     }
 
-    /// How many bits it takes to write the distance between the ends.
+    /// How many bits it takes to write the distance between the bounds.
     pub(super) fn width(self) -> u32 {
         u128::BITS - (self.high - self.low).leading_zeros()
     }

@@ -1,33 +1,33 @@
-//! Sorting things by a key, stable: pairs, records of any kind, and the order of keys that stay where they are.
+//! Stable sorts by a key: of pairs, of records of any kind, and argsort.
 //!
-//! Pairs are words whose key is their first part. Other things are not moved while they are sorted: their keys are
-//! computed, each with the thing's place, and sorted as pairs; then each thing goes where it belongs. What is too much
-//! for the memory allowed is sorted piece by piece, and the pieces are merged in place.
+//! Pairs are sorted as words whose key is their first part. Other items are not moved while they are sorted: their keys
+//! are computed, each with the item's index, and sorted as pairs; then each item moves to its place. If all keys take
+//! more memory than allowed, items are sorted in pieces, and the pieces are merged in place.
 
 use eagre_mem::heap;
 
 use super::kernels::first::by_first;
-use super::progress::{Monitor, Pulse, WHOLE};
+use super::progress::{Monitor, Reporter, WHOLE};
 use super::{Key, SortError, Sorter, compare};
 
-/// So few are not worth asking for memory.
+/// Up to so many items are not worth asking for memory.
 const FEW: usize = 16;
-/// So many things are moved between two reports.
+/// How many items are moved between two reports.
 const PIECE: usize = 1 << 16;
-/// What moving a thing is worth; sorting its key is worth a [`WHOLE`].
+/// The progress that moving an item is worth. Sorting its key is worth a [`WHOLE`].
 const MOVED: u64 = WHOLE / 2;
 
-/// Where a thing is among others.
-trait Place: Copy + Send + Sync + 'static {
-    fn new(place: usize) -> Self;
+/// The index of an item.
+trait Index: Copy + Send + Sync + 'static {
+    fn new(index: usize) -> Self;
     fn get(self) -> usize;
 }
 
-macro_rules! places {
+macro_rules! indices {
     ($($type:ty)*) => { $(
-        impl Place for $type {
-            fn new(place: usize) -> $type {
-                place as $type
+        impl Index for $type {
+            fn new(index: usize) -> $type {
+                index as $type
             }
 
             fn get(self) -> usize {
@@ -37,13 +37,13 @@ macro_rules! places {
     )* };
 }
 
-places!(u32 usize);
+indices!(u32 usize);
 
-/// So many things have a place that is a `u32`.
+/// The most items whose indices are `u32`.
 const MOST: usize = u32::MAX as usize;
 
 impl Sorter<'_> {
-    /// Sorts pairs by their first part; those with equal first parts stay in the order they are in.
+    /// Sorts pairs by their first part. Pairs with equal first parts keep their order.
     ///
     /// Pairs of more than 64 bytes are sorted as by [`Sorter::sort_by_cached_key`].
     ///
@@ -63,11 +63,11 @@ impl Sorter<'_> {
         }
     }
 
-    /// Sorts by a key that is cheap to compute; elements with equal keys stay in the order they are in.
+    /// Sorts by a key that is cheap to compute. Elements with equal keys keep their order.
     ///
-    /// All memory is within [`Sorter::slack`]. Half of it is for keys: an element takes its key and 4 bytes, rounded to
-    /// the key's alignment. Where that does not suffice for all elements, they are sorted in pieces, and `key` is
-    /// called often to merge these.
+    /// All memory is within [`Sorter::slack`]. Half of it is for keys: each element takes its key and 4 bytes, rounded
+    /// up to the alignment of the key. If that does not suffice for all elements, they are sorted in pieces, and
+    /// merging the pieces calls `key` often.
     ///
     /// # Errors
     /// Those of [`Sorter::sort`].
@@ -86,21 +86,21 @@ impl Sorter<'_> {
         let most = (slack / size_of::<(K, u32)>()).clamp(FEW, MOST);
         let sorter = self.slack(slack);
         let monitor = Monitor::new(self.hook, items.len(), size_of::<T>(), WHOLE + MOVED);
-        compare::in_pieces(items, most, &mut key, monitor.pulse(0), &mut |items, key| match items.len() <= FEW {
+        compare::in_pieces(items, most, &mut key, monitor.reporter(0), &mut |items, key| match items.len() <= FEW {
             true => {
                 compare::insertion(items, key);
                 Ok(())
             }
-            false => sorter.sort_placed::<T, K, u32>(items, key, &monitor),
+            false => sorter.sort_indexed::<T, K, u32>(items, key, &monitor),
         })?;
         monitor.check()?;
         monitor.end()
     }
 
-    /// Sorts by a key that is computed once for each element; elements with equal keys stay in the order they are in.
+    /// Sorts by a key that is computed once for each element. Elements with equal keys keep their order.
     ///
-    /// Beside what [`Sorter::sort_pairs`] takes for them, there is memory for the keys: an element takes its key and 4
-    /// bytes, or 8 from 2^32 elements on, rounded to the key's alignment.
+    /// The keys take memory beside that of [`Sorter::sort_pairs`]: each element takes its key and 4 bytes, or 8 bytes
+    /// from 2^32 elements on, rounded up to the alignment of the key.
     ///
     /// # Errors
     /// Those of [`Sorter::sort`].
@@ -122,111 +122,112 @@ impl Sorter<'_> {
     ) -> Result<(), SortError> {
         let monitor = Monitor::new(self.hook, items.len(), size_of::<T>(), WHOLE + MOVED);
         match items.len() <= MOST {
-            true => self.sort_placed::<T, K, u32>(items, &mut key, &monitor)?,
-            false => self.sort_placed::<T, K, usize>(items, &mut key, &monitor)?,
+            true => self.sort_indexed::<T, K, u32>(items, &mut key, &monitor)?,
+            false => self.sort_indexed::<T, K, usize>(items, &mut key, &monitor)?,
         }
         monitor.end()
     }
 
-    /// The places of the keys in ascending order; those of equal keys in the order they are in. The keys stay where
-    /// they are.
+    /// Returns the indices of the keys in ascending order of the keys. Indices of equal keys are in ascending order.
+    /// The keys stay where they are.
     ///
-    /// Memory is as with [`Sorter::sort_by_cached_key`], and for the result.
+    /// It takes as much memory as [`Sorter::sort_by_cached_key`], and the result.
     ///
     /// # Errors
     /// Those of [`Sorter::sort`].
     ///
     /// ```
-    /// let places = eagre::sort::Sorter::new().argsort(&[0.5, -1.0, 0.25])?;
-    /// assert_eq!(places, [1, 2, 0]);
+    /// let indices = eagre::sort::Sorter::new().argsort(&[0.5, -1.0, 0.25])?;
+    /// assert_eq!(indices, [1, 2, 0]);
     /// # Ok::<(), eagre::sort::SortError>(())
     /// ```
     pub fn argsort<K: Key>(&self, keys: &[K]) -> Result<Vec<usize>, SortError> {
-        let mut places = heap::list(keys.len())?;
+        let mut indices = heap::list(keys.len())?;
         match keys.len() <= MOST {
-            true => self.places::<K, u32>(keys, |place| places.push(place.get()))?,
-            false => self.places::<K, usize>(keys, |place| places.push(place))?,
+            true => self.indices::<K, u32>(keys, |index| indices.push(index.get()))?,
+            false => self.indices::<K, usize>(keys, |index| indices.push(index))?,
         }
-        Ok(places)
+        Ok(indices)
     }
 
-    /// The same into a buffer, with half of the memory.
+    /// Writes the indices of the keys in ascending order of the keys to a buffer. It takes half as much memory as
+    /// [`Sorter::argsort`].
     ///
     /// # Errors
-    /// Those of [`Sorter::sort`]; then the buffer is as it was.
+    /// Those of [`Sorter::sort`]. The buffer is unchanged then.
     ///
     /// # Panics
-    /// If the buffer is not as long as `keys`, or that is 2^32 or more.
+    /// If the buffer is not as long as `keys`, or if there are 2^32 keys or more.
     ///
     /// ```
-    /// let mut places = [0; 3];
-    /// eagre::sort::Sorter::new().argsort_into(&[0.5, -1.0, 0.25], &mut places)?;
-    /// assert_eq!(places, [1, 2, 0]);
+    /// let mut indices = [0; 3];
+    /// eagre::sort::Sorter::new().argsort_into(&[0.5, -1.0, 0.25], &mut indices)?;
+    /// assert_eq!(indices, [1, 2, 0]);
     /// # Ok::<(), eagre::sort::SortError>(())
     /// ```
-    pub fn argsort_into<K: Key>(&self, keys: &[K], places: &mut [u32]) -> Result<(), SortError> {
-        assert!(keys.len() == places.len(), "a buffer for {} places of {} keys", places.len(), keys.len());
-        assert!(keys.len() <= MOST, "{} keys have places beyond 32 bits", keys.len());
-        let mut buffer = places.iter_mut();
-        self.places::<K, u32>(keys, |place| {
+    pub fn argsort_into<K: Key>(&self, keys: &[K], indices: &mut [u32]) -> Result<(), SortError> {
+        assert!(keys.len() == indices.len(), "a buffer for {} indices of {} keys", indices.len(), keys.len());
+        assert!(keys.len() <= MOST, "{} keys have indices beyond 32 bits", keys.len());
+        let mut buffer = indices.iter_mut();
+        self.indices::<K, u32>(keys, |index| {
             if let Some(to) = buffer.next() {
-                *to = place;
+                *to = index;
             }
         })
     }
 
-    /// Calls `each` with the places of the keys in ascending order.
-    fn places<K: Key, P: Place>(&self, keys: &[K], each: impl FnMut(P)) -> Result<(), SortError> {
+    /// Calls `each` with the indices of the keys in ascending order of the keys.
+    fn indices<K: Key, P: Index>(&self, keys: &[K], each: impl FnMut(P)) -> Result<(), SortError> {
         let monitor = Monitor::new(self.hook, keys.len(), size_of::<(K, P)>(), WHOLE);
-        let placed = self.placed(keys, &mut |&key: &K| key, &monitor)?;
-        placed.into_iter().map(|(_, place)| place).for_each(each);
+        let indexed = self.indexed(keys, &mut |&key: &K| key, &monitor)?;
+        indexed.into_iter().map(|(_, index)| index).for_each(each);
         monitor.end()
     }
 
     /// Sorts by keys that are computed once.
-    fn sort_placed<T, K: Key, P: Place>(
+    fn sort_indexed<T, K: Key, P: Index>(
         &self,
         items: &mut [T],
         key: &mut impl FnMut(&T) -> K,
         monitor: &Monitor<'_>,
     ) -> Result<(), SortError> {
-        let placed = self.placed::<T, K, P>(items, key, monitor)?;
-        move_to_places(items, placed, monitor.pulse(MOVED));
+        let indexed = self.indexed::<T, K, P>(items, key, monitor)?;
+        permute(items, indexed, monitor.reporter(MOVED));
         monitor.check()
     }
 
-    /// The keys in ascending order, each with the place of its item.
-    fn placed<T, K: Key, P: Place>(
+    /// The keys in ascending order, each with the index of its item.
+    fn indexed<T, K: Key, P: Index>(
         &self,
         items: &[T],
         key: &mut impl FnMut(&T) -> K,
         monitor: &Monitor<'_>,
     ) -> Result<Vec<(K, P)>, SortError> {
-        let mut placed = heap::list(items.len())?;
+        let mut indexed = heap::list(items.len())?;
         for items in items.chunks(PIECE) {
-            let start = placed.len();
-            placed.extend(items.iter().enumerate().map(|(i, item)| (key(item), P::new(start + i))));
-            if !monitor.pulse(0).beat(items.len()) {
+            let start = indexed.len();
+            indexed.extend(items.iter().enumerate().map(|(i, item)| (key(item), P::new(start + i))));
+            if !monitor.reporter(0).report(items.len()) {
                 break;
             }
         }
         monitor.check()?;
-        match by_first(&mut placed) {
+        match by_first(&mut indexed) {
             Some(words) => self.sort_monitored(words, monitor)?,
-            // No key is so large.
-            None => compare::stable(&mut placed, &mut |pair| pair.0, monitor.pulse(WHOLE)),
+            // A pair of a key and an index is never too large for that.
+            None => compare::stable(&mut indexed, &mut |pair| pair.0, monitor.reporter(WHOLE)),
         }
-        Ok(placed)
+        Ok(indexed)
     }
 }
 
-/// Brings each item to the place of its number in `placed`, along the cycles of that permutation, or stops in between.
-fn move_to_places<T, K: Copy, P: Place>(items: &mut [T], mut placed: Vec<(K, P)>, pulse: Pulse<'_>) {
+/// Moves each item to its place along the cycles of the permutation, or ends early.
+fn permute<T, K: Copy, P: Index>(items: &mut [T], mut indexed: Vec<(K, P)>, progress: Reporter<'_>) {
     let mut moved = 0;
     for first in 0..items.len() {
         let mut to = first;
         loop {
-            let from = std::mem::replace(&mut placed[to].1, P::new(to)).get();
+            let from = std::mem::replace(&mut indexed[to].1, P::new(to)).get();
             moved += 1;
             if from == first || from == to {
                 break;
@@ -234,9 +235,9 @@ fn move_to_places<T, K: Copy, P: Place>(items: &mut [T], mut placed: Vec<(K, P)>
             items.swap(to, from);
             to = from;
         }
-        if moved >= PIECE && !pulse.beat(std::mem::take(&mut moved)) {
+        if moved >= PIECE && !progress.report(std::mem::take(&mut moved)) {
             return;
         }
     }
-    let _ = pulse.beat(moved);
+    let _ = progress.report(moved);
 }

@@ -1,65 +1,65 @@
-//! Sorting without memory, by comparing: slower, but always possible.
+//! Sorting by comparing: slower, but it needs no memory.
 
 use super::SortError;
 use super::kernels::Word;
-use super::progress::Pulse;
+use super::progress::Reporter;
 
-/// Pieces of so many words are sorted between two reports.
+/// How many words are sorted between two reports.
 const PIECE: usize = 1 << 17;
-/// So many are sorted by insertion.
+/// Up to so many items are sorted by insertion.
 const FEW: usize = 16;
 
-/// Sorts words in place, or stops in between.
-pub(super) fn sort<W: Word>(words: &mut [W], pulse: Pulse<'_>) {
+/// Sorts words in place, or ends early if the hook says so.
+pub(super) fn sort<W: Word>(words: &mut [W], progress: Reporter<'_>) {
     if W::STABLE {
-        stable(words, &mut |&word| word, pulse);
-    } else if pulse.is_heard() {
-        by_halves(words, pulse);
+        stable(words, &mut |&word| word, progress);
+    } else if progress.has_hook() {
+        by_halves(words, progress);
     } else {
         words.sort_unstable_by_key(|word| word.key());
     }
 }
 
-/// Sorts pieces that are below and above a median, for the sake of reports.
-fn by_halves<W: Word>(words: &mut [W], pulse: Pulse<'_>) {
+/// Partitions words by medians and sorts the parts, with reports between them.
+fn by_halves<W: Word>(words: &mut [W], progress: Reporter<'_>) {
     if words.len() <= PIECE {
         words.sort_unstable_by_key(|word| word.key());
-        let _ = pulse.beat(words.len());
-    } else if pulse.without_worth().beat(words.len()) {
+        let _ = progress.report(words.len());
+    } else if progress.without_worth().report(words.len()) {
         let middle = words.len() / 2;
         words.select_nth_unstable_by_key(middle, |word| word.key());
         let (lower, upper) = words.split_at_mut(middle);
-        by_halves(lower, pulse);
-        by_halves(upper, pulse);
+        by_halves(lower, progress);
+        by_halves(upper, progress);
     }
 }
 
-/// Sorts by a key, or stops in between; items with equal keys stay in the order they are in.
-pub(super) fn stable<T, K: Word>(items: &mut [T], key: &mut impl FnMut(&T) -> K, pulse: Pulse<'_>) {
+/// Sorts by a key, or ends early. Items with equal keys keep their order.
+pub(super) fn stable<T, K: Word>(items: &mut [T], key: &mut impl FnMut(&T) -> K, progress: Reporter<'_>) {
     let few = &mut |items: &mut [T], key: &mut _| {
         insertion(items, key);
-        let _ = pulse.beat(items.len());
+        let _ = progress.report(items.len());
         Ok(())
     };
-    let _ = in_pieces(items, FEW, key, pulse.without_worth(), few);
+    let _ = in_pieces(items, FEW, key, progress.without_worth(), few);
 }
 
-/// Sorts by a key, given a way to sort up to `most`, or stops in between; items with equal keys stay in the order they
-/// are in. Items are only ever swapped, so that none is lost if `key` panics.
+/// Sorts by a key, or ends early. `piece` sorts up to `most` items, and the pieces are merged. Items with equal keys
+/// keep their order. Items are only swapped, so that none is lost if `key` panics.
 pub(super) fn in_pieces<T, K: Word, F: FnMut(&T) -> K>(
     items: &mut [T],
     most: usize,
     key: &mut F,
-    pulse: Pulse<'_>,
+    progress: Reporter<'_>,
     piece: &mut impl FnMut(&mut [T], &mut F) -> Result<(), SortError>,
 ) -> Result<(), SortError> {
     if items.len() <= most {
         return piece(items, key);
     }
     let middle = items.len() / 2;
-    in_pieces(&mut items[..middle], most, key, pulse, piece)?;
-    in_pieces(&mut items[middle..], most, key, pulse, piece)?;
-    if pulse.beat(items.len()) {
+    in_pieces(&mut items[..middle], most, key, progress, piece)?;
+    in_pieces(&mut items[middle..], most, key, progress, piece)?;
+    if progress.report(items.len()) {
         merge(items, middle, key);
     }
     Ok(())
@@ -74,8 +74,8 @@ pub(super) fn insertion<T, K: Word>(items: &mut [T], key: &mut impl FnMut(&T) ->
     }
 }
 
-/// Merges two sorted parts: half of the longer one, and what belongs among it of the other, change places; then each
-/// side is the same task again.
+/// Merges two sorted parts in place. Half of the longer part and the matching items of the other part are rotated,
+/// which leaves two smaller merges.
 fn merge<T, K: Word>(items: &mut [T], middle: usize, key: &mut impl FnMut(&T) -> K) {
     let (left, right) = items.split_at(middle);
     let (Some(last), Some(first)) = (left.last(), right.first()) else { return };

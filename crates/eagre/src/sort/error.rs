@@ -4,8 +4,9 @@ use std::fmt;
 
 use eagre_mem::heap::Refused;
 
-/// Why a sort ended before everything was in order. The slice holds what it held, in some order: nothing is lost and
-/// nothing is there twice.
+use crate::scan::kernels::Simd;
+
+/// Why a sort ended before everything was in order. The slice still holds the same elements, in some order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SortError {
@@ -14,8 +15,12 @@ pub enum SortError {
         /// How many bytes were asked for.
         bytes: usize,
     },
-    /// The hook given to [`Sorter::progress`](super::Sorter::progress) asked for it.
+    /// The hook given to [`Sorter::progress`](super::Sorter::progress) asked the sort to stop.
     Cancelled,
+    /// The processor does not have the vector instructions that [`Sorter::simd`](super::Sorter::simd) asks for.
+    Simd(Simd),
+    /// `EAGRE_SIMD` has a value that does not exist or that the processor does not have. The message says which.
+    Environment(&'static str),
 }
 
 impl fmt::Display for SortError {
@@ -23,6 +28,8 @@ impl fmt::Display for SortError {
         match self {
             SortError::Memory { bytes } => write!(f, "no memory: {bytes} bytes beside the data"),
             SortError::Cancelled => f.write_str("cancelled"),
+            SortError::Simd(simd) => write!(f, "this processor has no {simd} instructions"),
+            SortError::Environment(why) => f.write_str(why),
         }
     }
 }

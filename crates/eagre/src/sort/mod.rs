@@ -1,11 +1,12 @@
 //! Sorting in memory, in place.
 //!
-//! Keys are sorted by their bits, the highest first, in few passes over memory: a range is split in place into
-//! buckets that fit the cache, these in the same way into leaves that fit the first-level cache, and those by one more
-//! step and sorting networks on their way back. What is in order already is seen and left alone.
+//! The sort is a radix sort from the most significant bits on, with few passes over memory. It splits a range in place
+//! into buckets that fit the second-level cache, and these into base cases that fit the first-level cache. A base case
+//! is split once more, and sorting networks finish it. Ranges in order are detected and left alone. Skewed keys are
+//! split by splitters from a sample (as in samplesort), and few distinct keys are counted.
 //!
-//! The result is that of [`slice::sort`], with floating-point numbers in their total order ([`f64::total_cmp`]), and
-//! pairs by their first part and then their second.
+//! The result is that of [`slice::sort`]. Floating-point numbers are in their total order ([`f64::total_cmp`]), pairs
+//! are ordered by their first part, then by their second.
 //!
 //! ```
 //! let mut numbers = vec![3.0, -1.0, 2.0];
@@ -18,47 +19,46 @@
 //! # Ok::<(), eagre::sort::SortError>(())
 //! ```
 //!
-//! The free functions cannot fail. Those of [`Sorter`] take options, and say what the system refused.
+//! The free function cannot fail. The methods of [`Sorter`] take options, and return errors.
 
 mod base_case;
 mod bounds;
 mod by_key;
 mod compare;
+mod counting;
 mod error;
 #[allow(unsafe_code, reason = "SIMD, and loops whose bounds are proved once and not per word")]
 mod kernels;
+mod key;
 mod partial;
 #[cfg(test)]
 #[path = "../../tests/sort/patterns.rs"]
 mod patterns;
-mod plan;
 mod progress;
 mod range;
 mod sample;
 mod sorter;
 #[cfg(test)]
 mod stop_tests;
+mod strategy;
 pub(crate) mod team;
 #[cfg(test)]
 mod ways_tests;
 mod worker;
 
 pub use error::SortError;
+pub use key::Key;
 pub use progress::Progress;
 pub use sorter::Sorter;
 
-use kernels::Word;
-
-/// What can be sorted: `u32`, `i32`, `f32`, `u64`, `i64`, `f64`, `u128`, `i128`, `(u32, u32)` and `(u64, u64)`.
-pub trait Key: Word {}
-
-impl<W: Word> Key for W {}
+pub(crate) use kernels::{Level, Word};
 
 /// Sorts in ascending order, on as many threads as the process may use. See [`Sorter::sort`].
 ///
-/// If memory beside the keys is not to be had, they are sorted without, by comparing.
+/// This function cannot fail. If the system refuses memory, it sorts in place by comparing, which is slower. It ignores
+/// `EAGRE_SIMD` if that has a value that cannot be had.
 pub fn sort<K: Key>(keys: &mut [K]) {
-    if Sorter::new().sort(keys).is_err() {
+    if Sorter::lenient().sort(keys).is_err() {
         keys.sort_unstable_by_key(|key| key.key());
     }
 }

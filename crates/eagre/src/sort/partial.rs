@@ -1,27 +1,28 @@
-//! Partial sorting: the smallest or largest few of many.
+//! Partial sorting: the `k` smallest or largest of many keys.
 //!
-//! A sample of the keys tells about where the `k`-th lies. One pass brings what is not beyond to the front, without
-//! looking at most of the rest twice; so it goes on with what is in front, until sorting it is cheaper. A threshold
-//! that keeps too much gives way to the standard library's selection, whose worst case is linear.
+//! A sample gives a threshold just beyond the `k`-th key. One pass moves the keys on the near side of it to the front,
+//! and the rest is not read again. This repeats with the front, until sorting it is cheaper. If a threshold keeps too
+//! many keys, the selection of the standard library takes over, whose worst case is linear.
 //!
-//! Stripes of a fixed size are filtered one by one, by whichever thread is free, and what was kept is brought together
-//! in their order: the result does not depend on the number of threads.
+//! Threads filter stripes of a fixed size one by one. The kept keys are collected in the order of the stripes, so the
+//! result does not depend on the number of threads.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use eagre_mem::heap;
 
+use super::kernels::Level;
 use super::kernels::filter::{Side, filter};
-use super::progress::{Monitor, Pulse, WHOLE};
+use super::progress::{Monitor, Reporter, WHOLE};
 use super::{Key, SortError, Sorter, base_case, team};
 
-/// Up to so many keys say where to cut; one of so many of them all.
+/// The size of the sample: one of [`RATE`] keys, at most so many.
 const SAMPLE: usize = 1024;
 const RATE: usize = 32;
-/// Fewer keys than these are sorted as they are.
+/// Fewer keys are sorted as a whole.
 const FEW: usize = 1024;
-/// Keys of a stripe.
+/// The keys of a stripe.
 const STRIPE: usize = 1 << 17;
 
 impl Sorter<'_> {
@@ -68,29 +69,32 @@ impl Sorter<'_> {
         monitor.end()
     }
 
-    /// Brings the first `k` keys from that end to the front, in any order, and perhaps a few more that come next;
-    /// returns how many. Or stops in between.
+    /// Moves the first `k` keys from that end to the front, in any order, and perhaps a few more that come next.
+    /// Returns how many it moved. Ends early if the hook says so.
     fn gather<K: Key>(&self, keys: &mut [K], k: usize, end: End, monitor: &Monitor<'_>) -> Result<usize, SortError> {
-        // Keys before `from` are among the first, and all those are before `to`.
+        let level = self.level?;
+        // Keys before `from` are among the first `k`, and all of those are before `to`.
         let (mut from, mut to) = (0, keys.len());
-        let mut pulse = monitor.pulse(WHOLE / 2);
+        let mut progress = monitor.reporter(WHOLE / 2);
         while k > from && to - from > FEW && k - from <= (to - from) / 2 {
             let (keys, k) = (&mut keys[from..to], k - from);
             let n = keys.len();
-            let threshold = self.threshold(keys, k, end);
+            let threshold = threshold(level, keys, k, end);
             let (within, strictly) = end.sides();
-            let Some(mut kept) = self.filter(keys, threshold, within, pulse)? else { return Ok(to) };
-            pulse = pulse.without_worth();
+            let Some(mut kept) = self.filter(keys, threshold, within, progress)? else { return Ok(to) };
+            progress = progress.without_worth();
             if kept > n - n / 4 {
                 // Many keys equal the threshold: those before it come first.
-                let Some(before) = self.filter(&mut keys[..kept], threshold, strictly, pulse)? else { return Ok(to) };
+                let Some(before) = self.filter(&mut keys[..kept], threshold, strictly, progress)? else {
+                    return Ok(to);
+                };
                 if before <= k {
                     return Ok(from + k);
                 }
                 kept = before;
             }
             match kept {
-                // Not as the sample made believe: such keys are not searched for long.
+                // The sample misled: such keys are not filtered for long.
                 _ if kept > n - n / 4 || kept < k && kept < n / 16 => {
                     end.select(keys, k);
                     return Ok(from + k);
@@ -102,32 +106,18 @@ impl Sorter<'_> {
         Ok(if k > from { to } else { k })
     }
 
-    /// A key that a few more than the first `k` of many `keys` come before, most likely.
-    fn threshold<K: Key>(&self, keys: &[K], k: usize, end: End) -> K {
-        let mut state = keys.len() as u64;
-        let mut sample = [keys[0]; SAMPLE];
-        let sample = &mut sample[..(keys.len() / RATE).min(SAMPLE)];
-        sample.fill_with(|| keys[below(&mut state, keys.len())]);
-        if !base_case::small(self.level, sample) {
-            sample.sort_unstable_by_key(|key| key.key());
-        }
-        // So many of the sample are expected to come before the k-th; three times the deviation more.
-        let expected = sample.len() as f64 * (k as f64 / keys.len() as f64);
-        let rank = ((expected + 3.0 * expected.sqrt()) as usize + 3).min(sample.len() - 1);
-        sample[if end == End::Smallest { rank } else { sample.len() - 1 - rank }]
-    }
-
-    /// [`filter`] for many keys, on all threads. None if it was told to stop.
+    /// [`filter`] on all threads. Returns `None` if it ended early.
     fn filter<K: Key>(
         &self,
         keys: &mut [K],
         threshold: K,
         side: Side,
-        pulse: Pulse<'_>,
+        progress: Reporter<'_>,
     ) -> Result<Option<usize>, SortError> {
+        let level = self.level?;
         if keys.len() <= STRIPE {
-            let kept = filter(self.level, keys, threshold, side);
-            return Ok(pulse.beat(keys.len()).then_some(kept));
+            let kept = filter(level, keys, threshold, side);
+            return Ok(progress.report(keys.len()).then_some(kept));
         }
         let threads = self.team_size(keys.len());
         let mut kept = heap::list(keys.len().div_ceil(STRIPE))?;
@@ -137,8 +127,8 @@ impl Sorter<'_> {
         let next = || stripes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
         let work = || {
             while let Some((stripe, kept)) = next() {
-                *kept = filter(self.level, stripe, threshold, side);
-                if !pulse.beat(stripe.len()) {
+                *kept = filter(level, stripe, threshold, side);
+                if !progress.report(stripe.len()) {
                     return stopped.store(true, Ordering::Relaxed);
                 }
             }
@@ -150,7 +140,7 @@ impl Sorter<'_> {
         let mut front = 0;
         for (i, kept) in kept.into_iter().enumerate() {
             let start = i * STRIPE;
-            // As many of the last as there is room for change places with what is not kept.
+            // The last kept keys of the stripe swap with keys that are not kept.
             let moved = kept.min(start - front);
             let (before, stripe) = keys.split_at_mut(start);
             before[front..front + moved].swap_with_slice(&mut stripe[kept - moved..kept]);
@@ -160,7 +150,22 @@ impl Sorter<'_> {
     }
 }
 
-/// Which keys come first.
+/// Estimates a key that a few more than the first `k` of many `keys` come before.
+fn threshold<K: Key>(level: Level, keys: &[K], k: usize, end: End) -> K {
+    let mut state = keys.len() as u64;
+    let mut sample = [keys[0]; SAMPLE];
+    let sample = &mut sample[..(keys.len() / RATE).min(SAMPLE)];
+    sample.fill_with(|| keys[below(&mut state, keys.len())]);
+    if !base_case::small(level, sample) {
+        sample.sort_unstable_by_key(|key| key.key());
+    }
+    // The expected rank of the k-th key in the sample, and three standard deviations more.
+    let expected = sample.len() as f64 * (k as f64 / keys.len() as f64);
+    let rank = ((expected + 3.0 * expected.sqrt()) as usize + 3).min(sample.len() - 1);
+    sample[if end == End::Smallest { rank } else { sample.len() - 1 - rank }]
+}
+
+/// Which keys come first: the smallest or the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Smallest,
@@ -168,7 +173,7 @@ enum End {
 }
 
 impl End {
-    /// Keys up to a threshold, and those before it.
+    /// The sides of a threshold: with keys that equal it, and without.
     fn sides(self) -> (Side, Side) {
         match self {
             End::Smallest => (Side::UpTo, Side::Below),
@@ -176,7 +181,7 @@ impl End {
         }
     }
 
-    /// Brings the first `k` keys, at least one, to the front.
+    /// Moves the first `k` keys, at least one, to the front.
     fn select<K: Key>(self, keys: &mut [K], k: usize) {
         match self {
             End::Smallest => keys.select_nth_unstable_by_key(k - 1, |key| key.key()),
@@ -185,7 +190,7 @@ impl End {
     }
 }
 
-/// A number below `n`, the next of those that `state` stands for.
+/// The next pseudorandom number below `n`.
 fn below(state: &mut u64, n: usize) -> usize {
     *state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
     ((u128::from(*state) * n as u128) >> 64) as usize

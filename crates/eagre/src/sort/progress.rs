@@ -1,9 +1,9 @@
 //! How far a sort is, and a way to stop it.
 //!
-//! The loops count the words they have worked on, between pieces of work so large that the counting costs nothing.
-//! Every few MiB of work the caller's hook is asked whether to go on. Once it says no, every loop ends at its next
-//! piece, and leaves its range with the words that were in it. A hook that panics says no as well; the panic goes on
-//! when all is tidied up.
+//! The loops report how many words they have worked on, after pieces of work so large that reports cost nothing. Every
+//! few MiB of work the caller's hook is asked whether to go on. Once it says no, every loop ends at its next piece, and
+//! leaves its range with the same words. If the hook panics, the sort ends as well, and the panic goes on in the
+//! caller.
 
 use std::any::Any;
 use std::fmt;
@@ -18,13 +18,13 @@ use super::SortError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// So many elements are done; those on their way count in part. It never decreases.
+    /// How many elements are done. Unfinished elements count in part. It never decreases.
     pub done: u64,
-    /// Of so many.
+    /// How many elements there are.
     pub total: u64,
 }
 
-/// Whom to ask, and after how many bytes of work.
+/// The function to call, and after how many bytes of work.
 #[derive(Clone, Copy)]
 pub(super) struct Hook<'a> {
     pub(super) call: &'a (dyn Fn(Progress) -> ControlFlow<()> + Sync),
@@ -37,28 +37,28 @@ impl fmt::Debug for Hook<'_> {
     }
 }
 
-/// A hook is called after so many bytes of work.
+/// After how many bytes of work the hook is called.
 pub(super) const STEP: u64 = 4 << 20;
-/// What a word that is sorted is worth. Until then it counts for some of these.
+/// The progress that a sorted word is worth. Before that it counts for a part of it.
 pub(super) const WHOLE: u64 = 4;
 
-/// The state of one sort, for all its threads.
+/// The state of one sort, shared by all its threads.
 pub(super) struct Monitor<'a> {
     hook: Option<Hook<'a>>,
     total: u64,
-    /// What an element is worth when all is done.
+    /// The progress that an element is worth when all is done.
     worth: u64,
-    /// After so much work the hook is called.
+    /// After how many words of work the hook is called.
     step: u64,
-    /// Words worked on, each as often as that was done.
+    /// How many words have been worked on. A word counts each time.
     work: AtomicU64,
-    /// What that has been worth.
+    /// The progress made by that work.
     done: AtomicU64,
     stopped: AtomicBool,
     calls: Mutex<Calls>,
 }
 
-/// Of a hook: one call at a time.
+/// The calls of a hook: one at a time.
 #[derive(Default)]
 struct Calls {
     /// The work done at the last call.
@@ -66,16 +66,16 @@ struct Calls {
     panic: Option<Box<dyn Any + Send>>,
 }
 
-/// A [`Monitor`] for one kind of work.
+/// Reports one kind of work to a [`Monitor`].
 #[derive(Clone, Copy)]
-pub(super) struct Pulse<'a> {
+pub(super) struct Reporter<'a> {
     monitor: &'a Monitor<'a>,
-    /// What that work is worth for a word.
+    /// The progress that this work is worth for each word.
     worth: u64,
 }
 
 impl<'a> Monitor<'a> {
-    /// For so many words of `size` bytes; each is worth so much when all is done: [`WHOLE`] if it has to be sorted.
+    /// For so many words of `size` bytes. Each is worth `worth` when all is done: [`WHOLE`] if it must be sorted.
     pub(super) fn new(hook: Option<Hook<'a>>, total: usize, size: usize, worth: u64) -> Monitor<'a> {
         Monitor {
             hook,
@@ -89,20 +89,20 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    /// Counts work that is worth so much for a word.
-    pub(super) fn pulse(&'a self, worth: u64) -> Pulse<'a> {
-        Pulse { monitor: self, worth }
+    /// A reporter for work that is worth so much for each word.
+    pub(super) fn reporter(&'a self, worth: u64) -> Reporter<'a> {
+        Reporter { monitor: self, worth }
     }
 
-    /// Whether nobody asked to stop.
+    /// Whether the sort should go on.
     pub(super) fn goes_on(&self) -> bool {
         !self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Whether nobody asked to stop, for the thread that began the sort.
+    /// Whether the sort should go on. For the thread that began the sort.
     ///
     /// # Panics
-    /// As the hook did.
+    /// If the hook did.
     pub(super) fn check(&self) -> Result<(), SortError> {
         if self.goes_on() {
             return Ok(());
@@ -113,10 +113,10 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    /// The same at the end. The hook is told that all is done; a no is too late then.
+    /// The same at the end. The hook is told that all is done, and its answer no longer matters.
     ///
     /// # Panics
-    /// As the hook did, or does.
+    /// If the hook did, or does.
     pub(super) fn end(self) -> Result<(), SortError> {
         self.check()?;
         if let Some(hook) = self.hook {
@@ -134,7 +134,7 @@ impl<'a> Monitor<'a> {
         self.calls.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Asks the hook, if enough has been done since it was asked last.
+    /// Asks the hook, if enough has been done since the last call.
     #[cold]
     fn ask(&self, hook: Hook<'_>) {
         let mut calls = self.calls();
@@ -154,20 +154,20 @@ impl<'a> Monitor<'a> {
     }
 }
 
-impl Pulse<'_> {
+impl Reporter<'_> {
     /// Whether there is a hook.
-    pub(super) fn is_heard(self) -> bool {
+    pub(super) fn has_hook(self) -> bool {
         self.monitor.hook.is_some()
     }
 
-    /// The same for work that brings no word closer to its place.
+    /// The same reporter for work that brings no word closer to its place.
     pub(super) fn without_worth(self) -> Self {
-        Pulse { worth: 0, ..self }
+        Reporter { worth: 0, ..self }
     }
 
-    /// Counts work on so many words. Whether to go on; if not, the caller ends as soon as its range is whole.
+    /// Reports work on so many words. Returns whether to go on. If not, the caller ends as soon as its range is whole.
     #[must_use]
-    pub(super) fn beat(self, words: usize) -> bool {
+    pub(super) fn report(self, words: usize) -> bool {
         let monitor = self.monitor;
         let Some(hook) = monitor.hook else { return true };
         monitor.done.fetch_add(words as u64 * self.worth, Ordering::Relaxed);

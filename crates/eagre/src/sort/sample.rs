@@ -1,33 +1,34 @@
-//! A sample of a range's keys, and what it tells: are digits even, are there few distinct keys, where are good borders?
+//! A sample of a range's keys. It tells whether a radix step would be balanced, whether there are few distinct keys,
+//! and where good splitters are.
 
 use super::base_case;
 use super::bounds::Bounds;
 use super::kernels::classifier::Radix;
-use super::kernels::survey::{GLANCE, hits};
-use super::kernels::tree::{self, Lens};
+use super::kernels::probe::{PROBE, hits};
+use super::kernels::tree::{self, KeyPrefix};
 use super::kernels::{Level, Word};
 
 /// The largest sample.
 const MOST: usize = 4096;
-/// What tells most often that digits are even.
+/// A sample of this size usually suffices to see that a radix step is balanced.
 pub(super) const FEW: usize = 512;
-/// What tells the rest, if no more ways than usual are wanted.
+/// A sample of this size tells the rest, if no more ways than usual are asked for.
 pub(super) const USUAL: usize = 2048;
-/// At least so many words for each one in the sample.
+/// The range has at least so many words for each one in the sample.
 const EACH: usize = 32;
 
-/// Some keys, as a tree sees them, in order.
+/// The prefixes of some keys, in order.
 pub(super) struct Sample {
-    lens: Lens,
+    prefix: KeyPrefix,
     keys: [u64; MOST],
     len: usize,
 }
 
 impl Sample {
-    /// Takes one key out of each of up to `most` equal parts of the range, at a place that no pattern in the range is
-    /// likely to follow; the same ones each time.
+    /// Samples one key from each of up to `most` equal parts of the range. The offset in each part is pseudorandom, so
+    /// that patterns in the range do not bias the sample, and the same each time.
     pub(super) fn draw<W: Word>(level: Level, words: &[W], known: Bounds, most: usize) -> Sample {
-        let lens = Lens::new::<W>(known);
+        let prefix = KeyPrefix::new::<W>(known);
         let len = (words.len() / EACH).clamp(1, most.min(MOST));
         let part = words.len() / len;
         let mut keys = [0; MOST];
@@ -35,77 +36,79 @@ impl Sample {
         for (i, key) in keys[..len].iter_mut().enumerate() {
             random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
             let offset = ((random >> 32) * part as u64) >> 32;
-            *key = lens.of(words[i * part + offset as usize]);
+            *key = prefix.of(words[i * part + offset as usize]);
         }
-        // Without vectors a large sample is no leaf.
+        // Without vectors a large sample is too much for a base case.
         if !base_case::small(level, &mut keys[..len]) {
             keys[..len].sort_unstable();
         }
-        Sample { lens, keys, len }
+        Sample { prefix, keys, len }
     }
 
-    /// The keys are between these, as far as is known.
+    /// The bounds of the sampled keys.
     pub(super) fn bounds(&self) -> Bounds {
         let (low, high) = (self.keys[0], self.keys[self.len - 1]);
-        Bounds { low: self.lens.least(low), high: self.lens.least(high) }
+        Bounds { low: self.prefix.least(low), high: self.prefix.least(high) }
     }
 
-    pub(super) fn lens(&self) -> Lens {
-        self.lens
+    pub(super) fn prefix(&self) -> KeyPrefix {
+        self.prefix
     }
 
     fn keys(&self) -> &[u64] {
         &self.keys[..self.len]
     }
 
-    /// How many ways of equal size would do as much as this split, in the mean over the words: the inverse of the
-    /// chance that two of the sample share a bucket.
+    /// The effective number of buckets of a radix step: the inverse of the probability that two sampled keys share a
+    /// bucket.
     pub(super) fn ways(&self, radix: &Radix) -> usize {
-        let rank = |key: &u64| radix.rank_of(self.lens.least(*key));
+        let rank = |key: &u64| radix.rank_of(self.prefix.least(*key));
         let pairs: usize =
             self.keys().chunk_by(|one, two| rank(one) == rank(two)).map(|b| b.len() * (b.len() - 1)).sum();
         self.len * (self.len - 1) / pairs.max(1)
     }
 
-    /// Whether keys are uneven however close they are, as those are that share prefixes of any length: keys between borders
-    /// will be, too. Keys that come twice tell nothing.
+    /// Whether keys are unevenly distributed at every scale, as keys that share prefixes of any length are. Then keys
+    /// between two splitters are uneven, too. Runs with duplicates tell nothing.
     pub(super) fn is_uneven_throughout(&self) -> bool {
-        // 32 even keys hit 25 of 64 parts in the mean, and a few such runs hardly ever fewer than 23.5 in theirs.
-        let differ = |keys: &&[u64; GLANCE]| keys.array_windows().all(|[one, two]| one < two);
+        // 32 uniform keys hit 25 of 64 equal bins in the mean. The mean of a few such runs is hardly ever below 23.5.
+        let differ = |keys: &&[u64; PROBE]| keys.array_windows().all(|[one, two]| one < two);
         let runs = self.keys().as_chunks().0.iter().filter(differ);
         let (count, hit) = runs.fold((0, 0), |(count, hit), run| (count + 1, hit + hits::<64>(run)));
         count >= 4 && 2 * hit < 47 * count
     }
 
-    /// The commonest key, if nearly all of the range is probably a few keys, and whether it is nearly all of the range
-    /// by itself; `rare` is the largest part of the range that may be others.
+    /// The most frequent key, if the range probably consists of few distinct keys but for outliers, and whether that
+    /// key dominates. `rare` is the largest fraction of outliers.
     pub(super) fn few(&self, rare: f64) -> Option<(u64, bool)> {
         let (mut single, mut most) = (0, 0);
-        let mut common = 0;
+        let mut dominant = 0;
         for run in self.keys().chunk_by(|one, two| one == two) {
             single += usize::from(run.len() == 1);
             if run.len() > most {
-                (most, common) = (run.len(), run[0]);
+                (most, dominant) = (run.len(), run[0]);
             }
         }
         let alone = (self.len - most) as f64 <= rare * self.len as f64;
-        // What was seen once is about as frequent as what was not seen.
-        (self.lens.is_exact() && self.len >= 64 && (single as f64) < rare * self.len as f64).then_some((common, alone))
+        // Keys seen once are about as frequent as keys not seen at all.
+        (self.prefix.is_exact() && self.len >= 64 && (single as f64) < rare * self.len as f64)
+            .then_some((dominant, alone))
     }
 
-    /// Borders for about so many buckets of equal size; buckets are more, up to twice as many, where keys are so
-    /// frequent that they fill one: they get one of their own, that is sorted then. Borders are round numbers where
-    /// there is a choice. Returns how many there are, or would be: a tree has room for fewer than [`tree::FAN`].
-    pub(super) fn borders(&self, ways: usize, borders: &mut [u64; tree::FAN]) -> usize {
+    /// Finds splitters for about `ways` buckets of equal size. A key that is frequent enough to fill a bucket gets a
+    /// bucket of its own, which is sorted then; so there may be up to twice as many buckets. Splitters are round
+    /// numbers where there is a choice. Returns how many there would be, if there are more than fit: fewer than
+    /// [`tree::FAN`] do.
+    pub(super) fn splitters(&self, ways: usize, splitters: &mut [u64; tree::FAN]) -> usize {
         let keys = self.keys();
         let mut count = 0;
         let mut last = None;
-        let mut add = |border: u64| {
-            if border < u64::MAX && last < Some(border) {
-                if let Some(place) = borders.get_mut(count) {
-                    *place = border;
+        let mut add = |splitter: u64| {
+            if splitter < u64::MAX && last < Some(splitter) {
+                if let Some(place) = splitters.get_mut(count) {
+                    *place = splitter;
                 }
-                last = Some(border);
+                last = Some(splitter);
                 count += 1;
             }
         };
@@ -129,7 +132,7 @@ impl Sample {
     }
 }
 
-/// The number above `low`, up to `high`, that ends in the most zero bits.
+/// The number above `low` and up to `high` that ends in the most zero bits.
 fn roundest(low: u64, high: u64) -> u64 {
     let zeros = (low ^ high).ilog2();
     high >> zeros << zeros
@@ -139,7 +142,7 @@ fn roundest(low: u64, high: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Without vectors too, where it is too large for a leaf.
+    /// Without vectors, too, where the sample is too large for a base case.
     #[test]
     #[cfg_attr(miri, ignore = "many thousand words")]
     fn the_largest_sample_is_in_order() {

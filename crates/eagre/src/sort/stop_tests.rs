@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::kernels::Level;
-use super::patterns::Random;
+use super::patterns::seeded;
 use super::progress::Hook;
 use super::{Progress, SortError, Sorter};
 
@@ -81,16 +81,16 @@ fn stop_everywhere<T: Clone + Ord + Debug>(
 fn sorters() -> impl Iterator<Item = (String, Sorter<'static>)> {
     [(1, None), (3, None), (1, Some(1_500_000)), (1, Some(0))].into_iter().map(|(threads, slack)| {
         let what = format!("{threads} threads, {slack:?} bytes");
-        (what, Sorter { level: Level::best(), threads: Some(threads), slack, hook: None })
+        (what, Sorter { level: Ok(Level::best()), threads, slack, hook: None })
     })
 }
 
 #[test]
 fn sorts_stop() {
-    let mut random = Random(4);
-    let uniform: Vec<u64> = (0..N).map(|_| random.next()).collect();
+    let mut random = seeded(4);
+    let uniform: Vec<u64> = (0..N).map(|_| random.u64(..)).collect();
     // Keys that need more than one split in place.
-    let skewed: Vec<u64> = (0..N).map(|_| random.next() >> (random.below(3) * 20)).collect();
+    let skewed: Vec<u64> = (0..N).map(|_| random.u64(..) >> (random.u64(0..3) * 20)).collect();
     for (what, sorter) in sorters() {
         stop_everywhere(&what, &uniform, sorter, |sorter, items| sorter.sort(items), |items| items.is_sorted());
         stop_everywhere(&what, &skewed, sorter, |sorter, items| sorter.sort(items), |items| items.is_sorted());
@@ -101,19 +101,32 @@ fn sorts_stop() {
 #[test]
 #[cfg_attr(miri, ignore = "millions of keys")]
 fn sorts_in_memory_stop() {
-    let mut random = Random(8);
-    let many: Vec<u64> = (0..1_200_003).map(|_| random.next()).collect();
+    let mut random = seeded(8);
+    let many: Vec<u64> = (0..1_200_003).map(|_| random.u64(..)).collect();
     for threads in [1, 3] {
-        let sorter = Sorter { threads: Some(threads), ..Sorter::new() };
+        let sorter = Sorter::new().threads(threads);
         let what = format!("in memory, {threads} threads");
         stop_everywhere(&what, &many, sorter, |sorter, items| sorter.sort(items), |items| items.is_sorted());
     }
 }
 
+/// Keys of one and two bytes are counted.
+#[test]
+#[cfg_attr(miri, ignore = "millions of keys")]
+fn sorts_of_narrow_keys_stop() {
+    let mut random = seeded(9);
+    let narrow: Vec<u16> = (0..4_200_003).map(|_| random.u16(..)).collect();
+    for threads in [1, 3] {
+        let sorter = Sorter::new().threads(threads);
+        let what = format!("narrow, {threads} threads");
+        stop_everywhere(&what, &narrow, sorter, |sorter, items| sorter.sort(items), |items| items.is_sorted());
+    }
+}
+
 #[test]
 fn sorts_of_pairs_stop() {
-    let mut random = Random(5);
-    let pairs: Vec<(u64, usize)> = (0..N / 2).map(|i| (random.next() >> 44, i)).collect();
+    let mut random = seeded(5);
+    let pairs: Vec<(u64, usize)> = (0..N / 2).map(|i| (random.u64(..) >> 44, i)).collect();
     for (what, sorter) in sorters() {
         stop_everywhere(&what, &pairs, sorter, |sorter, items| sorter.sort_pairs(items), |items| items.is_sorted());
     }
@@ -121,8 +134,8 @@ fn sorts_of_pairs_stop() {
 
 #[test]
 fn sorts_by_key_stop() {
-    let mut random = Random(6);
-    let texts: Vec<String> = (0..N / 8).map(|_| random.next().to_string()).collect();
+    let mut random = seeded(6);
+    let texts: Vec<String> = (0..N / 8).map(|_| random.u64(..).to_string()).collect();
     let key = |text: &String| text.parse::<u64>().unwrap();
     let sorted = |texts: &[String]| texts.is_sorted_by_key(key);
     for slack in [None, Some(1 << 20)] {
@@ -134,8 +147,8 @@ fn sorts_by_key_stop() {
 
 #[test]
 fn partial_sorts_stop() {
-    let mut random = Random(7);
-    let items: Vec<u64> = (0..N).map(|_| random.next()).collect();
+    let mut random = seeded(7);
+    let items: Vec<u64> = (0..N).map(|_| random.u64(..)).collect();
     let k = N / 10;
     let mut smallest = items.clone();
     smallest.sort_unstable();

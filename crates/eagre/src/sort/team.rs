@@ -1,11 +1,11 @@
-//! Several threads for the length of one step. They take no memory of the heap.
+//! Threads for the length of one step. They take no memory from the heap.
 
 use std::sync::{Mutex, PoisonError};
 
 use eagre_mem::threads::with_helpers;
 
-/// Runs all jobs, on as many threads if the system has them to give, this one among them. Jobs are made as threads come
-/// for them, in order, and one at a time.
+/// Runs all jobs on as many threads, this one among them, or on fewer if the system refuses some. The iterator makes
+/// jobs in order, one at a time, when threads ask for them.
 pub(crate) fn run<J: FnOnce() + Send>(jobs: impl ExactSizeIterator<Item = J> + Send) {
     let threads = jobs.len();
     let jobs = Mutex::new(jobs);

@@ -1,123 +1,124 @@
-//! One thread's share: ranges that fit the cache.
+//! The recursion for ranges that fit the cache: the work of one thread.
 //!
 //! ```text
-//! larger than a leaf   looked at, and split in place; then each bucket
-//! a leaf               sorted in a table of its own
+//! larger than a base case   gets a strategy, and is usually split in place; then each bucket
+//! a base case               sorted in a table beside the words
 //! ```
 
 use std::sync::Mutex;
 
-use super::base_case::{Backoff, compares_fast, leaf_in_place};
+use super::base_case::{Backoff, base_case_in_place, compares_fast};
 use super::bounds::Bounds;
+use super::kernels::base_case;
 use super::kernels::blocks::{self, Blocks, FAN, Shape};
-use super::kernels::cells::Cells;
 use super::kernels::classifier::{Classifier, Radix};
-use super::kernels::common;
-use super::kernels::leaf;
+use super::kernels::dominant;
+use super::kernels::lookup::LookupTable;
 use super::kernels::scratch::{Scratch, as_room};
 use super::kernels::tally::Tally;
 use super::kernels::tree::Tree;
 use super::kernels::{Level, Word};
-use super::plan::{Plan, Wanted, plan};
-use super::progress::{Monitor, Pulse, WHOLE};
+use super::progress::{Monitor, Reporter, WHOLE};
+use super::strategy::{Limits, Strategy, choose};
 
-/// Up to so many words are one leaf for one thread, in a table that fits the second-level cache if words are numbers.
+/// Up to so many words are sorted as one base case by one thread. Of numbers, its table fits the second-level cache.
 pub(super) const ALONE: usize = 1 << 15;
-/// Many leaves, one after the other, are up to so large: their table stays in the first-level cache.
+/// The size of base cases when there are many: their table stays in the first-level cache.
 const fn together<W>() -> usize {
     if size_of::<W>() <= 4 { 5632 } else { 2816 }
 }
-/// A range of numbers that has become larger than that is a leaf all the same, and its table in the second-level cache:
-/// another split would take longer.
-const fn largest_leaf<W: Word>() -> usize {
+/// A larger range of numbers is still a base case, with a table in the second-level cache: another split would take
+/// longer.
+const fn largest_base_case<W: Word>() -> usize {
     if size_of::<W>() <= 8 && !W::STABLE { 16 * together::<W>() } else { together::<W>() }
 }
-/// What a leaf should have, at most: less than it can take, since buckets vary.
-const fn leaf_mean<W>() -> usize {
+/// The mean size of base cases to aim at. It is below the largest size, since buckets vary.
+const fn base_case_mean<W>() -> usize {
     together::<W>() / 2
 }
-/// Fewer bits are not worth a pass, and so many steps might be needed that the stack ends first.
+/// The fewest bits of a radix step. Fewer are not worth a pass, and the recursion could exhaust the stack.
 pub(super) const LEAST: u32 = 4;
-/// So many bytes a thread sorts by itself, and without a break.
+/// The most bytes that a thread sorts alone, and without a report of progress.
 const MOST_BYTES: usize = 8 << 20;
-/// What a bucket of a split in memory should have: so that it fits the second-level cache, most often.
+/// The mean size, in words, of the buckets of a split in memory: most fit the second-level cache.
 pub(super) const BUCKET: usize = 1 << 17;
 
-/// The most ways to split by borders: there is room for a few more, which keys that fill a bucket take.
-const BORDERS: usize = 250;
-const _: () = assert!(BORDERS < blocks::LEAST);
+/// The most ways to split by splitters. The tree has room for a few more, for keys that get a bucket of their own.
+const SPLITTERS: usize = 250;
+const _: () = assert!(SPLITTERS < blocks::LEAST);
 
-/// Words, and what is known of them.
+/// Words, and what is known of their keys.
 pub(super) struct Range<'a, W> {
     pub(super) words: &'a mut [W],
     pub(super) known: Bounds,
-    /// See [`Wanted`].
+    /// See [`Limits::guesses`].
     pub(super) guesses: u32,
 }
 
-/// What one thread sorts in.
+/// The scratch memory of one thread.
 pub(super) struct Worker<W> {
-    /// Room for one thing at a time: a leaf's table, a few words, skewed ones of a small range, or a table of cells.
+    /// Used for one purpose at a time: the table of a base case, outliers, or a lookup table.
     pub(super) room: Scratch<u64>,
-    /// A leaf's table takes so much of it.
+    /// How much of it the table of a base case takes.
     table: usize,
-    /// None if there are leaves only.
+    /// None if every range is a base case.
     blocks: Option<Blocks<W>>,
-    /// What leaves were like.
+    /// How radix steps of base cases have worked so far.
     backoff: Backoff,
 }
 
-/// The most words that a thread sorts by itself: those that one split makes leaves of.
+/// The most words that a thread sorts alone: one split divides them into base cases.
 pub(super) const fn most<W>() -> usize {
     // Some buckets are larger than the mean.
-    let (bytes, leaves) = (MOST_BYTES / size_of::<W>(), FAN * (together::<W>() * 3 / 4));
-    let most = if bytes < leaves { bytes } else { leaves };
+    let (bytes, base_cases) = (MOST_BYTES / size_of::<W>(), FAN * (together::<W>() * 3 / 4));
+    let most = if bytes < base_cases { bytes } else { base_cases };
     most + most / 64
 }
 
-/// How much a worker takes.
+/// How much memory a worker takes.
 #[derive(Clone, Copy)]
 pub(super) struct Room {
-    /// The most words of a range, and of a leaf.
+    /// The most words of a range.
     pub(super) len: usize,
-    leaf: usize,
-    /// No range is more than a leaf.
+    /// The most words of a base case.
+    base_case: usize,
+    /// Every range is a base case.
     one: bool,
-    /// So many words may be set aside when no leaf is sorted, or take a larger table, if there is memory for them.
-    aside: usize,
+    /// Scratch capacity, in words, for outliers or a larger base-case table, if there is memory for it.
+    outliers: usize,
 }
 
 impl Room {
-    /// For ranges of up to `len` words out of `whole`; a single leaf if so many can be one.
+    /// For ranges of up to `len` words out of `whole`: for a single base case if that can take `len` words.
     pub(super) fn new<W: Word>(level: Level, len: usize, whole: usize) -> Room {
-        let one = len <= ALONE && len <= leaf::most::<W>(level, leaf::table_for::<W>(len));
-        // A few of many words, or all of some; of words that are half a number, as many as a table has.
-        let aside = match one {
-            // By value, floating-point numbers need more buckets than by digits.
-            true if W::DIGITS_TOGETHER => leaf::table_for::<W>(2 * len) * size_of::<u64>() / size_of::<W>(),
+        let one = len <= ALONE && len <= base_case::most::<W>(level, base_case::table_for::<W>(len));
+        // A fraction of many words, or all words of a small range.
+        let outliers = match one {
+            // Buckets by the values of floating-point numbers are more than those of a radix step.
+            true if W::DIGITS_TOGETHER => base_case::table_for::<W>(2 * len) * size_of::<u64>() / size_of::<W>(),
             true => 0,
             false => (whole / 8).clamp(BUCKET.min(len), most::<W>()),
         };
-        // What vectors take in a table that is large enough, or what portable code takes in any.
-        let largest = leaf::most::<W>(level, leaf::table_for::<W>(largest_leaf::<W>()));
-        Room { len, leaf: if one { len } else { len.min(largest) }, one, aside }
+        // What the vector kernels take in a table that is large enough, or portable code in any table.
+        let largest = base_case::most::<W>(level, base_case::table_for::<W>(largest_base_case::<W>()));
+        Room { len, base_case: if one { len } else { len.min(largest) }, one, outliers }
     }
 
-    /// The same with a smaller table, which only means one more split at times.
-    pub(super) fn with_small_leaves<W: Word>(self) -> Room {
-        let leaf = self.leaf.min(together::<W>());
-        Room { leaf, one: self.one && leaf == self.len, ..self }
+    /// The same with a smaller table, which costs another split at times.
+    pub(super) fn with_small_base_cases<W: Word>(self) -> Room {
+        let base_case = self.base_case.min(together::<W>());
+        Room { base_case, one: self.one && base_case == self.len, ..self }
     }
 
-    /// The same, if it may take only so many bytes more than [`Room::least`].
+    /// The same with at most so many bytes more than [`Room::least`].
     pub(super) fn with_more<W: Word>(self, more: usize) -> Room {
-        let most = (leaf::table_for::<W>(self.leaf) + more / size_of::<u64>()) * size_of::<u64>();
-        Room { aside: self.aside.min(most / size_of::<W>()), ..self }
+        let most = (base_case::table_for::<W>(self.base_case) + more / size_of::<u64>()) * size_of::<u64>();
+        Room { outliers: self.outliers.min(most / size_of::<W>()), ..self }
     }
 
-    /// How many bytes it takes at least, with fewer words set aside.
+    /// How many bytes it takes at least, with less room for outliers.
     pub(super) fn least<W: Word>(self) -> usize {
-        Room { aside: 0, ..self }.bytes::<W>()
+        Room { outliers: 0, ..self }.bytes::<W>()
     }
 
     /// How many bytes it takes.
@@ -126,22 +127,22 @@ impl Room {
         self.numbers::<W>() * size_of::<u64>() + blocks
     }
 
-    /// The same without what splits take, in numbers of 64 bits.
+    /// The scratch memory without that of splits, in numbers of 64 bits.
     fn numbers<W: Word>(self) -> usize {
-        leaf::table_for::<W>(self.leaf).max((self.aside * size_of::<W>()).div_ceil(size_of::<u64>()))
+        base_case::table_for::<W>(self.base_case).max((self.outliers * size_of::<W>()).div_ceil(size_of::<u64>()))
     }
 
     fn shape<W>(self) -> Option<Shape> {
-        (!self.one).then(|| Shape::in_cache::<W>(self.len, leaf_mean::<W>()))
+        (!self.one).then(|| Shape::in_cache::<W>(self.len, base_case_mean::<W>()))
     }
 }
 
 impl<W: Word> Worker<W> {
-    /// None if there is no memory.
+    /// Returns `None` if there is no memory.
     pub(super) fn new(room: Room) -> Option<Worker<W>> {
         Some(Worker {
             room: Scratch::new(room.numbers::<W>())?,
-            table: leaf::table_for::<W>(room.leaf),
+            table: base_case::table_for::<W>(room.base_case),
             blocks: match room.shape::<W>() {
                 Some(shape) => Some(Blocks::new(shape, room.len, 1)?),
                 None => None,
@@ -150,19 +151,19 @@ impl<W: Word> Worker<W> {
         })
     }
 
-    /// The largest leaf.
-    pub(super) fn leaf(&self, level: Level) -> usize {
-        leaf::most::<W>(level, self.table)
+    /// The most words of a base case.
+    pub(super) fn base_case(&self, level: Level) -> usize {
+        base_case::most::<W>(level, self.table)
     }
 
-    /// So many words may be set aside.
-    pub(super) fn most_aside(&self) -> usize {
+    /// How many outliers there is room for.
+    pub(super) fn most_outliers(&self) -> usize {
         self.room.len() * size_of::<u64>() / size_of::<W>()
     }
 
-    /// Whether it sorts so many words.
+    /// Whether it can sort so many words.
     pub(super) fn takes(&self, level: Level, n: usize) -> bool {
-        self.blocks.as_ref().is_some_and(|blocks| blocks.takes(n)) || n <= self.leaf(level)
+        self.blocks.as_ref().is_some_and(|blocks| blocks.takes(n)) || n <= self.base_case(level)
     }
 
     pub(super) fn sort_unless_stopped(
@@ -170,29 +171,29 @@ impl<W: Word> Worker<W> {
         level: Level,
         range: Range<'_, W>,
         monitor: &Monitor<'_>,
-        pulse: Pulse<'_>,
+        progress: Reporter<'_>,
     ) {
         if monitor.goes_on() {
             let n = range.words.len();
             self.sort(level, range);
-            let _ = pulse.beat(n);
+            let _ = progress.report(n);
         }
     }
 
-    /// Sorts as many words as it takes.
+    /// Sorts words; no more than it [takes](Worker::takes).
     pub(super) fn sort(&mut self, level: Level, range: Range<'_, W>) {
         let n = range.words.len();
-        if n <= self.leaf(level) {
-            // Without vectors, comparing is slower than splitting once more if they are many.
+        if n <= self.base_case(level) {
+            // Without vectors, comparing many words is slower than another split.
             let compare = n <= together::<W>() || self.blocks.is_none() || compares_fast::<W>(level);
-            if leaf_in_place(level, range.words, range.known, &mut self.room, compare, &mut self.backoff) {
+            if base_case_in_place(level, range.words, range.known, &mut self.room, compare, &mut self.backoff) {
                 return;
             }
         }
         self.divide(level, range);
     }
 
-    /// The same for words that are no leaf.
+    /// Sorts words that are not a base case.
     fn divide(&mut self, level: Level, range: Range<'_, W>) {
         if range.known.low < range.known.high
             && let Some((range, radix)) = self.sort_unless_even(level, range)
@@ -201,66 +202,68 @@ impl<W: Word> Worker<W> {
         }
     }
 
-    /// Sorts words whose digits are uneven. Else returns them with the digit to split them by: there may be many such
-    /// splits within each other, and a plan takes some room on the stack.
+    /// Sorts words that do not get a radix step. Otherwise returns the range with its digit, for the caller to split
+    /// it: a strategy takes much of the stack, and radix steps may be nested deeply.
     #[inline(never)]
     fn sort_unless_even<'a>(&mut self, level: Level, range: Range<'a, W>) -> Option<(Range<'a, W>, Radix)> {
         let Range { words, known, mut guesses } = range;
         let n = words.len();
-        let bits = ways(n, leaf_mean::<W>()).clamp(LEAST, FAN.ilog2());
-        let between_borders = (n / leaf_mean::<W>()).clamp(2, BORDERS);
-        let mut wanted = Wanted {
+        let bits = ways(n, base_case_mean::<W>()).clamp(LEAST, FAN.ilog2());
+        let by_splitters = (n / base_case_mean::<W>()).clamp(2, SPLITTERS);
+        let mut limits = Limits {
             bits,
-            ways: between_borders,
+            ways: by_splitters,
             most_ways: blocks::LEAST,
-            room: self.most_aside(),
+            room: self.most_outliers(),
             threads: 1,
             guesses,
         };
-        let mut next = plan(level, words, known, wanted);
-        if let Plan::Common(word) | Plan::Tally(word) = next {
-            let count = if let Plan::Common(_) = next { Self::take_out } else { Self::tally };
+        let mut next = choose(level, words, known, limits);
+        if let Strategy::Dominant(word) | Strategy::Count(word) = next {
+            let count = if let Strategy::Dominant(_) = next { Self::sort_dominant } else { Self::tally };
             if count(self, level, Range { words, known, guesses }, word) {
                 return None;
             }
             guesses = guesses.saturating_sub(1);
-            wanted = Wanted { room: 0, guesses, ..wanted };
-            next = plan(level, words, known, wanted);
+            limits = Limits { room: 0, guesses, ..limits };
+            next = choose(level, words, known, limits);
         }
         match next {
-            Plan::Nothing | Plan::Common(_) | Plan::Tally(_) => {}
-            Plan::Reverse => words.reverse(),
-            Plan::Radix(radix) => return Some((Range { words, known, guesses }, radix)),
-            // Split or not, most of it would be compared.
-            Plan::Tree { uneven: true, .. } if compares_fast::<W>(level) && n <= self.most_aside().min(BUCKET) => {
+            Strategy::Sorted | Strategy::Dominant(_) | Strategy::Count(_) => {}
+            Strategy::Reverse => words.reverse(),
+            Strategy::Radix(radix) => return Some((Range { words, known, guesses }, radix)),
+            // After a split, most of the words would be compared all the same.
+            Strategy::Tree { uneven: true, .. }
+                if compares_fast::<W>(level) && n <= self.most_outliers().min(BUCKET) =>
+            {
                 W::by_comparison(level, words, &mut self.room);
             }
-            Plan::Tree { tree, .. } => {
-                self.sort_by_borders(level, Range { words, known, guesses: guesses - 1 }, tree);
+            Strategy::Tree { tree, .. } => {
+                self.sort_by_splitters(level, Range { words, known, guesses: guesses - 1 }, tree);
             }
         }
         None
     }
 
-    /// Splits words by digits, and sorts the buckets.
+    /// Splits words by a radix step, and sorts the buckets.
     #[inline(never)]
     fn split_by_digits(&mut self, level: Level, range: Range<'_, W>, radix: &Radix) {
-        let blocks = self.blocks.as_mut().expect("what is not split is a leaf");
+        let blocks = self.blocks.as_mut().expect("what is not split is a base case");
         let mut starts = [0; FAN + 1];
         split(blocks, level, range.words, radix, &mut starts);
         self.go_on(level, range, &starts, radix);
     }
 
-    /// Sorts words whose digits are uneven: splits them by borders, looked up if possible, or compares.
+    /// Sorts words by splitters, with a lookup table if possible, or by comparing.
     #[inline(never)]
-    fn sort_by_borders(&mut self, level: Level, range: Range<'_, W>, mut tree: Tree) {
-        let (words, most_aside) = (&mut *range.words, self.most_aside());
-        let blocks = self.blocks.as_mut().expect("what is not split is a leaf");
+    fn sort_by_splitters(&mut self, level: Level, range: Range<'_, W>, mut tree: Tree) {
+        let (words, most_outliers) = (&mut *range.words, self.most_outliers());
+        let blocks = self.blocks.as_mut().expect("what is not split is a base case");
         let mut starts = [0; FAN + 1];
-        match Cells::new(&mut tree, words.len(), as_room(&mut self.room)) {
-            Some(cells) => split(blocks, level, words, &cells, &mut starts),
-            // What is in the cache is compared faster than it is searched for twice.
-            None if compares_fast::<W>(level) && words.len() <= most_aside => {
+        match LookupTable::new(&mut tree, words.len(), as_room(&mut self.room)) {
+            Some(lookup) => split(blocks, level, words, &lookup, &mut starts),
+            // In the cache, comparing is faster than two passes of tree searches.
+            None if compares_fast::<W>(level) && words.len() <= most_outliers => {
                 return W::by_comparison(level, words, &mut self.room);
             }
             None => split(blocks, level, words, &tree, &mut starts),
@@ -279,41 +282,44 @@ impl<W: Word> Worker<W> {
         let Range { words, guesses, .. } = range;
         for (rank, bucket) in starts[..=classifier.fan()].windows(2).enumerate() {
             let words = &mut words[bucket[0]..bucket[1]];
-            // Empty buckets may be beyond the largest key there is.
+            // The bounds of an empty bucket may be beyond the largest possible key.
             if !words.is_empty() {
                 self.sort(level, Range { words, known: classifier.bounds(rank), guesses });
             }
         }
     }
 
-    /// Sorts words that are nearly all the same. False, with the words in another order, if too many are not.
+    /// Sorts words that nearly all equal the dominant `word`. Returns false, with the words in another order, if there
+    /// are too many outliers.
     #[inline(never)]
-    fn take_out(&mut self, level: Level, range: Range<'_, W>, word: W) -> bool {
+    fn sort_dominant(&mut self, level: Level, range: Range<'_, W>, word: W) -> bool {
         let Range { words, known, .. } = range;
-        let Some(aside) = common::take_out(level, words, word, as_room(&mut self.room)) else { return false };
-        let front = aside.len();
-        common::put_back(words, aside);
+        let Some(outliers) = dominant::extract(level, words, word, as_room(&mut self.room)) else { return false };
+        let front = outliers.len();
+        dominant::restore(words, outliers);
         self.sort(level, Range { words: &mut words[..front], known, guesses: 0 });
-        common::change_ends(words, word, front);
+        dominant::merge(words, word, front);
         true
     }
 
-    /// Sorts by counting. False, with the words unchanged, if too many are rare.
+    /// Sorts by counting. Returns false, with the words unchanged, if there are too many outliers.
     #[inline(never)]
-    fn tally(&mut self, level: Level, range: Range<'_, W>, common: W) -> bool {
+    fn tally(&mut self, level: Level, range: Range<'_, W>, dominant: W) -> bool {
         let Range { words, known, .. } = range;
-        let total = Mutex::new(Tally::new(common));
-        let Some(aside) = Tally::count(&total, level, words, common, as_room(&mut self.room)) else { return false };
-        let count = aside.len();
-        words[..count].copy_from_slice(aside);
-        // No guesses more: counts within counts would be too much for a small stack.
+        let total = Mutex::new(Tally::new(dominant));
+        let Some(outliers) = Tally::count(&total, level, words, dominant, as_room(&mut self.room)) else {
+            return false;
+        };
+        let count = outliers.len();
+        words[..count].copy_from_slice(outliers);
+        // No more guesses: nested counts would be too much for a small stack.
         self.sort(level, Range { words: &mut words[..count], known, guesses: 0 });
         total.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).write(level, words, count, 1);
         true
     }
 }
 
-/// Splits words without telling anybody. `starts` become where the buckets start.
+/// Splits words without reports of progress. Writes where each bucket starts to `starts`.
 fn split<W: Word, C: Classifier<W>>(
     blocks: &mut Blocks<W>,
     level: Level,
@@ -322,10 +328,10 @@ fn split<W: Word, C: Classifier<W>>(
     starts: &mut [usize; FAN + 1],
 ) {
     let silence = Monitor::new(None, words.len(), size_of::<W>(), WHOLE);
-    blocks.split(level, words, classifier, starts, silence.pulse(0));
+    blocks.split(level, words, classifier, starts, silence.reporter(0));
 }
 
-/// How many bits to split `n` words by for buckets of at most `most` in the mean.
+/// How many bits split `n` words into buckets of at most `most` words in the mean.
 pub(super) fn ways(n: usize, most: usize) -> u32 {
     usize::BITS - (n.div_ceil(most).max(2) - 1).leading_zeros()
 }

@@ -1,6 +1,6 @@
 //! Partitioning: items that stay and items that vanish, by chains and by counting, with one thread and two.
 
-use eagre::partition::{Item, Layout, PartitionError, Partitioner, Partitions};
+use eagre::partition::{Keyed, Layout, PartitionError, Partitioner, Partitions};
 use eagre::{BlockSize, Pool, RewireErrorKind, RewiredVec};
 
 use crate::refusing::each_allocation;
@@ -16,12 +16,14 @@ pub(crate) const TESTS: &[(&str, fn())] = &[
 const BYTES: [usize; 2] = [400 << 10, 2 << 20];
 const WAYS: usize = 5;
 
+/// A pseudorandom number for each index.
 fn random(i: usize) -> u64 {
-    let i = (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (i ^ i >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+    // Generators with neighbouring seeds begin alike.
+    let seed = fastrand::Rng::with_seed(i as u64).u64(..);
+    fastrand::Rng::with_seed(seed).u64(..)
 }
 
-trait Sample: Item + PartialEq {
+trait Sample: Keyed + PartialEq {
     fn sample(number: usize) -> Self;
     /// A number that another item hardly has.
     fn mark(&self) -> u64;
@@ -44,7 +46,7 @@ struct Odd {
     number: [u64; 2],
 }
 
-impl Item for Odd {
+impl Keyed for Odd {
     const KEY_BITS: u32 = 64;
 
     fn key(&self) -> u64 {

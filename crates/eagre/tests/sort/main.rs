@@ -1,9 +1,10 @@
-//! One suite for sorting: every type of key, pattern and size around a border, with every set of vector instructions that
-//! the processor has, number of threads and amount of memory, against the standard library.
+//! One suite for sorting: every type of key, pattern and size around a border, with every set of vector instructions
+//! that the processor has, number of threads and amount of memory, against the standard library.
 //!
-//! Few keys are sorted in every way. Many are sorted in one way for each pattern, another one each time, so that the ways
-//! are spread over types, sizes and patterns.
+//! Few keys are sorted in every way. Many are sorted in one way for each pattern, another one each time, so that the
+//! ways are spread over types, sizes and patterns.
 
+mod environment;
 mod keys;
 mod patterns;
 
@@ -11,12 +12,12 @@ use eagre::scan::kernels::Simd;
 use eagre::sort::Sorter;
 
 use keys::Case;
-use patterns::{PATTERNS, Pattern, Random};
+use patterns::{PATTERNS, Pattern, seeded};
 
 /// Vector instructions, threads, memory beside the keys.
 type Way = (Simd, usize, Option<usize>);
 
-/// The vector instructions that sorting makes use of, as far as the processor has them.
+/// The vector instructions that sorting uses and the processor has.
 fn levels() -> impl Iterator<Item = Simd> {
     Simd::ALL.into_iter().filter(|simd| simd.is_available() && *simd != Simd::Neon)
 }
@@ -45,7 +46,7 @@ fn check<K: Case>(what: &str, keys: &[K], expected: &[K], way: Way) {
 
 /// Keys of a pattern, as they are and sorted by the standard library.
 fn make<K: Case>(pattern: Pattern, n: usize, seed: u64) -> (Vec<K>, Vec<K>) {
-    let random = &mut Random(seed);
+    let random = &mut seeded(seed);
     let mut next = |i| {
         let number = pattern(random, i, n as u64);
         K::make(number, random)
@@ -113,6 +114,10 @@ macro_rules! suites {
 }
 
 suites! {
+    u8s: u8;
+    i8s: i8;
+    u16s: u16;
+    i16s: i16;
     u32s: u32;
     i32s: i32;
     f32s: f32;
@@ -123,6 +128,29 @@ suites! {
     i128s: i128;
     pairs_of_32: (u32, u32);
     pairs_of_64: (u64, u64);
+}
+
+/// They are sorted as the numbers of the same width.
+#[test]
+fn numbers_as_wide_as_an_address() {
+    few_keys::<usize>();
+    few_keys::<isize>();
+}
+
+/// Narrow keys that several threads count, with memory for all counters, for those of one thread, and for none.
+#[test]
+#[cfg_attr(miri, ignore = "millions of keys")]
+fn many_narrow_keys() {
+    fn many<K: Case>() {
+        for (i, (what, pattern)) in PATTERNS.iter().enumerate().step_by(5) {
+            let (keys, expected) = make::<K>(*pattern, 2_200_003, i as u64);
+            for (threads, slack) in [(3, None), (3, Some(600 << 10)), (2, Some(0))] {
+                check(what, &keys, &expected, (Simd::Portable, threads, slack));
+            }
+        }
+    }
+    many::<u8>();
+    many::<i16>();
 }
 
 /// So many that they are split before a worker takes them, whatever the threads.

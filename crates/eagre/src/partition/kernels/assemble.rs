@@ -1,14 +1,14 @@
-//! Blocks become one piece of memory.
+//! Makes one piece of memory of blocks.
 //!
-//! Where the memory ends at a border between blocks, a whole block is rewired to its end: no byte is copied. Elsewhere
-//! bytes are copied into the room that is left, and the block they came from is used again. So it takes no memory
-//! beyond the blocks it is given, and room in lists that it has beforehand. Should the system refuse to rewire a block,
-//! nothing that was given is lost.
+//! If the memory ends at a border between blocks, a block is rewired to its end, and no byte is copied. Otherwise the
+//! bytes of the block are copied into the room that is left, and the block is used again. So this takes no memory
+//! beyond the blocks it is given, and lists that are allocated beforehand. If the system refuses to rewire a block,
+//! nothing is lost.
 
 use super::chains::Chain;
 use super::remains::Remains;
 use super::view::Filled;
-use crate::partition::{Item, PartitionError};
+use crate::partition::{Keyed, PartitionError};
 use eagre_mem::{NotAppended, Pool, RawBlock, RewireError, RewiredVec, heap};
 use std::mem::{MaybeUninit, replace, take};
 use std::ops::Range;
@@ -19,15 +19,15 @@ pub(crate) struct Assembler<T> {
     pool: Pool,
     /// Bytes in use; less than a block before the end of the memory.
     used: usize,
-    /// How many bytes of each block are items'.
+    /// How many bytes of each block belong to items.
     filled: Vec<usize>,
     /// The first byte and the length in items of each bucket.
     buckets: Vec<(usize, usize)>,
     /// Blocks whose bytes have gone elsewhere.
     spare: Vec<RawBlock>,
-    /// Blocks that could not be rewired, and those that came later, with the bytes of each that are items'.
+    /// Blocks that could not be rewired and all later ones, with the number of bytes that belong to items.
     refused: Vec<(RawBlock, usize)>,
-    /// Why.
+    /// Why the first was not rewired.
     failure: Option<RewireError>,
     /// For what is left then; `None` if that is a copy.
     remains: Option<Box<Remains<T>>>,
@@ -39,9 +39,9 @@ pub(crate) struct Assembler<T> {
 /// Why blocks did not become one piece of memory; and their items, unless they are a copy.
 pub(crate) type NotAssembled<T> = (RewireError, Option<Box<Remains<T>>>);
 
-impl<T: Item> Assembler<T> {
-    /// Addresses on blocks of a pool for `bytes` bytes, of so many buckets, that so many writers have written. `fragile`:
-    /// they are not a copy, and may not be lost.
+impl<T: Keyed> Assembler<T> {
+    /// Addresses on blocks of a pool for `bytes` bytes, of so many buckets, that so many writers have written.
+    /// `fragile`: they are not a copy, and may not be lost.
     pub(crate) fn new(
         pool: &Pool,
         bytes: usize,

@@ -1,26 +1,26 @@
-//! Buckets as chains of blocks: nobody has counted, and nothing is copied when a bucket grows.
+//! Buckets as chains of blocks: items are not counted, and nothing is copied when a bucket grows.
 
 use super::classify::Classify;
 use super::scatter::{Lane, Left, NoMemory, Scatter, Sink};
-use crate::partition::{Item, PartitionError};
+use crate::partition::{Keyed, PartitionError};
 use eagre_mem::{Pool, RawBlock, heap};
 
-/// A bucket: its blocks, laid end to end.
+/// A bucket: the concatenation of its blocks.
 #[derive(Default)]
 pub(crate) struct Chain {
-    /// All are written to their ends but the last.
+    /// All of them are full but the last.
     pub(super) blocks: Vec<RawBlock>,
-    /// So many bytes of the last are written.
+    /// How many bytes of the last are written.
     pub(super) last: usize,
 }
 
-/// The chains of one thread, and where more blocks come from.
+/// The chains of one thread, and the source of more blocks.
 struct Chains {
     chains: Vec<Chain>,
     pool: Pool,
-    /// Taken before the pool is asked.
+    /// Blocks that are used before the pool is asked.
     stock: Vec<RawBlock>,
-    /// Why the last block was not to be had.
+    /// Why the last block was refused.
     failure: Option<PartitionError>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct Written {
     pub(crate) failure: Option<PartitionError>,
 }
 
-impl<T: Item> ChainWriter<T> {
+impl<T: Keyed> ChainWriter<T> {
     /// A writer that so many blocks may be [given](ChainWriter::stock).
     pub(crate) fn new(ways: usize, pool: &Pool, stock: usize) -> Result<ChainWriter<T>, NoMemory> {
         let chains = heap::several(ways, || Ok::<_, NoMemory>(Chain::default()))?;

@@ -1,7 +1,7 @@
 //! Which bucket an item belongs to.
 
 use super::MAX_WAYS;
-use crate::partition::Item;
+use crate::partition::Keyed;
 use eagre_mem::heap::{self, Refused};
 
 /// Finds the bucket of an item, without a branch that depends on its key.
@@ -12,20 +12,21 @@ pub(crate) unsafe trait Classify: Sync {
     /// How many buckets there are, at most [`MAX_WAYS`].
     fn ways(&self) -> usize;
 
-    /// Whether a bucket is searched for: that is better done for several items at once, and not twice.
+    /// Whether buckets are found by a search. Then it is better to classify several items at once, and not to classify
+    /// twice.
     const SEARCHES: bool = false;
 
     /// The bucket of an item.
-    fn bucket<T: Item>(&self, item: &T) -> usize;
+    fn bucket<T: Keyed>(&self, item: &T) -> usize;
 
     /// The buckets of several items, each less than `ways`.
     #[inline(always)]
-    fn buckets<T: Item>(&self, items: &[T; STEP]) -> [usize; STEP] {
+    fn buckets<T: Keyed>(&self, items: &[T; STEP]) -> [usize; STEP] {
         std::array::from_fn(|i| self.bucket(&items[i]))
     }
 }
 
-/// So many items are classified together.
+/// How many items are classified together.
 pub(crate) const STEP: usize = 16;
 
 /// By some bits of the key.
@@ -49,14 +50,14 @@ unsafe impl Classify for Bits {
     }
 
     #[inline(always)]
-    fn bucket<T: Item>(&self, item: &T) -> usize {
+    fn bucket<T: Keyed>(&self, item: &T) -> usize {
         ((item.key() >> self.shift) & self.mask) as usize
     }
 }
 
 /// Into ranges of keys of equal width.
 pub(crate) struct Ranges {
-    /// Takes the highest bit of a key to the highest of the word.
+    /// A shift that takes the highest bit of a key to the highest bit of 64.
     left: u32,
     ways: u64,
 }
@@ -75,15 +76,15 @@ unsafe impl Classify for Ranges {
     }
 
     #[inline(always)]
-    fn bucket<T: Item>(&self, item: &T) -> usize {
+    fn bucket<T: Keyed>(&self, item: &T) -> usize {
         ((u128::from(item.key() << self.left) * u128::from(self.ways)) >> 64) as usize
     }
 }
 
 /// By sorted boundaries: bucket `i` begins with boundary `i - 1`.
 ///
-/// They are a binary tree in an array, its root at 1 and the children of `i` at `2 i` and `2 i + 1`. A step down adds the
-/// outcome of a comparison to a number: there is no choice of which the compiler could make a jump.
+/// They form a binary tree in an array: the root is 1, and the children of `i` are `2 i` and `2 i + 1`. A step down
+/// adds the outcome of a comparison to a number, so the compiler has no choice that it could turn into a branch.
 pub(crate) struct Boundaries {
     tree: Box<[u64; MAX_WAYS]>,
     /// Steps from the root to below the leaves.
@@ -109,15 +110,16 @@ impl Boundaries {
     /// One step down.
     #[inline(always)]
     fn down(&self, key: u64, at: usize) -> usize {
-        // SAFETY: with fewer steps than `height` from 1, this is less than 2 to the power of `height`, at most MAX_WAYS.
+        // SAFETY: with fewer steps than `height` from 1, this is less than 2 to the power of `height`, at most
+        // MAX_WAYS.
         let boundary = unsafe { *self.tree.get_unchecked(at) };
         2 * at + usize::from(boundary <= key)
     }
 
-    /// Where one has arrived after `height` steps.
+    /// The bucket after `height` steps.
     #[inline(always)]
     fn arrived(&self, at: usize) -> usize {
-        // What is not a boundary equals the largest key.
+        // Unused nodes equal the largest key.
         (at - (1 << self.height)).min(self.last)
     }
 }
@@ -131,14 +133,14 @@ unsafe impl Classify for Boundaries {
     }
 
     #[inline(always)]
-    fn bucket<T: Item>(&self, item: &T) -> usize {
+    fn bucket<T: Keyed>(&self, item: &T) -> usize {
         let key = item.key();
         self.arrived((0..self.height).fold(1, |at, _| self.down(key, at)))
     }
 
-    /// Step by step for all of them: no search waits for another.
+    /// One step of all searches at a time, so that no search waits for another.
     #[inline(always)]
-    fn buckets<T: Item>(&self, items: &[T; STEP]) -> [usize; STEP] {
+    fn buckets<T: Keyed>(&self, items: &[T; STEP]) -> [usize; STEP] {
         let keys: [u64; STEP] = std::array::from_fn(|i| items[i].key());
         let mut at = [1; STEP];
         for _ in 0..self.height {

@@ -1,12 +1,12 @@
-//! The loop that partitioning spends its time in, and all of its unsafe code.
+//! The loop in which partitioning spends its time, and all of its unsafe code.
 //!
 //! | kernel | what it does |
 //! |---|---|
 //! | [`classify`] | which bucket an item belongs to |
 //! | [`scatter`] | takes items to their buckets through small buffers |
 //! | [`stream`] | writes a full buffer past the caches |
-//! | [`chains`] | where buffers go when no one has counted: blocks, one after the other |
-//! | [`placed`] | where they go when it is known how many there are |
+//! | [`chains`] | the destination of buffers without counting: blocks, one after the other |
+//! | [`placed`] | the destination of buffers after counting |
 //! | [`assemble`] | makes one piece of memory of chains |
 //! | [`view`] | memory as items |
 

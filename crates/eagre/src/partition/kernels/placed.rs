@@ -4,14 +4,14 @@ use super::classify::Classify;
 use super::scatter::{Lane, NoMemory, Scatter, Shape, Sink};
 use super::stream::LINE;
 use super::view::Filled;
-use crate::partition::{Item, PartitionError};
+use crate::partition::{Keyed, PartitionError};
 use crate::sort::team;
 use eagre_mem::{NotAppended, Pool, RewiredVec, heap};
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
 
 /// Partitions by counting first: each of so many threads counts a stripe of the items, and then takes it to its places.
-pub(crate) fn counted<T: Item, C: Classify>(
+pub(crate) fn counted<T: Keyed, C: Classify>(
     items: &[T],
     classify: &C,
     threads: usize,
@@ -56,7 +56,7 @@ pub(crate) fn counted<T: Item, C: Classify>(
 }
 
 /// Counts the items of each bucket.
-fn count<T: Item, C: Classify>(items: &[T], classify: &C, counts: &mut [usize]) {
+fn count<T: Keyed, C: Classify>(items: &[T], classify: &C, counts: &mut [usize]) {
     assert_eq!(counts.len(), classify.ways());
     for item in items {
         // SAFETY: a classifier gives no number of `ways` or more.
@@ -107,7 +107,7 @@ unsafe impl Sink for Placed {
 ///
 /// # Safety
 /// The target is there and aligned to a block. Nobody else touches these places of it, given as item numbers.
-unsafe fn scatter_into<T: Item, C: Classify>(
+unsafe fn scatter_into<T: Keyed, C: Classify>(
     items: &[T],
     classify: &C,
     share: &[(usize, usize)],

@@ -1,13 +1,13 @@
-//! What is left of a vector that was taken apart goes back to where it was.
+//! Puts the remains of a vector that was taken apart back to where they were.
 //!
-//! The blocks stay where they are at home until all is packed, so that packing takes neither memory nor mappings; and all
-//! lists have the room they need before the vector is taken apart. Then
-//! they move to the vector's own places, no more of them than lay there before.
+//! The blocks stay where they are at home until all is packed, so that packing takes neither memory nor mappings; and
+//! all lists have the room they need before the vector is taken apart. Then they move to the vector's own places, no
+//! more of them than lay there before.
 
 use super::chains::{Chain, Written};
 use super::scatter::Left;
 use super::view::{Piece, bytes_of};
-use crate::partition::Item;
+use crate::partition::Keyed;
 use eagre_mem::heap::{self, Refused};
 use eagre_mem::{RawBlock, RewireError, RewiredVec};
 use std::mem::MaybeUninit;
@@ -29,7 +29,7 @@ pub(crate) struct Remains<T> {
     pub(super) taken: Vec<RawBlock>,
 }
 
-impl<T: Item> Remains<T> {
+impl<T: Keyed> Remains<T> {
     /// With room for so many blocks, writers' buffers, and items that lie in two blocks.
     ///
     /// # Errors

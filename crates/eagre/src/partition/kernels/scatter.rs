@@ -1,7 +1,7 @@
-//! Takes items to their buckets through small buffers, one a bucket.
+//! Takes items to their buckets through small buffers, one for each bucket.
 //!
-//! To write single items to hundreds of places misses the caches and the translation of addresses each time. So a few
-//! lines are collected for each bucket, in the second-level cache, and written as one:
+//! Writing single items to hundreds of places would miss the caches and the TLB each time. So a few lines are collected
+//! for each bucket, in the second-level cache, and written together:
 //!
 //! ```text
 //! items ─▶ classify ─▶ buffers   a:|a a a ·|  b:|b · · ·|  c:|c c c c| full ─▶ │c c c c│c c c c│       │ room
@@ -9,21 +9,22 @@
 //!                                                                                               to     end
 //! ```
 //!
-//! The hot loop knows only buffers, and has their places at hand: read from memory for each item, it was slower by a
-//! fifth or not, by where the linker put it. A full buffer, of 64 numbers for example, is written out of line; what becomes
-//! of one for which there is no room is a [`Sink`]'s business, once a block at most.
+//! The hot loop knows only the buffers, and keeps their addresses in registers: when they were read from memory for
+//! each item, it was up to a fifth slower, depending on where the linker put it. A full buffer, of 64 numbers for
+//! example, is written by a function of its own. If there is no room for a buffer, a [`Sink`] is asked, at most once
+//! for each block.
 
 use super::MAX_WAYS;
 use super::classify::{Classify, STEP};
 use super::stream::{self, LINE};
-use crate::partition::Item;
+use crate::partition::Keyed;
 use eagre_mem::heap::{self, Refused};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-/// How many bytes a buffer should have. Measured: 256 are a tenth slower, 128 a third.
+/// The size of a buffer in bytes. With 256 bytes it is a tenth slower, with 128 a third.
 const BUFFER: usize = 512;
-/// How far ahead items are asked for, in bytes.
+/// How far ahead items are prefetched, in bytes.
 const AHEAD: usize = 1024;
 
 /// How the buffers of a type look.
@@ -131,7 +132,7 @@ impl From<Refused> for NoMemory {
     }
 }
 
-impl<T: Item, S: Sink> Scatter<T, S> {
+impl<T: Keyed, S: Sink> Scatter<T, S> {
     /// Empty buffers for so many buckets.
     pub(super) fn new(ways: usize, sink: S) -> Result<Scatter<T, S>, NoMemory> {
         assert!((1..=MAX_WAYS).contains(&ways));
@@ -224,7 +225,7 @@ impl<T: Item, S: Sink> Scatter<T, S> {
 /// # Safety
 /// There is such a bucket, and its buffer is full.
 #[inline(never)]
-unsafe extern "C" fn flush<T: Item, S: Sink>(scatter: &mut Scatter<T, S>, bucket: usize) -> bool {
+unsafe extern "C" fn flush<T: Keyed, S: Sink>(scatter: &mut Scatter<T, S>, bucket: usize) -> bool {
     let Scatter { sink, lanes, filled, lines, .. } = scatter;
     // SAFETY: the caller says there is such a bucket. A lane's room may be written.
     unsafe {

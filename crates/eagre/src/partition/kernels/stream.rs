@@ -1,7 +1,7 @@
 //! Writes whole lines of memory past the caches.
 //!
-//! An ordinary store reads the line from memory before it changes it, and pushes another out of the cache. Lines that
-//! are written in one go and not needed soon gain twice from going around.
+//! An ordinary store reads the line from memory before it changes it, and evicts another line from the cache. For lines
+//! that are written as a whole and not needed soon, both can be avoided.
 
 /// What the caches hold together.
 pub(crate) const LINE: usize = 64;

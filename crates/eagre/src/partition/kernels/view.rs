@@ -1,6 +1,6 @@
 //! Memory as items.
 
-use crate::partition::{Item, PartitionError};
+use crate::partition::{Keyed, PartitionError};
 use eagre_mem::{RawBlock, RewiredVec, heap};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -16,7 +16,7 @@ pub(crate) struct Piece<T> {
     straddler: Option<T>,
 }
 
-impl<T: Item> Piece<T> {
+impl<T: Keyed> Piece<T> {
     /// Takes a vector apart.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl<T: Item> Piece<T> {
 }
 
 /// The bytes of items.
-pub(super) fn bytes_of<T: Item>(items: &[T]) -> &[MaybeUninit<u8>] {
+pub(super) fn bytes_of<T: Keyed>(items: &[T]) -> &[MaybeUninit<u8>] {
     // SAFETY: any byte may be seen as one that is perhaps not initialised.
     unsafe { std::slice::from_raw_parts(items.as_ptr().cast(), size_of_val(items)) }
 }
@@ -111,7 +111,7 @@ pub(crate) struct Filled<T> {
     buckets: Vec<(usize, usize)>,
 }
 
-impl<T: Item> Filled<T> {
+impl<T: Keyed> Filled<T> {
     /// # Safety
     /// From the first byte of each bucket on, so many items have been written; buckets are apart.
     ///

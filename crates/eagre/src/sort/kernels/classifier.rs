@@ -1,14 +1,14 @@
-//! Which bucket a word belongs to: what the loops that split a range have in common.
+//! Classifiers: which bucket a word belongs to.
 
 use super::{Word, prefetch, words_in};
 use crate::sort::bounds::Bounds;
 
-/// So many cache lines are asked for ahead: the processor does so by itself, but begins again with each page.
+/// How many cache lines ahead to prefetch. The processor prefetches too, but starts anew at each page.
 const AHEAD: usize = 16;
-/// So many words are classified at once, where that takes more than a shift.
+/// How many words are classified at once, if that takes more than a shift.
 pub(super) const BATCH: usize = 64;
 
-/// Asks for as many words as a batch has, so far ahead of these.
+/// Prefetches as many words as a batch has, so far ahead of these.
 #[inline(always)]
 pub(super) fn ask_for_batch<W>(words: *const W) {
     for line in 0..(BATCH * size_of::<W>()).div_ceil(64) {
@@ -16,10 +16,10 @@ pub(super) fn ask_for_batch<W>(words: *const W) {
     }
 }
 
-/// Sends each word to a bucket.
+/// Assigns each word to a bucket.
 ///
-/// Bucket *numbers* may run in a circle: in the order of keys come first `first()` and those after it, up to the
-/// fan-out, then those from 0. A bucket's place in that order is its *rank*.
+/// Bucket *numbers* may be rotated: in the order of keys, `first()` comes first, then the numbers after it up to the
+/// fan-out, then those from 0. The position of a bucket in that order is its *rank*.
 ///
 /// # Safety
 /// Bucket numbers are below the fan-out, which does not change, and the same word has the same number each time. `each`
@@ -28,10 +28,10 @@ pub(crate) unsafe trait Classifier<W: Word>: Sync {
     /// How many bucket numbers there are: a power of two.
     fn fan(&self) -> usize;
 
-    /// The number of the bucket with the least keys.
+    /// The number of the bucket with the smallest keys.
     fn first(&self) -> usize;
 
-    /// What is known of the keys of the bucket with this rank.
+    /// The bounds of the keys of the bucket with this rank.
     fn bounds(&self, rank: usize) -> Bounds;
 
     /// Calls `put` with each of `n` words and its bucket, in order. Words that `put` has seen may be overwritten.
@@ -51,10 +51,10 @@ pub(crate) unsafe trait Classifier<W: Word>: Sync {
     }
 }
 
-/// Buckets by some key bits: each has the keys that agree on all bits from `shift` up.
+/// Buckets by some key bits: the keys of a bucket agree on all bits from `shift` up.
 ///
-/// Digits run in a circle, so that keys which straddle a power of two need no more of them than others, and the digit
-/// is the plain one: shifted and masked.
+/// Bucket numbers are rotated, so that the number is simply the digit, shifted and masked, and keys that straddle a
+/// power of two need no more buckets than others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Radix {
     known: Bounds,
@@ -63,7 +63,7 @@ pub(crate) struct Radix {
 }
 
 impl Radix {
-    /// The finest digit of so many bits, or fewer, that tells keys within these bounds apart.
+    /// The digit of `bits` bits, or fewer, that splits keys within these bounds most finely.
     pub(crate) fn new(known: Bounds, bits: u32) -> Radix {
         let bits = bits.min(known.width());
         let mut shift = known.width() - bits;
@@ -73,7 +73,7 @@ impl Radix {
         Radix { known, shift, bits }
     }
 
-    /// How to compute a rank: a digit is shifted down so far, the least key's taken away, and masked.
+    /// How to compute a rank: shift the key, subtract the digit of the smallest key, and mask.
     pub(super) fn steps(&self) -> (u32, usize, usize) {
         (self.shift, (self.known.low >> self.shift) as usize, (1 << self.bits) - 1)
     }
@@ -83,13 +83,13 @@ impl Radix {
         (key >> self.shift).saturating_sub(self.known.low >> self.shift) as usize
     }
 
-    /// How many buckets there are keys for.
+    /// How many buckets there are possible keys for.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     pub(super) fn used(&self) -> usize {
         ((self.known.high >> self.shift) - (self.known.low >> self.shift)) as usize + 1
     }
 
-    /// Whether each bucket has one key only.
+    /// Whether each bucket has a single key.
     pub(crate) fn is_last(&self) -> bool {
         self.shift == 0
     }

@@ -1,12 +1,12 @@
-//! Brings the words on one side of a threshold to the front of a range, in place.
+//! Moves the words on one side of a threshold to the front of a range, in place.
 
 use std::ops::Range;
 
 use super::{Level, Word};
 
-/// So many words are compared at once, by vectors if there are any.
+/// How many words are compared at once, by vectors if there are any.
 const GROUP: usize = 64;
-/// If more of them belong to the front the group is split without a branch.
+/// If more words of a group belong to the front, the group is split without branches.
 const SPARSE: usize = 8;
 
 /// Which words to keep, by their keys.
@@ -22,7 +22,7 @@ pub(crate) enum Side {
     From,
 }
 
-/// Brings those words to the front that lie on that side of `threshold`; returns how many they are.
+/// Moves the words on that side of `threshold` to the front. Returns how many there are.
 pub(crate) fn filter<W: Word>(level: Level, words: &mut [W], threshold: W, side: Side) -> usize {
     match side {
         Side::Below => level.run(
@@ -65,7 +65,7 @@ fn move_some<W: Word>(words: &mut [W], belongs: impl Fn(W) -> bool) -> usize {
     front
 }
 
-/// A bit for each word of a group, the first the lowest.
+/// A bit for each word of a group, the lowest for the first.
 #[inline(always)]
 fn mask<W: Word>(group: &[W], belongs: impl Fn(W) -> bool) -> u64 {
     let of_eight = |eight: &[W]| {
@@ -82,7 +82,7 @@ fn mask<W: Word>(group: &[W], belongs: impl Fn(W) -> bool) -> u64 {
     u64::from_le_bytes(masks)
 }
 
-/// Brings the words of a group that belong there to `front`; what is there goes behind those that do not.
+/// Moves the words of a group that belong to the front there. The words that were there go behind the other words.
 #[inline(always)]
 fn split<W: Word>(words: &mut [W], front: usize, group: Range<usize>, belongs: impl Fn(W) -> bool) {
     let (mut kept, mut rest) = ([words[group.start]; GROUP], [words[group.start]; GROUP]);

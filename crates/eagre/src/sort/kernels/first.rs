@@ -1,18 +1,18 @@
 //! Pairs as words whose key is their first part.
 
-use super::leaf::Table;
-use super::{Level, Word, tags};
+use super::base_case::Table;
+use super::{Level, Word, key_index};
 use crate::sort::bounds::Bounds;
 
-/// A pair, ordered by its first part only: sorting it is stable.
+/// A pair, ordered by its first part only. Sorting such words is stable.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct First<K, V>((K, V));
 
-/// Larger words are not worth moving more than once.
+/// Larger pairs are not worth moving more than once.
 const LARGEST: usize = 64;
 
-/// Pairs as such words, unless they are too large.
+/// Turns pairs into such words, unless they are too large.
 pub(crate) fn by_first<K: Word, V: Copy + Send + Sync + 'static>(pairs: &mut [(K, V)]) -> Option<&mut [First<K, V>]> {
     if size_of::<(K, V)>() > LARGEST || align_of::<(K, V)>() > LARGEST {
         return None;
@@ -36,25 +36,25 @@ unsafe impl<K: Word, V: Copy + Send + Sync + 'static> Word for First<K, V> {
         self.0.0.digit(shift)
     }
 
-    unsafe fn leaf(level: Level, words: *mut Self, n: usize, known: Bounds, table: &mut Table) -> bool {
+    unsafe fn base_case(level: Level, words: *mut Self, n: usize, known: Bounds, table: &mut Table) -> bool {
         // SAFETY: the caller's promise.
-        unsafe { tags::leaf(level, words, n, known.differing(), table) };
+        unsafe { key_index::base_case(level, words, n, known.differing(), table) };
         true
     }
 
-    fn leaf_table(n: usize) -> usize {
-        tags::table_for::<Self>(n)
+    fn base_case_table(n: usize) -> usize {
+        key_index::table_for::<Self>(n)
     }
 
-    fn leaf_most(level: Level, table: usize) -> usize {
-        tags::most::<Self>(level, table)
+    fn base_case_most(level: Level, table: usize) -> usize {
+        key_index::most::<Self>(level, table)
     }
 
     fn few(level: Level) -> usize {
-        tags::few(level)
+        key_index::few(level)
     }
 
     fn by_comparison(level: Level, words: &mut [Self], table: &mut Table) {
-        tags::by_comparison(level, words, table);
+        key_index::by_comparison(level, words, table);
     }
 }

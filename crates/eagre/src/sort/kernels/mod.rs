@@ -1,27 +1,31 @@
-//! The loops that sorting spends its time in, and all of its unsafe code.
+//! The loops in which sorting spends its time, and all of its unsafe code.
 //!
 //! | kernel | memory | what it does |
 //! |---|---|---|
-//! | [`survey`] | one read | is it sorted already; the least and the largest key |
-//! | [`common`] | one read | sorts words that are nearly all the same |
+//! | [`presorted`], [`extremes`] | one read | is it sorted already; the smallest and the largest key |
+//! | [`probe`] | a few words | are keys evenly distributed |
+//! | [`dominant`] | one read | sorts words that nearly all equal a dominant one |
 //! | [`tally`] | one read, one write | sorts few distinct words by counting them |
 //! | [`blocks`] | two passes, in place | splits a range of any size |
-//! | [`mod@leaf`] | in the cache | sorts up to some 2800 words, or some ten thousands where that saves a split |
+//! | [`mod@base_case`] | in the cache | sorts up to about 2800 words, or some ten thousands if that saves a split |
 //!
-//! How to split is a [`classifier`]'s business: by digits, or by borders in a search [`tree`] or a table of [`cells`].
+//! A [`classifier`] says how to split: by the digits of a radix step, or by splitters in a search [`tree`] or a
+//! [`lookup`] table.
 //!
-//! Each is written once for all words; [`Level`] picks the processor's vector instructions where they help.
+//! Each loop is written once for all words. [`Level`] says which vector instructions it may use.
 
+pub(super) mod base_case;
 pub(super) mod blocks;
-pub(super) mod cells;
 pub(super) mod classifier;
-pub(super) mod common;
+pub(super) mod dominant;
+pub(super) mod extremes;
 pub(super) mod filter;
 pub(super) mod first;
-pub(super) mod leaf;
+mod key_index;
+pub(super) mod lookup;
+pub(super) mod presorted;
+pub(super) mod probe;
 pub(super) mod scratch;
-pub(super) mod survey;
-mod tags;
 pub(super) mod tally;
 pub(super) mod tree;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -31,14 +35,14 @@ mod word;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
-use crate::scan::kernels::Simd;
+use crate::scan::kernels::{Kernels, Simd};
 
-pub(super) use word::Word;
+pub(crate) use word::Word;
 
-/// The vector instructions in use, the most capable last.
+/// The vector instructions in use, the most capable level last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// None beyond what the compiler takes for granted.
+pub(crate) enum Level {
+    /// Only what the compiler takes for granted.
     Portable,
     /// AVX2: 256-bit registers, for words of 32 and 64 bits.
     Avx2,
@@ -47,21 +51,26 @@ pub enum Level {
 }
 
 impl Level {
-    /// The best this processor has, or what `EAGRE_SIMD` asks for.
-    pub(super) fn detect() -> Level {
-        static LEVEL: OnceLock<Level> = OnceLock::new();
-        *LEVEL.get_or_init(|| {
-            let asked = eagre_mem::options::simd(|text| text.parse::<Simd>().ok()).ok().flatten();
-            asked.map_or_else(Level::best, Level::up_to)
-        })
+    /// The best level of this processor, or the one that `EAGRE_SIMD` asks for. Determined once.
+    ///
+    /// # Errors
+    /// As [`Kernels::chosen`].
+    pub(crate) fn chosen() -> Result<Level, &'static str> {
+        static CHOSEN: OnceLock<Result<Level, String>> = OnceLock::new();
+        let choose = || {
+            Kernels::check()?;
+            let asked = eagre_mem::options::simd(|text| text.parse::<Simd>().ok())?;
+            Ok(asked.map_or_else(Level::best, Level::up_to))
+        };
+        CHOSEN.get_or_init(choose).as_ref().copied().map_err(String::as_str)
     }
 
-    /// The best this processor has.
+    /// The best level of this processor.
     pub(super) fn best() -> Level {
         Level::up_to(Simd::Avx512)
     }
 
-    /// The best this processor has that needs no more than such instructions. There is no level for NEON.
+    /// The best level of this processor that needs no more than these instructions. There is no level for NEON.
     pub(super) fn up_to(simd: Simd) -> Level {
         match simd {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -72,7 +81,7 @@ impl Level {
         }
     }
 
-    /// Runs a loop compiled for this level: plain code gains from the newer scalar instructions, too.
+    /// Runs a loop compiled for this level. Plain code gains from the newer scalar instructions, too.
     #[inline(always)]
     fn run<R>(self, work: impl FnOnce() -> R) -> R {
         match self {
@@ -87,7 +96,7 @@ impl Level {
     }
 }
 
-/// Asks the processor for a line of memory; any address may be asked for.
+/// Prefetches a line of memory. Any address is allowed.
 #[inline(always)]
 fn prefetch(at: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -102,7 +111,7 @@ fn prefetch(at: *const u8) {
 /// A cache line's bytes, whatever they are.
 type Line = [MaybeUninit<u64>; 8];
 
-/// Copies a block. A call of the C library's function for each would cost as much again as the copy.
+/// Copies a block. Calling the C library for each block would take twice as long.
 ///
 /// # Safety
 /// `n` words can be read at one place and written at the other, and these do not overlap.
@@ -121,7 +130,7 @@ unsafe fn copy_block<W>(from: *const W, to: *mut W, n: usize) {
     }
 }
 
-/// The words of a block of at most so many bytes, or one: a power of two.
+/// The words of a block of at most so many bytes: a power of two, at least one.
 const fn words_in<W>(bytes: usize) -> usize {
     if bytes < size_of::<W>() { 1 } else { 1 << (bytes / size_of::<W>()).ilog2() }
 }

@@ -1,4 +1,4 @@
-//! Memory beside the caller's.
+//! Scratch memory.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::mem::MaybeUninit;
@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use eagre_mem::heap;
 use rustix::mm::{Advice, madvise};
 
-/// Room for so many words. A large one is on huge pages if the system has any to give: fresh memory costs a fault a
+/// Room for so many words. Large ones are on huge pages if the system has any: fresh memory costs a fault for each
 /// page.
 pub(crate) struct Scratch<W> {
     start: NonNull<MaybeUninit<W>>,
@@ -18,13 +18,13 @@ pub(crate) struct Scratch<W> {
 // SAFETY: plain owned memory.
 unsafe impl<W: Send> Send for Scratch<W> {}
 
-/// The same room for something else, but for what is not aligned for it at the ends.
+/// The same memory as room for other things, but for what is not aligned for them at the ends.
 pub(crate) fn as_room<W, T>(room: &mut [MaybeUninit<W>]) -> &mut [MaybeUninit<T>] {
     // SAFETY: both may hold anything.
     unsafe { room.align_to_mut().1 }
 }
 
-/// So many of something that takes memory. None if there is not enough.
+/// Makes several things that take memory. Returns `None` if there is not enough.
 pub(crate) fn several<T>(count: usize, mut make: impl FnMut() -> Option<T>) -> Option<Vec<T>> {
     heap::several(count, || make().ok_or(heap::Refused { bytes: 0 })).ok()
 }
@@ -33,7 +33,7 @@ const HUGE: usize = 2 << 20;
 const LINE: usize = 64;
 
 impl<W> Scratch<W> {
-    /// None if there is no memory.
+    /// Returns `None` if there is no memory.
     pub(crate) fn new(len: usize) -> Option<Scratch<W>> {
         let layout = layout::<W>(len)?;
         if layout.size() == 0 {

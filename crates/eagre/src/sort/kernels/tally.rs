@@ -1,11 +1,11 @@
-//! Sorts by counting where nearly all words are a few distinct ones: nothing is moved.
+//! Sorts by counting where nearly all words are a few distinct ones: words are not moved.
 //!
-//! One pass reads the words and counts them in a hash table; the rare ones that find no room there are copied aside. So
-//! far nothing has changed, and if too many must go aside that is the end of it. Else the words aside are put at the
-//! front of the range and sorted; every word is accounted for now. From the end of the range backwards they move to
-//! where they belong between the runs of equal words, and then the runs are written, where they are not there already.
+//! One pass counts the words in a hash table. Words that find no room there, the outliers, are copied to scratch
+//! memory. If there are too many, nothing has changed yet, and counting ends. Otherwise the outliers are put at the
+//! front of the range and sorted. Then, from the end of the range backwards, they move between the runs of equal words,
+//! and the runs are written, unless they are there already.
 //!
-//! Only words that are their keys can be made from a count.
+//! This only works for words that are their keys: others could not be restored from a count.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -14,93 +14,93 @@ use std::sync::Mutex;
 use super::{Level, Word};
 use crate::sort::team;
 
-/// Distinct words, at most; and the one that fills the table, which needs no asking for room in its own slot.
+/// The most distinct words. The word that fills the table needs no check for room if it is in its own slot.
 const MOST: usize = 512;
 /// The hash table's length.
 const SLOTS: usize = 2048;
-/// So many words are compared with the commonest at once.
+/// How many words are compared with the dominant word at once.
 pub(super) const GROUP: usize = 32;
 
-/// So many are written at once, or need not be.
+/// How many words are written at once, unless they are there already.
 const PAGE: usize = 256;
 
 /// How often each distinct word was seen.
 pub(crate) struct Tally<W> {
-    /// At first, and in slots with a count of zero, a word that belongs elsewhere.
+    /// At first, and in slots with a count of zero, some word.
     words: [W; SLOTS],
     counts: [usize; SLOTS],
     distinct: usize,
 }
 
 impl<W: Word> Tally<W> {
-    /// Nothing seen yet. Any word will do.
+    /// A table without counts. Any word will do.
     pub(crate) fn new(word: W) -> Tally<W> {
         assert!(!W::STABLE);
         Tally { words: [word; SLOTS], counts: [0; SLOTS], distinct: 0 }
     }
 
-    /// Adds words to what several threads have counted; those that find no room are copied to `aside`, and returned.
-    /// None, with the counts of no use, if they are too many. `common` may be frequent.
+    /// Counts words and adds the counts to those of other threads. Copies the outliers to `outliers`, and returns them.
+    /// Returns `None`, with useless counts, if there are too many. `dominant` may be frequent.
     #[inline(never)]
     pub(crate) fn count<'a>(
         total: &Mutex<Tally<W>>,
         level: Level,
         words: &[W],
-        common: W,
-        aside: &'a mut [MaybeUninit<W>],
+        dominant: W,
+        outliers: &'a mut [MaybeUninit<W>],
     ) -> Option<&'a [W]> {
-        let mut own = Tally::new(common);
+        let mut own = Tally::new(dominant);
         let mut used = level.run(
             #[inline(always)]
-            || own.count_all(words, common, aside),
+            || own.count_all(words, dominant, outliers),
         )?;
         let mut total = total.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         for (word, count) in own.seen() {
-            // What is rare here only has no room where others have counted their rare ones.
+            // A word that only this thread counts may find no room beside the words that others have counted.
             if !total.add(word, count) {
-                aside.get_mut(used..used + count)?.fill(MaybeUninit::new(word));
+                outliers.get_mut(used..used + count)?.fill(MaybeUninit::new(word));
                 used += count;
             }
         }
         // SAFETY: so many have been written.
-        Some(unsafe { aside[..used].assume_init_ref() })
+        Some(unsafe { outliers[..used].assume_init_ref() })
     }
 
-    /// Each word that was seen, and how often.
+    /// Each word that was counted, and how often.
     fn seen(&self) -> impl Iterator<Item = (W, usize)> {
         self.words.iter().copied().zip(self.counts.iter().copied()).filter(|&(_, count)| count > 0)
     }
 
     #[inline(always)]
-    fn count_all(&mut self, words: &[W], common: W, aside: &mut [MaybeUninit<W>]) -> Option<usize> {
-        let (mut commons, mut used) = (0, 0);
+    fn count_all(&mut self, words: &[W], dominant: W, outliers: &mut [MaybeUninit<W>]) -> Option<usize> {
+        let (mut dominants, mut used) = (0, 0);
         let (groups, rest) = words.as_chunks::<GROUP>();
         for group in groups {
-            if all(group, common) {
-                commons += GROUP;
+            if all(group, dominant) {
+                dominants += GROUP;
             } else {
-                self.count_each(group, aside, &mut used)?;
+                self.count_each(group, outliers, &mut used)?;
             }
         }
-        self.count_each(rest, aside, &mut used)?;
-        (commons == 0 || self.add(common, commons)).then_some(used)
+        self.count_each(rest, outliers, &mut used)?;
+        (dominants == 0 || self.add(dominant, dominants)).then_some(used)
     }
 
     #[inline(always)]
-    fn count_each(&mut self, words: &[W], aside: &mut [MaybeUninit<W>], used: &mut usize) -> Option<()> {
+    fn count_each(&mut self, words: &[W], outliers: &mut [MaybeUninit<W>], used: &mut usize) -> Option<()> {
         for &word in words {
             let slot = slot(word);
             if same(self.words[slot], word) {
                 self.counts[slot] += 1;
             } else if !self.add(word, 1) {
-                aside.get_mut(*used)?.write(word);
+                outliers.get_mut(*used)?.write(word);
                 *used += 1;
             }
         }
         Some(())
     }
 
-    /// Adds so many of a word. False if there is no room for it.
+    /// Adds to the count of a word. Returns false if there is no room for it.
     #[cold]
     fn add(&mut self, word: W, count: usize) -> bool {
         let mut slot = slot(word);
@@ -118,15 +118,15 @@ impl<W: Word> Tally<W> {
         true
     }
 
-    /// Makes `words` of what was counted and the `aside` sorted words at their front.
+    /// Writes the sorted words to `words`, from the counts and from the sorted outliers in `words[..outliers]`.
     #[inline(never)]
-    pub(crate) fn write(&self, level: Level, words: &mut [W], aside: usize, threads: usize) {
+    pub(crate) fn write(&self, level: Level, words: &mut [W], outliers: usize, threads: usize) {
         let mut runs = Runs { runs: [const { None }; MOST + 1], len: 0 };
         for (word, count) in self.seen() {
             runs.runs[runs.len] = Some((word, 0..count));
             runs.len += 1;
         }
-        runs.place(words, aside);
+        runs.place(words, outliers);
         let share = words.len().div_ceil(threads);
         let fill = |(i, part): (usize, &mut [W])| {
             level.run(
@@ -144,38 +144,38 @@ impl<W: Word> Tally<W> {
     }
 }
 
-/// Equal words and where they go.
+/// Runs of equal words, and where they go.
 struct Runs<W> {
     runs: [Option<(W, Range<usize>)>; MOST + 1],
     len: usize,
 }
 
 impl<W: Word> Runs<W> {
-    /// Moves the words at the front between the runs, and finds the runs' places.
-    fn place(&mut self, words: &mut [W], mut aside: usize) {
+    /// Moves the outliers at the front between the runs, and computes the places of the runs.
+    fn place(&mut self, words: &mut [W], mut outliers: usize) {
         let runs = &mut self.runs[..self.len];
         runs.sort_unstable_by_key(|run| run.as_ref().map(|run| run.0.key()));
         let mut end = words.len();
         for (word, place) in runs.iter_mut().rev().flatten() {
-            let lesser = words[..aside].partition_point(|other| other.key() <= word.key());
-            // The runs not placed yet lie between the words aside and the end: nothing is overwritten.
-            words.copy_within(lesser..aside, end - (aside - lesser));
-            end -= aside - lesser;
-            aside = lesser;
+            let lesser = words[..outliers].partition_point(|other| other.key() <= word.key());
+            // The runs not placed yet lie between the outliers and the end: nothing is overwritten.
+            words.copy_within(lesser..outliers, end - (outliers - lesser));
+            end -= outliers - lesser;
+            outliers = lesser;
             *place = end - place.len()..end;
             end = place.start;
         }
-        debug_assert_eq!(end, aside);
+        debug_assert_eq!(end, outliers);
     }
 
-    /// Writes the parts of runs that belong into `part`, which begins at `start` of the range.
+    /// Writes the parts of runs that lie in `part`, which begins at `start` of the range.
     #[inline(always)]
     fn fill(&self, part: &mut [W], start: usize) {
         for (word, place) in self.runs[..self.len].iter().flatten() {
             let from = place.start.clamp(start, start + part.len()) - start;
             let to = place.end.clamp(start, start + part.len()) - start;
             for group in part[from..to].chunks_mut(PAGE) {
-                // Reading costs nothing beside writing, and writing may be saved.
+                // Reading is cheap beside writing, and may save it.
                 if !all(group, *word) {
                     group.fill(*word);
                 }
@@ -194,7 +194,7 @@ pub(super) fn all<W: Word>(words: &[W], word: W) -> bool {
     words.iter().fold(true, |so, &other| so & same(other, word))
 }
 
-/// Where to look for a word: numbers near each other go far apart.
+/// The slot of a word. Close numbers get distant slots.
 #[inline(always)]
 fn slot<W: Word>(word: W) -> usize {
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -207,18 +207,19 @@ fn slot<W: Word>(word: W) -> usize {
 mod tests {
     use super::*;
 
-    /// Words of which most are few distinct ones, counted in three stripes with so much room for rare ones in each.
-    fn tally(words: &mut [u64], common: u64, room: usize) -> bool {
-        let total = Mutex::new(Tally::new(common));
+    /// Sorts words, most of which are few distinct ones. Three stripes are counted, each with room for so many
+    /// outliers.
+    fn tally(words: &mut [u64], dominant: u64, room: usize) -> bool {
+        let total = Mutex::new(Tally::new(dominant));
         let mut rooms = vec![MaybeUninit::uninit(); 3 * room];
         let stripes = words.chunks(words.len().div_ceil(3)).zip(rooms.chunks_mut(room));
-        let aside: Option<Vec<&[u64]>> =
-            stripes.map(|(words, room)| Tally::count(&total, Level::best(), words, common, room)).collect();
-        let Some(aside) = aside else { return false };
-        let mut aside = aside.concat();
-        aside.sort_unstable();
-        words[..aside.len()].copy_from_slice(&aside);
-        total.into_inner().unwrap().write(Level::best(), words, aside.len(), 2);
+        let outliers: Option<Vec<&[u64]>> =
+            stripes.map(|(words, room)| Tally::count(&total, Level::best(), words, dominant, room)).collect();
+        let Some(outliers) = outliers else { return false };
+        let mut outliers = outliers.concat();
+        outliers.sort_unstable();
+        words[..outliers.len()].copy_from_slice(&outliers);
+        total.into_inner().unwrap().write(Level::best(), words, outliers.len(), 2);
         true
     }
 
@@ -227,7 +228,7 @@ mod tests {
         (0..n).map(|i| if i % rare == 1 { number(i) } else { number(number(i) % distinct) }).collect()
     }
 
-    /// The runs and the rare words between them, also where the table is full, and where the commonest is not there.
+    /// The runs and the outliers between them, also if the table is full, and if the dominant word does not occur.
     #[test]
     fn counts_are_sorted_words() {
         for (n, distinct, rare, room) in
@@ -236,9 +237,9 @@ mod tests {
             let mut words = mixed(n, distinct, rare);
             let mut expected = words.clone();
             expected.sort_unstable();
-            for common in [words[0], 12345] {
+            for dominant in [words[0], 12345] {
                 let mut copy = words.clone();
-                assert!(tally(&mut copy, common, room), "{n} words, {distinct} distinct");
+                assert!(tally(&mut copy, dominant, room), "{n} words, {distinct} distinct");
                 assert!(copy == expected, "{n} words, {distinct} distinct");
             }
             words.fill(u64::MAX);

@@ -1,8 +1,9 @@
-//! Buckets by borders: a search tree over them, for keys whose digits are uneven.
+//! Buckets by splitters that are found in a search tree: for keys whose radix step would be unbalanced.
 //!
-//! The tree is complete and lies in an array, the two below node `i` at `2i` and `2i + 1`. So a search is a few steps
-//! of arithmetic and no branch, and eight keys are searched for at once in the lanes of a register. A level of the tree
-//! that fits two registers is looked up by one instruction; 64 ways take 27 instructions for eight keys. The last of nine levels is read from memory.
+//! The tree is complete and lies in an array: the children of node `i` are `2i` and `2i + 1`. A search is a few steps
+//! of arithmetic without branches, and the lanes of a register search for eight keys at once. A level of the tree that
+//! fits two registers is looked up by one instruction. With 64 ways, eight keys take 27 instructions. The last of nine
+//! levels is read from memory.
 
 use super::classifier::{BATCH, Classifier, ask_for_batch};
 use super::{Level, Word};
@@ -10,23 +11,23 @@ use crate::sort::bounds::Bounds;
 
 /// The most ways to split.
 pub(crate) const FAN: usize = 512;
-/// The fewest: what a few registers hold.
+/// The smallest height: so many levels fit a few registers.
 const LEAST: u32 = 6;
 
-/// A key as the tree sees it, a number of 64 bits in the same order: the key itself or, of longer keys, the highest
-/// bits of the distance from the least.
+/// A key reduced to 64 bits, in the same order: the key itself or, of a wider key, the highest bits of its distance
+/// from the smallest key.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lens {
+pub(crate) struct KeyPrefix {
     low: u128,
     shift: u32,
 }
 
-impl Lens {
+impl KeyPrefix {
     /// For keys within these bounds.
-    pub(crate) fn new<W: Word>(known: Bounds) -> Lens {
+    pub(crate) fn new<W: Word>(known: Bounds) -> KeyPrefix {
         match W::KEY_BITS {
-            ..=64 => Lens { low: 0, shift: 0 },
-            _ => Lens { low: known.low, shift: known.width().saturating_sub(64) },
+            ..=64 => KeyPrefix { low: 0, shift: 0 },
+            _ => KeyPrefix { low: known.low, shift: known.width().saturating_sub(64) },
         }
     }
 
@@ -38,67 +39,67 @@ impl Lens {
         }
     }
 
-    /// Whether different keys look different.
+    /// Whether different keys have different prefixes.
     pub(crate) fn is_exact(&self) -> bool {
         self.shift == 0
     }
 
-    /// The least key that looks like this.
+    /// The smallest key with this prefix.
     pub(crate) fn least(&self, number: u64) -> u128 {
         self.low + (u128::from(number) << self.shift)
     }
 
-    /// The largest key that looks like this.
+    /// The largest key with this prefix.
     fn largest(&self, number: u64) -> u128 {
         self.least(number).saturating_add((1 << self.shift) - 1)
     }
 }
 
-/// A search tree. Bucket `b` has the keys above border `b - 1`, up to border `b` and with it.
+/// A search tree. Bucket `b` has the keys above splitter `b - 1`, up to and including splitter `b`.
 pub(crate) struct Tree {
     level: Level,
-    lens: Lens,
+    prefix: KeyPrefix,
     known: Bounds,
     bits: u32,
-    /// In ascending order; those not needed are the largest number, which no key is above.
-    borders: [u64; FAN],
+    /// In ascending order. Unused splitters are the largest number, which no key exceeds.
+    splitters: [u64; FAN],
     nodes: [u64; FAN],
 }
 
 impl Tree {
-    /// Of borders in ascending order, fewer than [`FAN`], for keys within `known`.
-    pub(crate) fn new(level: Level, lens: Lens, known: Bounds, sorted: &[u64]) -> Tree {
+    /// Makes a tree of fewer than [`FAN`] splitters in ascending order, for keys within `known`.
+    pub(crate) fn new(level: Level, prefix: KeyPrefix, known: Bounds, sorted: &[u64]) -> Tree {
         assert!(sorted.len() < FAN && sorted.is_sorted());
         let bits = (sorted.len() + 1).next_power_of_two().ilog2().max(LEAST);
-        let mut borders = [u64::MAX; FAN];
-        borders[..sorted.len()].copy_from_slice(sorted);
+        let mut splitters = [u64::MAX; FAN];
+        splitters[..sorted.len()].copy_from_slice(sorted);
         let mut nodes = [u64::MAX; FAN];
         for depth in 0..bits {
             for i in 0..1 << depth {
                 // The middle of the i-th of so many equal parts.
-                nodes[(1 << depth) + i] = borders[((2 * i + 1) << (bits - depth - 1)) - 1];
+                nodes[(1 << depth) + i] = splitters[((2 * i + 1) << (bits - depth - 1)) - 1];
             }
         }
-        Tree { level, lens, known, bits, borders, nodes }
+        Tree { level, prefix, known, bits, splitters, nodes }
     }
 
-    /// The same tree for other borders, as many or fewer.
-    pub(super) fn change_borders(&mut self, sorted: &[u64]) {
-        *self = Tree::new(self.level, self.lens, self.known, sorted);
+    /// Replaces the splitters by as many others, or fewer.
+    pub(super) fn change_splitters(&mut self, sorted: &[u64]) {
+        *self = Tree::new(self.level, self.prefix, self.known, sorted);
     }
 
-    /// The largest key there may be.
+    /// The prefix of the largest key.
     pub(super) fn top(&self) -> u64 {
-        ((self.known.high - self.lens.low) >> self.lens.shift) as u64
+        ((self.known.high - self.prefix.low) >> self.prefix.shift) as u64
     }
 
-    /// Its borders, in ascending order.
-    pub(super) fn borders(&self) -> &[u64] {
-        &self.borders[..self.borders.partition_point(|&border| border < u64::MAX)]
+    /// The splitters, in ascending order.
+    pub(super) fn splitters(&self) -> &[u64] {
+        &self.splitters[..self.splitters.partition_point(|&splitter| splitter < u64::MAX)]
     }
 
-    pub(super) fn lens(&self) -> Lens {
-        self.lens
+    pub(super) fn prefix(&self) -> KeyPrefix {
+        self.prefix
     }
 
     fn search(&self, keys: &[u64; BATCH], found: &mut [u16; BATCH]) {
@@ -111,7 +112,7 @@ impl Tree {
     }
 }
 
-/// Which bucket each key belongs to.
+/// Finds the bucket of each key.
 fn search(nodes: &[u64; FAN], bits: u32, keys: &[u64; BATCH], found: &mut [u16; BATCH]) {
     let mut at = [1usize; BATCH];
     for _ in 0..bits {
@@ -137,11 +138,11 @@ unsafe impl<W: Word> Classifier<W> for Tree {
     fn bounds(&self, rank: usize) -> Bounds {
         let low = match rank {
             0 => self.known.low,
-            _ => self.lens.largest(self.borders[rank - 1]).saturating_add(1),
+            _ => self.prefix.largest(self.splitters[rank - 1]).saturating_add(1),
         };
-        let high = match self.borders[rank] {
+        let high = match self.splitters[rank] {
             u64::MAX => self.known.high,
-            border => self.lens.largest(border),
+            splitter => self.prefix.largest(splitter),
         };
         Bounds { low: low.max(self.known.low), high: high.min(self.known.high) }
     }
@@ -154,7 +155,7 @@ unsafe impl<W: Word> Classifier<W> for Tree {
             ask_for_batch(words.wrapping_add(start));
             for (i, key) in keys[..count].iter_mut().enumerate() {
                 // SAFETY: as many as there are; `put` has not seen them yet.
-                *key = self.lens.of(unsafe { *words.add(start + i) });
+                *key = self.prefix.of(unsafe { *words.add(start + i) });
             }
             self.search(&keys, &mut found);
             for (i, &bucket) in found[..count].iter().enumerate() {
@@ -191,7 +192,7 @@ mod avx512 {
             macro_rules! descend {
                 ($node:expr) => {
                     let right = _mm512_cmplt_epu64_mask($node, keys);
-                    // One more where the mask is set: a number of all ones is -1.
+                    // Add one where the mask is set: a lane of all ones is -1.
                     at = _mm512_sub_epi64(_mm512_add_epi64(at, at), _mm512_movm_epi64(right));
                 };
             }
@@ -218,7 +219,7 @@ mod avx512 {
         }
     }
 
-    /// The i-th eight nodes.
+    /// The i-th group of eight nodes.
     #[target_feature(enable = "avx512f")]
     #[inline]
     fn eight(nodes: &[u64; FAN], i: usize) -> __m512i {
@@ -252,21 +253,25 @@ mod avx512 {
 mod tests {
     use super::*;
 
-    /// Every key goes to the bucket that counting the borders below it says, on every level, at and next to each
-    /// border.
+    /// Every key goes to the bucket that counting the smaller splitters gives, on every level, at and next to each
+    /// splitter.
     #[test]
     fn finds_what_counting_finds() {
         let known = Bounds::of_bits(64);
         for count in [1, 2, 62, 63, 64, 127, 128, 255, 256, 510, 511] {
-            let borders: Vec<u64> = (0..count).map(|i| if i == 0 { 0 } else { u64::MAX / 512 * i + i % 3 }).collect();
-            let near = |&border: &u64| [border.saturating_sub(1), border, border + 1];
-            let mut keys: Vec<u64> = borders.iter().flat_map(near).collect();
+            let splitters: Vec<u64> = (0..count).map(|i| if i == 0 { 0 } else { u64::MAX / 512 * i + i % 3 }).collect();
+            let near = |&splitter: &u64| [splitter.saturating_sub(1), splitter, splitter + 1];
+            let mut keys: Vec<u64> = splitters.iter().flat_map(near).collect();
             keys.extend([u64::MAX - 1, u64::MAX]);
             for level in [Level::Portable, Level::best()] {
-                let tree = Tree::new(level, Lens::new::<u64>(known), known, &borders);
+                let tree = Tree::new(level, KeyPrefix::new::<u64>(known), known, &splitters);
                 let mut at = 0;
                 let check = |key: u64, bucket: usize| {
-                    assert_eq!((key, bucket), (keys[at], borders.partition_point(|&border| border < key)), "{level:?}");
+                    assert_eq!(
+                        (key, bucket),
+                        (keys[at], splitters.partition_point(|&splitter| splitter < key)),
+                        "{level:?}"
+                    );
                     let bounds = Classifier::<u64>::bounds(&tree, bucket);
                     assert!((bounds.low..=bounds.high).contains(&key.into()), "{key} in {bounds:?}");
                     at += 1;
@@ -278,15 +283,15 @@ mod tests {
         }
     }
 
-    /// A key of more than 64 bits lies within what is known of its bucket.
+    /// A wide key lies within the bounds of its bucket.
     #[test]
     fn longer_keys_by_their_highest_bits() {
         let known = Bounds { low: 5 << 90, high: (7 << 90) - 1 };
         let keys: Vec<u128> = (0..1000).map(|i| known.low + (known.high - known.low) / 999 * i).collect();
-        let lens = Lens::new::<u128>(known);
-        let borders: Vec<u64> = (1..20).map(|i| lens.of(keys[i * 50])).collect();
+        let prefix = KeyPrefix::new::<u128>(known);
+        let splitters: Vec<u64> = (1..20).map(|i| prefix.of(keys[i * 50])).collect();
         for level in [Level::Portable, Level::best()] {
-            let tree = Tree::new(level, lens, known, &borders);
+            let tree = Tree::new(level, prefix, known, &splitters);
             let mut last = 0;
             let check = |key: u128, bucket: usize| {
                 let bounds = Classifier::<u128>::bounds(&tree, bucket);

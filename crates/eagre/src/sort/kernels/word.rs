@@ -1,8 +1,8 @@
-//! What is sorted, as the kernels see it: fixed-size words, ordered by a number of up to 128 bits.
+//! Words: what the kernels sort. A word has a fixed size and a key, a number of up to 128 bits.
 
 use super::Level;
-use super::leaf::{self, Table};
-use super::survey::Glance;
+use super::base_case::{self, Table};
+use super::probe::Probe;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::vector;
 use crate::sort::bounds::Bounds;
@@ -10,18 +10,22 @@ use crate::sort::bounds::Bounds;
 /// [`Word::few`] without vectors.
 const FEW: usize = 32;
 
-/// A piece of memory with a key: an unsigned number, computed from its bits without a branch, that orders it.
+/// A value of a fixed size with a key: an unsigned number that orders it, computed from its bits without a branch.
 ///
 /// # Safety
 /// `key` has no bit set from `KEY_BITS` up; it and `digit` depend on the bits of the word only.
-pub unsafe trait Word: Copy + Send + Sync + 'static {
+pub(crate) unsafe trait Word: Copy + Send + Sync + 'static {
     /// How many bits a key has.
     const KEY_BITS: u32;
 
-    /// Whether words with equal keys may differ: they stay in the order they are in.
+    /// The word with a given key, if there are so few keys that each gets a counter. Such words are sorted by
+    /// [counting](crate::sort::counting).
+    const COUNTED: Option<fn(key: usize) -> Self> = None;
+
+    /// Whether words with equal keys may differ. Sorting them is stable.
     const STABLE: bool = false;
 
-    /// Whether the digits of many words are computed at once, by vectors: worth it for floating-point numbers.
+    /// Whether vectors compute the digits of many words at once, which pays for floating-point numbers.
     const DIGITS_TOGETHER: bool = false;
 
     /// The key.
@@ -30,78 +34,79 @@ pub unsafe trait Word: Copy + Send + Sync + 'static {
     /// The low 32 bits of the key shifted right by `shift`, which is less than [`Word::KEY_BITS`].
     fn digit(self, shift: u32) -> u32;
 
-    /// Sorts words whose keys are known to be within bounds, not all the same. False, with the words unchanged, if the
-    /// keys are too unevenly spread.
+    /// Sorts words whose keys are within the bounds `known` and not all the same. Returns false, with the words
+    /// unchanged, if the buckets would be too unbalanced.
     ///
     /// # Safety
-    /// `n` words are there to be read and written, no more than [`Word::leaf_most`], and the processor has `level`.
-    unsafe fn leaf(level: Level, words: *mut Self, n: usize, known: Bounds, table: &mut Table) -> bool {
+    /// `n` words are there to be read and written, no more than [`Word::base_case_most`], and the processor has
+    /// `level`.
+    unsafe fn base_case(level: Level, words: *mut Self, n: usize, known: Bounds, table: &mut Table) -> bool {
         let _ = level;
         // SAFETY: the caller's promise.
-        unsafe { leaf::scalar(words, n, known, table) }
+        unsafe { base_case::scalar(words, n, known, table) }
     }
 
-    /// The same for at least a few words, whose digits are uneven, by their magnitudes or values if these are even. False
-    /// also without vectors.
-    fn leaf_on_a_scale(level: Level, words: &mut [Self], glance: &Glance, table: &mut Table) -> bool {
-        let _ = (level, words, glance, table);
+    /// Sorts at least a few words whose digits are uneven, by their magnitudes or values if these are even. Returns
+    /// false, with the words unchanged, if they are not, and always without vectors.
+    fn base_case_on_a_scale(level: Level, words: &mut [Self], probe: &Probe, table: &mut Table) -> bool {
+        let _ = (level, words, probe, table);
         false
     }
 
-    /// The length of a table for leaves of up to `n` words.
-    fn leaf_table(n: usize) -> usize {
-        leaf::table_len::<Self>(leaf::buckets(n))
+    /// The length of a table for base cases of up to `n` words.
+    fn base_case_table(n: usize) -> usize {
+        base_case::table_len::<Self>(base_case::buckets(n))
     }
 
-    /// How many words a leaf takes in a table of such a length.
-    fn leaf_most(level: Level, table: usize) -> usize {
+    /// The most words of a base case in a table of such a length.
+    fn base_case_most(level: Level, table: usize) -> usize {
         let _ = level;
-        leaf::scalar_most::<Self>(table)
+        base_case::scalar_most::<Self>(table)
     }
 
-    /// Up to so many words are sorted by comparing, without a table.
+    /// Up to so many words are compared without a table.
     fn few(level: Level) -> usize {
         let _ = level;
         FEW
     }
 
-    /// Sorts words by comparing, in place: when they are few, or too unevenly spread. More than [`Word::few`] only if the table has
-    /// room for them, and of [stable](Word::STABLE) ones up to [`Word::leaf_most`].
+    /// Sorts words by comparing, in place: few words, or words that are too uneven. More than [`Word::few`] need room
+    /// in the table. Of [stable](Word::STABLE) words there are at most [`Word::base_case_most`].
     fn by_comparison(level: Level, words: &mut [Self], table: &mut Table) {
         let _ = (level, table);
         words.sort_unstable_by_key(|word| word.key());
     }
 }
 
-/// The kernels of the vector levels: with a register for each, where there is one.
+/// The kernels for the vector levels, with a register for each level.
 macro_rules! vectors {
     ($($level:ident: $register:ident),*) => {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        unsafe fn leaf(level: Level, words: *mut Self, n: usize, known: Bounds, table: &mut Table) -> bool {
+        unsafe fn base_case(level: Level, words: *mut Self, n: usize, known: Bounds, table: &mut Table) -> bool {
             // SAFETY: the caller's promise.
             unsafe {
                 match level {
-                    $( Level::$level => vector::leaf::<Self, vector::$register>(words, n, known, table), )*
-                    _ => leaf::scalar(words, n, known, table),
+                    $( Level::$level => vector::base_case::<Self, vector::$register>(words, n, known, table), )*
+                    _ => base_case::scalar(words, n, known, table),
                 }
             }
         }
 
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        fn leaf_on_a_scale(level: Level, words: &mut [Self], glance: &Glance, table: &mut Table) -> bool {
-            assert!(words.len() <= Self::leaf_most(level, table.len()));
+        fn base_case_on_a_scale(level: Level, words: &mut [Self], probe: &Probe, table: &mut Table) -> bool {
+            assert!(words.len() <= Self::base_case_most(level, table.len()));
             match level {
                 // SAFETY: the level is only there if the processor has it.
-                $( Level::$level => unsafe { vector::on_a_scale::<Self, vector::$register>(level, words, glance, table) }, )*
+                $( Level::$level => unsafe { vector::on_a_scale::<Self, vector::$register>(level, words, probe, table) }, )*
                 _ => false,
             }
         }
 
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        fn leaf_most(level: Level, table: usize) -> usize {
+        fn base_case_most(level: Level, table: usize) -> usize {
             match level {
                 $( Level::$level => vector::most::<vector::$register>(table), )*
-                _ => leaf::scalar_most::<Self>(table),
+                _ => base_case::scalar_most::<Self>(table),
             }
         }
 
@@ -148,7 +153,7 @@ macro_rules! number {
     };
 }
 
-/// The sign bit turned over: negative numbers come first.
+/// The sign bit is inverted, so that negative numbers come first.
 const SIGN_32: u32 = 1 << 31;
 const SIGN_64: u64 = 1 << 63;
 
@@ -164,7 +169,52 @@ number!(i64, 64, APART, word => (word as u64 ^ SIGN_64); Avx512: U64x8, Avx2: U6
 number!(f64, 64, TOGETHER, word => float_64(word.to_bits()); Avx512: U64x8, Avx2: U64x4);
 number!((u32, u32), 64, APART, word => (u64::from(word.0) << 32 | u64::from(word.1)); Avx512: U64x8, Avx2: U64x4);
 
-/// The order of [`f32::total_cmp`]: all bits of a negative number are turned over, of others the sign.
+/// A number as wide as an address has the key of the fixed-width number.
+#[cfg(target_pointer_width = "64")]
+mod address {
+    use super::*;
+
+    number!(usize, 64, APART, word => (word as u64); Avx512: U64x8, Avx2: U64x4);
+    number!(isize, 64, APART, word => (word as u64 ^ SIGN_64); Avx512: U64x8, Avx2: U64x4);
+}
+#[cfg(target_pointer_width = "32")]
+mod address {
+    use super::*;
+
+    number!(usize, 32, APART, word => (word as u32); Avx512: U32x16, Avx2: U32x8);
+    number!(isize, 32, APART, word => (word as u32 ^ SIGN_32); Avx512: U32x16, Avx2: U32x8);
+}
+
+macro_rules! narrow {
+    ($($type:ty, $word:ident => $key:expr, $number:ident => $back:expr;)*) => { $(
+        // SAFETY: the key is as wide as the number.
+        unsafe impl Word for $type {
+            const KEY_BITS: u32 = <$type>::BITS;
+            const COUNTED: Option<fn(usize) -> $type> = Some(|$number| $back);
+
+            #[inline(always)]
+            fn key(self) -> u128 {
+                let $word = self;
+                $key.into()
+            }
+
+            #[inline(always)]
+            fn digit(self, shift: u32) -> u32 {
+                let $word = self;
+                ($key >> shift).into()
+            }
+        }
+    )* };
+}
+
+narrow! {
+    u8, word => word, key => key as u8;
+    i8, word => (word as u8 ^ 1 << 7), key => (key as u8 ^ 1 << 7) as i8;
+    u16, word => word, key => key as u16;
+    i16, word => (word as u16 ^ 1 << 15), key => (key as u16 ^ 1 << 15) as i16;
+}
+
+/// The order of [`f32::total_cmp`]: all bits of negative numbers are inverted, and the sign of others.
 #[inline(always)]
 fn float_32(bits: u32) -> u32 {
     bits ^ ((bits as i32 >> 31) as u32 | SIGN_32)

@@ -1,8 +1,8 @@
 //! Splits a range in place, in two passes, by any number of threads.
 //!
-//! **[Classify](mod@deal).** Every word goes to its bucket's buffer, one block long. A full buffer is written to the front
-//! of the range, to a place whose words have been read already and are still in the cache. Both streams of addresses
-//! are sequential, so neither the cache sets nor the translation of addresses limit the number of buckets:
+//! **[Classify](mod@classify).** Every word goes to its bucket's buffer, which is one block long. A full buffer is
+//! written to the front of the range, to a place whose words have been read already and are still in the cache. Reads
+//! and writes are sequential, so neither cache sets nor the TLB limit the number of buckets:
 //!
 //! ```text
 //! range    |a a|c c|b b|a a|....|?|?|?|?|?|?|      ....  read, not yet overwritten: at most the buffers' size
@@ -13,14 +13,15 @@
 //! **[Permute](mod@permute).** The blocks of each bucket move together, each copied once, along the cycles of the
 //! permutation. A bucket's blocks begin at the first multiple of the block size inside its final range.
 //!
-//! With several threads each classifies a stripe of its own; the blocks of all are permuted together.
+//! Several threads classify a stripe each. The blocks of all stripes are permuted together.
 //!
-//! **[Close](mod@close).** The words before that multiple, and after the last whole block, come from the buffers and from
-//! the words by which the last block sticks out. Where words with equal keys have an order to keep, the blocks of each
-//! stripe move instead, by less than the buffers' size, so that the words left in its buffers fit behind them.
+//! **[Clean up](mod@cleanup).** The words before that multiple, and after the last whole block, come from the buffers
+//! and from the part of the last block that sticks out. Where words with equal keys keep their order, the blocks of
+//! each stripe move instead, by less than the size of the buffers, so that the words left in its buffers fit behind
+//! them.
 
-mod close;
-mod deal;
+mod classify;
+mod cleanup;
 mod permute;
 #[cfg(test)]
 mod tests;
@@ -29,20 +30,19 @@ use std::ops::Range;
 
 use eagre_mem::heap;
 
-use self::deal::deal;
 use super::classifier::Classifier;
 use super::scratch::{Scratch, several};
 use super::{Level, Word, words_in};
-use crate::sort::progress::Pulse;
+use crate::sort::progress::Reporter;
 use crate::sort::team;
 
 /// The most ways to split.
 pub(crate) const FAN: usize = 512;
-/// As many as any range may be split.
+/// Every range may be split so many ways.
 pub(crate) const LEAST: usize = FAN / 2;
 
-/// How many ways there are at most, and the words of a block. Larger blocks permute faster, smaller ones allow for more
-/// of them in the buffers.
+/// The most ways, and the words of a block. Larger blocks permute faster, smaller blocks allow for more of them in the
+/// buffers.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
     fan: usize,
@@ -50,45 +50,45 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// For ranges that do not fit the cache. All buffers are a MiB, which stays in the second-level cache; blocks are as
-    /// large as that allows, since each begins with a wait for memory.
+    /// For ranges larger than the cache. All buffers take a MiB, which stays in the second-level cache. Blocks are as
+    /// large as that allows, since each begins with a cache miss.
     pub(crate) fn in_memory<W>() -> Shape {
         const BUFFERS: usize = 1 << 20;
         Shape { fan: FAN, block: words_in::<W>(BUFFERS / FAN) }
     }
 
-    /// For ranges of up to `len` words that do, and should come in pieces of `piece` words.
+    /// For ranges of up to `len` words that fit the cache, to be split into buckets of `piece` words.
     pub(crate) fn in_cache<W>(len: usize, piece: usize) -> Shape {
         const BLOCK: usize = 512;
         Shape { fan: len.div_ceil(piece).next_power_of_two().clamp(LEAST, FAN), block: words_in::<W>(BLOCK) }
     }
 
-    /// The words from one buffer to the next.
+    /// The distance from one buffer to the next, in words.
     fn pitch<W>(self) -> usize {
         self.block + stagger::<W>()
     }
 
-    /// The words of one thread's buffers; see [`Blocks::cut`] and [`Blocks::aside`].
+    /// The words of all buffers of a thread. See [`Blocks::cut`] and [`Blocks::spare`].
     fn buffers<W>(self) -> usize {
         self.fan * self.pitch::<W>() + 2 * self.block
     }
 }
 
-/// The buffers, and what is known of each block: kept from one split to the next.
+/// The buffers, and a description of each block. Both are kept from one split to the next.
 pub(crate) struct Blocks<W> {
     shape: Shape,
-    /// One thread's each.
+    /// One for each thread.
     buffers: Vec<Scratch<W>>,
     /// The rank of each block at the front of a stripe.
-    tags: Vec<u16>,
-    /// For each place, the block that belongs there.
+    ranks: Vec<u16>,
+    /// For each place, the block that goes there.
     sources: Vec<u32>,
-    /// One thread's each, of the split that is under way.
+    /// One for each thread of the current split.
     stripes: Vec<Stripe>,
 }
 
-/// The words between two buffers: a cache line, or nearly. Buffers fill at nearly the same rate, and the lines in use
-/// would be in the same few sets of the cache.
+/// The words between two buffers: about a cache line. Buffers fill at nearly the same rate. Without the gap, the lines
+/// in use would share a few sets of the cache.
 const fn stagger<W>() -> usize {
     if size_of::<W>() < 64 { 64 / size_of::<W>() } else { 1 }
 }
@@ -100,25 +100,25 @@ const NONE: u32 = u32::MAX;
 struct Stripe {
     /// Its first block.
     start: usize,
-    /// So many blocks are at its front, of so many there could be.
+    /// How many blocks are at its front, and how many could be.
     front: usize,
     places: usize,
-    /// So many words are left of each bucket, by rank.
+    /// How many words of each rank are left in the buffers.
     left: [u32; FAN],
-    /// So many of its blocks are each bucket's; only where words keep their order.
+    /// How many blocks each rank has. Only used where words keep their order.
     full: [u32; FAN],
-    /// Where one bucket's blocks go; likewise.
+    /// How the blocks of one bucket move. Only used where words keep their order.
     shift: Shift,
-    /// The number of the bucket of rank 0, and how many buckets there are.
+    /// The bucket of rank 0, and how many buckets there are.
     first: usize,
     fan: usize,
-    /// Words from one buffer to the next.
+    /// The distance from one buffer to the next, in words.
     pitch: usize,
     /// All words have been read.
     complete: bool,
 }
 
-/// So many words are to move.
+/// A move of so many words.
 #[derive(Clone, Copy)]
 struct Shift {
     from: usize,
@@ -127,7 +127,7 @@ struct Shift {
 }
 
 impl Stripe {
-    /// Before the first split.
+    /// A stripe before the first split.
     const NONE: Stripe = Stripe {
         start: 0,
         front: 0,
@@ -141,7 +141,7 @@ impl Stripe {
         complete: false,
     };
 
-    /// The words of a bucket that are left in the stripe's buffers.
+    /// The words of a bucket that are left in the buffers.
     fn rest<'a, W>(&self, buffers: &'a Scratch<W>, rank: usize) -> &'a [W] {
         let bucket = (self.first + rank) & (self.fan - 1);
         // SAFETY: so many are in the buffer.
@@ -150,15 +150,15 @@ impl Stripe {
 }
 
 impl<W: Word> Blocks<W> {
-    /// For ranges of up to `len` words, and so many threads. None if there is no memory.
+    /// For ranges of up to `len` words, and so many threads. Returns `None` if there is no memory.
     pub(crate) fn new(shape: Shape, len: usize, threads: usize) -> Option<Blocks<W>> {
         let most = len.div_ceil(shape.block);
-        let (mut tags, mut sources) = (heap::list(most).ok()?, heap::list(most).ok()?);
-        tags.resize(most, 0);
+        let (mut ranks, mut sources) = (heap::list(most).ok()?, heap::list(most).ok()?);
+        ranks.resize(most, 0);
         sources.resize(most, NONE);
         let buffers = several(threads, || Scratch::new(shape.buffers::<W>()))?;
         let stripes = several(threads, || Some(Stripe::NONE))?;
-        Some(Blocks { shape, buffers, tags, sources, stripes })
+        Some(Blocks { shape, buffers, ranks, sources, stripes })
     }
 
     /// How many bytes [`Blocks::new`] takes.
@@ -168,36 +168,36 @@ impl<W: Word> Blocks<W> {
         threads.saturating_mul(of_thread).saturating_add(of_blocks)
     }
 
-    /// Whether there is room for what is known of so many words.
+    /// Whether it can split so many words.
     pub(crate) fn takes(&self, len: usize) -> bool {
-        len.div_ceil(self.shape.block) <= self.tags.len()
+        len.div_ceil(self.shape.block) <= self.ranks.len()
     }
 
-    /// The place after the buffers for the block that does not fit the end of the range.
+    /// The place for the block that sticks out beyond the end of the range, behind the buffers.
     fn cut(&self) -> Range<usize> {
         let start = self.shape.fan * self.shape.pitch::<W>();
         start..start + self.shape.block
     }
 
-    /// The place for the block that a cycle begins with.
-    fn aside(&self) -> Range<usize> {
+    /// The place for the first block of a cycle.
+    fn spare(&self) -> Range<usize> {
         let start = self.cut().end;
         start..start + self.shape.block
     }
 
-    /// Splits `words`, at least one. The bucket of rank `r` becomes `words[starts[r]..starts[r + 1]]`. False if it was
-    /// told to stop, and did.
+    /// Splits `words`, at least one. The bucket of rank `r` becomes `words[starts[r]..starts[r + 1]]`. Returns false if
+    /// the hook ended the sort.
     pub(crate) fn split<C: Classifier<W>>(
         &mut self,
         level: Level,
         words: &mut [W],
         classifier: &C,
         starts: &mut [usize; FAN + 1],
-        pulse: Pulse<'_>,
+        progress: Reporter<'_>,
     ) -> bool {
-        // Taken out while the rest of the structure is borrowed beside them.
+        // Moved out, so that it can be borrowed beside the rest.
         let mut all = std::mem::take(&mut self.stripes);
-        let complete = self.split_in(&mut all, level, words, classifier, starts, pulse);
+        let complete = self.split_in(&mut all, level, words, classifier, starts, progress);
         self.stripes = all;
         complete
     }
@@ -209,20 +209,20 @@ impl<W: Word> Blocks<W> {
         words: &mut [W],
         classifier: &C,
         starts: &mut [usize; FAN + 1],
-        pulse: Pulse<'_>,
+        progress: Reporter<'_>,
     ) -> bool {
         let fan = classifier.fan();
         let places = words.len().div_ceil(self.shape.block);
-        assert!(fan <= self.shape.fan && places <= self.tags.len() && places < NONE as usize);
-        let stripes = self.classify(stripes, level, words, classifier, pulse);
+        assert!(fan <= self.shape.fan && places <= self.ranks.len() && places < NONE as usize);
+        let stripes = self.classify(stripes, level, words, classifier, progress);
         if stripes.iter().any(|stripe| !stripe.complete) {
             self.give_back(words, stripes);
             return false;
         }
         let mut counts = [0u32; FAN];
         for stripe in &*stripes {
-            for &tag in &self.tags[stripe.start..][..stripe.front] {
-                counts[tag as usize] += 1;
+            for &rank in &self.ranks[stripe.start..][..stripe.front] {
+                counts[rank as usize] += 1;
             }
         }
         let mut start = 0;
@@ -234,35 +234,35 @@ impl<W: Word> Blocks<W> {
         starts[fan] = start;
         debug_assert_eq!(start, words.len());
         self.find_sources(stripes, places, &starts[..fan]);
-        self.permute(words, stripes, pulse);
+        self.permute(words, stripes, progress);
         if W::STABLE {
-            self.close_in_order(words, &starts[..=fan], stripes);
+            self.clean_up_in_order(words, &starts[..=fan], stripes);
         } else {
-            self.close(words, &starts[..=fan], &counts, stripes);
+            self.clean_up(words, &starts[..=fan], &counts, stripes);
         }
         true
     }
 
-    /// Classifies a stripe on each thread; returns those that there are.
+    /// Classifies a stripe on each thread. Returns the stripes in use.
     fn classify<'s, C: Classifier<W>>(
         &mut self,
         stripes: &'s mut [Stripe],
         level: Level,
         words: &mut [W],
         classifier: &C,
-        pulse: Pulse<'_>,
+        progress: Reporter<'_>,
     ) -> &'s mut [Stripe] {
         let (block, pitch) = (self.shape.block, self.shape.pitch::<W>());
         let places = words.len().div_ceil(block).div_ceil(self.buffers.len());
         let stripes = &mut stripes[..words.len().div_ceil(places * block)];
-        let parts = words.chunks_mut(places * block).zip(self.tags.chunks_mut(places)).zip(&mut self.buffers);
-        let jobs = parts.zip(&mut *stripes).enumerate().map(|(i, (((words, tags), buffers), stripe))| {
+        let parts = words.chunks_mut(places * block).zip(self.ranks.chunks_mut(places)).zip(&mut self.buffers);
+        let jobs = parts.zip(&mut *stripes).enumerate().map(|(i, (((words, ranks), buffers), stripe))| {
             move || {
                 stripe.left = [0; FAN];
                 let left = &mut stripe.left;
                 (stripe.front, stripe.complete) = level.run(
                     #[inline(always)]
-                    || deal(words, block, buffers, tags, left, classifier, |n| pulse.beat(n)),
+                    || classify::classify(words, block, buffers, ranks, left, classifier, |n| progress.report(n)),
                 );
                 stripe.start = i * places;
                 stripe.places = words.len().div_ceil(block);
@@ -275,7 +275,8 @@ impl<W: Word> Blocks<W> {
         stripes
     }
 
-    /// Back from the buffers to the range, which has room for them between what was put there and what was not read.
+    /// Moves words from the buffers back to the range. There is room between the blocks at the front and the words not
+    /// read.
     fn give_back(&self, words: &mut [W], stripes: &[Stripe]) {
         for (stripe, buffers) in stripes.iter().zip(&self.buffers) {
             let mut at = (stripe.start + stripe.front) * self.shape.block;

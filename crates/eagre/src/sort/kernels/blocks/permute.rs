@@ -1,18 +1,18 @@
-//! Brings the blocks of each bucket together.
+//! Moves the blocks of each bucket together.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::super::{Word, prefetch};
-use super::deal::PIECE;
+use super::classify::PIECE;
 use super::{Blocks, FAN, NONE, Stripe};
-use crate::sort::progress::Pulse;
+use crate::sort::progress::Reporter;
 use crate::sort::team;
 
-/// So many bytes are asked for ahead: what memory can bring at once.
+/// How many bytes are prefetched: what memory can deliver at once.
 const AHEAD: usize = 4096;
 
 impl<W: Word> Blocks<W> {
-    /// Notes which block belongs where.
+    /// Computes which block belongs to each place.
     pub(super) fn find_sources(&mut self, stripes: &[Stripe], places: usize, starts: &[usize]) {
         // The next free place of each bucket.
         let mut place = [0usize; FAN];
@@ -22,21 +22,21 @@ impl<W: Word> Blocks<W> {
         let sources = &mut self.sources[..places];
         sources.fill(NONE);
         for stripe in stripes {
-            for (i, &tag) in self.tags[stripe.start..][..stripe.front].iter().enumerate() {
-                let place = &mut place[tag as usize];
+            for (i, &rank) in self.ranks[stripe.start..][..stripe.front].iter().enumerate() {
+                let place = &mut place[rank as usize];
                 sources[*place] = (stripe.start + i) as u32;
                 *place += 1;
             }
         }
     }
 
-    /// Moves blocks along paths that begin at a place where no block lies and end at one that no block goes to; there
-    /// is one for almost every buffer, and they are shared among the threads. Then along the cycles that remain. It
-    /// cannot stop halfway.
-    pub(super) fn permute(&mut self, words: &mut [W], stripes: &[Stripe], pulse: Pulse<'_>) {
+    /// Moves blocks along paths. A path begins at a place without a block, and ends at a block whose place gets no
+    /// other. There is a path for almost every buffer, and the threads share them. Then moves blocks along the
+    /// remaining cycles. This cannot be interrupted.
+    pub(super) fn permute(&mut self, words: &mut [W], stripes: &[Stripe], progress: Reporter<'_>) {
         let block = self.shape.block;
         let len = words.len();
-        let (cut, aside) = (self.cut(), self.aside());
+        let (cut, spare) = (self.cut(), self.spare());
         let next = AtomicUsize::new(0);
         let sources = Shared(self.sources.as_mut_ptr());
         let range = Shared(words.as_mut_ptr());
@@ -70,12 +70,12 @@ impl<W: Word> Blocks<W> {
                         hole = source;
                         moved += block;
                         if moved >= PIECE {
-                            let _ = pulse.beat(std::mem::take(&mut moved));
+                            let _ = progress.report(std::mem::take(&mut moved));
                         }
                     }
                 }
             }
-            let _ = pulse.beat(moved);
+            let _ = progress.report(moved);
         };
         team::run((0..team).map(|_| walk));
         let sources = &mut self.sources;
@@ -83,14 +83,14 @@ impl<W: Word> Blocks<W> {
             if sources[first] == NONE || sources[first] as usize == first {
                 continue;
             }
-            self.buffers[0][aside.clone()].write_copy_of_slice(&words[first * block..][..block]);
+            self.buffers[0][spare.clone()].write_copy_of_slice(&words[first * block..][..block]);
             let mut hole = first;
             loop {
                 let source = std::mem::replace(&mut sources[hole], NONE) as usize;
                 if source == first {
                     // SAFETY: written above.
-                    let block_aside = unsafe { self.buffers[0][aside.clone()].assume_init_ref() };
-                    words[hole * block..][..block].copy_from_slice(block_aside);
+                    let block_spared = unsafe { self.buffers[0][spare.clone()].assume_init_ref() };
+                    words[hole * block..][..block].copy_from_slice(block_spared);
                     break;
                 }
                 words.copy_within(source * block..(source + 1) * block, hole * block);
@@ -100,7 +100,7 @@ impl<W: Word> Blocks<W> {
     }
 }
 
-/// The place of that number among those where no block lies.
+/// The `number`-th place without a block.
 fn hole(stripes: &[Stripe], mut number: usize) -> Option<usize> {
     for stripe in stripes {
         let holes = stripe.places - stripe.front;
@@ -117,7 +117,7 @@ struct Shared<T>(*mut T);
 // SAFETY: who dereferences it keeps to that.
 unsafe impl<T: Send> Sync for Shared<T> {}
 
-/// Asks for the words that move next.
+/// Prefetches the words that move next.
 #[inline(always)]
 fn prefetch_words<W>(at: *const W, n: usize) {
     for line in (0..n * size_of::<W>()).step_by(64) {

@@ -4,7 +4,7 @@ use super::*;
 use crate::sort::bounds::Bounds;
 use crate::sort::progress::Monitor;
 
-/// A small shape, and those for words of this type. An interpreter has time for the first.
+/// A small shape, and those for words of this type. Miri has time for the first only.
 fn shapes<W>() -> impl Iterator<Item = Shape> {
     let shapes = [Shape { fan: 8, block: 4 }, Shape::in_memory::<W>(), Shape::in_cache::<W>(1, 1)];
     shapes.into_iter().take(if cfg!(miri) { 1 } else { 3 })
@@ -18,14 +18,14 @@ fn number(i: usize) -> u64 {
     (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Splits words by their keys between these bounds, and looks at where they went.
+/// Splits words by their keys between these bounds, and checks the buckets.
 fn check<W: Word>(words: &mut [W], bounds: Bounds, bits: u32, shape: Shape, threads: usize) {
     let n = words.len();
     let mut starts = [0; FAN + 1];
     let mut blocks = Blocks::new(shape, n, threads).unwrap();
     let monitor = Monitor::new(None, n, size_of::<W>(), 1);
     let radix = Radix::new(bounds, bits);
-    assert!(blocks.split(Level::best(), words, &radix, &mut starts, monitor.pulse(0)));
+    assert!(blocks.split(Level::best(), words, &radix, &mut starts, monitor.reporter(0)));
     let fan = Classifier::<W>::fan(&radix);
     for (rank, ends) in starts[..=fan].windows(2).enumerate() {
         assert!(words[ends[0]..ends[1]].iter().all(|word| radix.rank_of(word.key()) == rank));
@@ -57,7 +57,7 @@ fn splits_into_buckets() {
     }
 }
 
-/// As many ways as there are, with blocks for memory and for the cache.
+/// As many ways as possible, with blocks for memory and for the cache.
 #[test]
 #[cfg_attr(miri, ignore = "many thousand words")]
 fn splits_into_many_buckets() {
@@ -75,9 +75,9 @@ fn splits_into_many_buckets() {
     }
 }
 
-/// Words with equal keys stay in their order, with as many stripes as leave more words in their buffers than there
-/// is room for before a bucket's first block, and with a block that the end of the range cuts; also words whose size is
-/// no power of two, with padding, and what is no number.
+/// Words with equal keys keep their order: with so many stripes that their buffers have more words than fit before a
+/// bucket's first block, and with a block that the end of the range cuts; also words whose size is no power of two,
+/// with padding, and without a number in them.
 #[test]
 fn keeps_the_order() {
     keeps_the_order_with(|i| i as u32);

@@ -1,11 +1,11 @@
 //! Keys of 64 bits in 256-bit registers, and what those of 32 bits share with them.
 //!
-//! There are no masks: a lane is chosen by the highest bit of another register's, or all of them. Numbers of 64 bits can
-//! only be compared as signed ones: in a register they have their highest bits turned over.
+//! There are no masks: a lane is chosen by the highest bit of another register's, or all of them. Numbers of 64 bits
+//! can only be compared as signed ones: in a register they have their highest bits turned over.
 
 use std::arch::x86_64::*;
 
-use super::super::leaf::CAPACITY;
+use super::super::base_case::CAPACITY;
 use super::{Vector, array};
 
 /// Whether the processor has what this level needs.
@@ -52,7 +52,8 @@ unsafe fn first_64(n: usize) -> __m256i {
     unsafe { _mm256_loadu_si256(FIRST_64.as_ptr().add(4 - n.min(4)).cast()) }
 }
 
-/// For each mask of `lanes` lanes the order, in numbers of 32 bits, in which those that it names come first: a byte each.
+/// For each mask of `lanes` lanes the order, in numbers of 32 bits, in which those that it names come first: a byte
+/// each.
 pub(super) const fn orders<const MASKS: usize>(lanes: u64) -> [u64; MASKS] {
     let wide = 8 / lanes;
     let mut orders = [0; MASKS];

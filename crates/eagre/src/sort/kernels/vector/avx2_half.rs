@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::super::leaf::CAPACITY;
+use super::super::base_case::CAPACITY;
 use super::avx2::{common, orders, permuted, run, store_first};
 use super::{Vector, array};
 

@@ -3,7 +3,7 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-use super::super::leaf::CAPACITY;
+use super::super::base_case::CAPACITY;
 use super::{Vector, array, first};
 
 /// Whether the processor has what this level needs.
@@ -40,8 +40,8 @@ pub(super) fn with_bit(lanes: usize, bit: usize) -> u32 {
     (0..lanes).filter(|lane| lane & bit != 0).fold(0, |mask, lane| mask | 1 << lane)
 }
 
-/// The same for a blend. The compiler does not see which they are: it would make a shuffle of the blend, or one of it and
-/// the next shuffle, and all of these take longer.
+/// The same for a blend. The compiler does not see which they are: it would make a shuffle of the blend, or one of it
+/// and the next shuffle, and all of these take longer.
 #[inline(always)]
 pub(super) fn blended(lanes: usize, bit: usize) -> u32 {
     let mut mask = with_bit(lanes, bit);

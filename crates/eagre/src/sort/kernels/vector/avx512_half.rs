@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::super::leaf::CAPACITY;
+use super::super::base_case::CAPACITY;
 use super::avx512::{OTHER, blended, partners, run};
 use super::{Vector, array, first};
 
@@ -10,7 +10,8 @@ use super::{Vector, array, first};
 #[derive(Clone, Copy)]
 pub(in super::super) struct U32x16(__m512i);
 
-/// Two blocks of eight by eight, one in the lower halves of the registers and one in the upper: their rows become columns.
+/// Two blocks of eight by eight, one in the lower halves of the registers and one in the upper: their rows become
+/// columns.
 ///
 /// # Safety
 /// See [`Vector`].

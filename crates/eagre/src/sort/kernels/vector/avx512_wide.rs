@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::super::leaf::CAPACITY;
+use super::super::base_case::CAPACITY;
 use super::avx512::{OTHER, U64x8, blended, transposed, with_bit};
 use super::{Vector, array, first};
 

@@ -1,16 +1,16 @@
-//! Words as keys in lanes, and back.
+//! Converts words to keys in lanes, and back.
 
 use std::mem::offset_of;
 
 use super::super::Word;
 use super::Vector;
 
-/// An unsigned number that orders words, as long as they are.
+/// An unsigned number that orders words, of the same size.
 ///
 /// # Safety
-/// A number is plain bits: every pattern of them is one.
+/// A number is plain bits: every bit pattern is valid.
 pub(in super::super) unsafe trait Number: Lane<Key = Self> + Ord {
-    /// What missing words count as.
+    /// The key that fills up registers.
     const LARGEST: Self;
     /// The highest bit.
     const SIGN: Self;
@@ -21,7 +21,7 @@ pub(in super::super) unsafe trait Number: Lane<Key = Self> + Ord {
     /// The low bits after a shift to the right.
     fn digit(self, shift: u32) -> usize;
 
-    /// The difference to a number that is not larger.
+    /// The distance from a number that is not larger.
     fn minus(self, other: Self) -> Self;
 
     /// The bits of the word with this key.
@@ -80,16 +80,16 @@ numbers!(u32: f32, u32; u64: f64, u64; u128: f64, u64;);
 pub(in super::super) enum Order {
     /// They are the key.
     Unsigned,
-    /// The sign is turned over.
+    /// The sign bit is inverted.
     Signed,
-    /// The sign is turned over, or all bits where it is set.
+    /// The sign bit is inverted, or all bits of negative numbers.
     Float,
-    /// The lower half is the more important one.
+    /// The lower half is more significant.
     Halves,
 }
 
 impl Order {
-    /// Of a pair whose parts lie in memory one way or the other.
+    /// For a pair whose first part has this offset.
     const fn of_pair(first: usize) -> Order {
         if (first == 0) == cfg!(target_endian = "little") { Order::Halves } else { Order::Unsigned }
     }
@@ -98,7 +98,7 @@ impl Order {
 /// A word that fits a lane.
 ///
 /// # Safety
-/// The key's type is as long as the word, which has no padding, and `ORDER` makes [`Word::key`] of its bits.
+/// The key's type has the size of the word, which has no padding, and `ORDER` turns its bits into [`Word::key`].
 pub(in super::super) unsafe trait Lane: Word {
     type Key: Number;
     const ORDER: Order;
@@ -138,8 +138,13 @@ lanes! {
     i128, u128, Order::Signed;
     (u64, u64), u128, Order::of_pair(offset_of!((u64, u64), 0));
 }
+// Vectors are for x86-64 only, where an address has 64 bits.
+lanes! {
+    usize, u64, Order::Unsigned;
+    isize, u64, Order::Signed;
+}
 
-/// From words to keys.
+/// Turns words into keys.
 ///
 /// # Safety
 /// See [`Vector`].
@@ -157,7 +162,7 @@ pub(super) unsafe fn keys<V: Vector>(words: V, order: Order) -> V {
     }
 }
 
-/// From keys to words.
+/// Turns keys into words.
 ///
 /// # Safety
 /// See [`Vector`].

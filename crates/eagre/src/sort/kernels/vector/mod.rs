@@ -4,23 +4,23 @@
 //! |---|---|
 //! | [`lane`] | words as keys in lanes, and back |
 //! | [`network`] | columns of words, each sorted by vertical minima and maxima |
-//! | [`scale`] | which bucket of a leaf a key goes to |
-//! | [`leaf`] | a radix step into small buckets, sorted as columns, one bucket a lane |
+//! | [`scale`] | which bucket of a base case a key goes to |
+//! | [`mod@base_case`] | a step into small buckets, sorted as columns, one bucket in each lane |
 //! | [`registers`] | few words, sorted without leaving the registers |
-//! | [`quick`] | quicksort, for what is too unevenly spread for a leaf |
+//! | [`quick`] | quicksort, for keys that are too uneven for a base case |
 //! | [`avx512`], [`avx512_half`], [`avx512_wide`] | 512-bit registers with keys of 64, 32 and 128 bits |
 //! | [`avx2`], [`avx2_half`] | 256-bit registers with keys of 64 and 32 bits |
 //!
-//! A kernel is an inlined function of a [`Vector`], and runs inside [`Vector::run`], which is compiled for the processor
-//! that has such registers.
+//! A kernel is an inlined function of a [`Vector`], and runs inside [`Vector::run`], which is compiled for the
+//! processor that has such registers.
 
 mod avx2;
 mod avx2_half;
 mod avx512;
 mod avx512_half;
 mod avx512_wide;
+mod base_case;
 mod lane;
-mod leaf;
 mod network;
 mod quick;
 mod registers;
@@ -28,8 +28,8 @@ mod scale;
 
 pub(super) use avx2::{available as has_avx2, run as run_avx2};
 pub(super) use avx512::{available as has_avx512, run as run_avx512};
+pub(super) use base_case::{base_case, most, on_a_scale};
 pub(super) use lane::Number;
-pub(super) use leaf::{leaf, most, on_a_scale};
 pub(super) use quick::by_comparison;
 pub(super) use registers::few_most;
 pub(super) use {avx2::U64x4, avx2_half::U32x8, avx512::U64x8, avx512_half::U32x16, avx512_wide::U128x8};
@@ -37,8 +37,8 @@ pub(super) use {avx2::U64x4, avx2_half::U32x8, avx512::U64x8, avx512_half::U32x1
 /// A register, or two, with a key in each lane.
 ///
 /// # Safety
-/// The functions do what they say, as every kernel relies on it. All but `run` may be called only inside of `run`, which
-/// itself may be called only if the processor has the [`super::Level`] that the register belongs to.
+/// The functions do what they say, as every kernel relies on it. All but `run` may be called only inside of `run`,
+/// which itself may be called only if the processor has the [`super::Level`] that the register belongs to.
 pub(super) unsafe trait Vector: Copy {
     /// What a lane holds.
     type Key: Number;
@@ -67,8 +67,9 @@ pub(super) unsafe trait Vector: Copy {
     /// The first `n` lanes to memory, or all if `n` is more.
     unsafe fn store_some(self, to: *mut Self::Key, n: usize);
 
-    /// Eight rows: lane `l` of row `i` is word `start + i` of bucket `l`, each bucket [`super::leaf::CAPACITY`] keys from
-    /// the one before and with as many words as `counts` says, if that is above `start + i`; else the largest number.
+    /// Eight rows: lane `l` of row `i` is word `start + i` of bucket `l`, each bucket [`super::base_case::CAPACITY`]
+    /// keys from the one before and with as many words as `counts` says, if that is above `start + i`; else the largest
+    /// number.
     unsafe fn rows(buckets: *const Self::Key, counts: &[u32], start: usize) -> [Self; 8];
 
     /// From eight rows to eight words of each bucket.
@@ -140,8 +141,8 @@ fn first(n: usize, most: usize) -> u32 {
     (1u32 << n.min(most)) - 1
 }
 
-/// An array of what `make` gives for each place: [`std::array::from_fn`], sure to be inlined, since what a register does
-/// must end up inside of [`Vector::run`].
+/// An array of what `make` gives for each place: [`std::array::from_fn`], sure to be inlined, since what a register
+/// does must end up inside of [`Vector::run`].
 macro_rules! array {
     ($filler:expr, |$place:ident| $make:expr) => {{
         let mut array = [$filler; _];

@@ -1,15 +1,15 @@
-//! Quicksort, for words that are few or too unevenly spread for a leaf.
+//! Quicksort, for words that are few or too uneven for a base case.
 //!
-//! A pass reads keys in one place and writes them to another: those below the pivot from the front on, the others from
-//! the back on. Then the places change roles, so that nothing is copied back, and no pass has a branch that depends on
-//! keys. Few keys go through the registers, from whichever place they are in to the one they belong to.
+//! A pass reads keys in one buffer and writes them to another: keys below the pivot from the front on, the others from
+//! the back on. Then the buffers change roles, so that nothing is copied back, and no pass has a branch that depends on
+//! keys. Few keys are sorted in registers, and written to the buffer where they belong.
 //!
-//! Where a sample has its median more than once, keys that equal it are not moved at all, only counted: they are written
+//! If the median of a sample occurs there more than once, keys that equal it are not moved, only counted, and written
 //! where they belong.
 
 use std::marker::PhantomData;
 
-use super::super::leaf::Table;
+use super::super::base_case::Table;
 use super::lane::{self, Lane, Number};
 use super::network::columns_of_8;
 use super::registers::{few, few_most, sort_row};
@@ -22,7 +22,7 @@ use super::{Vector, array, first};
 pub(in super::super) unsafe fn by_comparison<T: Lane, V: Vector<Key = T::Key>>(words: &mut [T], table: &mut Table) {
     let (n, home, other) = (words.len(), words.as_mut_ptr(), table.as_mut_ptr().cast::<T::Key>());
     let is_few = n <= few_most::<V>();
-    // Before words become keys, so that none is left as one.
+    // Checked before words become keys: a panic later would leave keys in their place.
     assert!(is_few || size_of_val(words) <= size_of_val(table) && other.is_aligned());
     // SAFETY: there are n words, as long as keys, and the table has room for as many if they are not few.
     unsafe {
@@ -37,7 +37,7 @@ pub(in super::super) unsafe fn by_comparison<T: Lane, V: Vector<Key = T::Key>>(w
     }
 }
 
-/// Keys take the words' place for a while.
+/// Keys take the place of the words meanwhile.
 ///
 /// # Safety
 /// There are n words; inside of [`Vector::run`].
@@ -53,7 +53,7 @@ unsafe fn to_keys<T: Lane, V: Vector<Key = T::Key>>(words: *mut T, n: usize) {
     }
 }
 
-/// The words' place, and one of the same length.
+/// The buffer of the words, and another of the same length.
 struct Quick<T: Lane, V> {
     home: *mut T,
     other: *mut T::Key,
@@ -61,7 +61,7 @@ struct Quick<T: Lane, V> {
 }
 
 impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
-    /// Sorts the keys from `start` to `end`, which are in the one place or the other, and puts the words in theirs.
+    /// Sorts the keys from `start` to `end`, which are in one of the buffers, and writes the words to theirs.
     ///
     /// # Safety
     /// Both places may be read and written there; the processor has such registers.
@@ -79,7 +79,7 @@ impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
                     #[inline(always)]
                     || match median::<V>(from, n) {
                         Pivot::Once(key) => match part::<V>(from, to, n, key) {
-                            // Nothing is below the smallest.
+                            // No key is below the smallest.
                             0 => part_in_three::<T, V>(from, to, self.home.add(start), n, key),
                             lower => (lower, lower),
                         },
@@ -88,7 +88,7 @@ impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
                 );
                 at_home = !at_home;
                 let (lower, upper) = (start + lower, start + upper);
-                // The smaller part first: the depth of calls is bounded.
+                // The smaller part first, which bounds the depth of the recursion.
                 if lower - start < end - upper {
                     self.sort(start, lower, at_home, depth);
                     start = upper;
@@ -102,7 +102,7 @@ impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
         }
     }
 
-    /// [`Quick::sort`] without pivots, where they have been bad ones time and again.
+    /// [`Quick::sort`] without pivots, after too many bad ones.
     ///
     /// # Safety
     /// As there.
@@ -112,7 +112,7 @@ impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
         unsafe {
             let (home, other, n) = (self.home.add(start), self.other.add(start), end - start);
             if at_home {
-                // As bytes: words may be aligned less than their keys.
+                // As bytes: words may be less aligned than their keys.
                 other.cast::<u8>().copy_from_nonoverlapping(home.cast::<u8>(), n * size_of::<T>());
             }
             let keys = std::slice::from_raw_parts_mut(other, n);
@@ -124,15 +124,14 @@ impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
     }
 }
 
-/// Splits keys in two.
+/// A pivot.
 enum Pivot<K> {
     Once(K),
-    /// It is in the sample more than once.
+    /// It occurs in the sample more than once.
     Often(K),
 }
 
-/// A key that splits `n` keys evenly, likely: in each lane the median of three or eight vectors of them, and of these
-/// the median.
+/// Chooses a pivot for `n` keys: in each lane the median of three or eight vectors, and of these the median.
 ///
 /// # Safety
 /// There are so many keys, at least eight vectors; inside of [`Vector::run`].
@@ -159,7 +158,8 @@ unsafe fn median<V: Vector>(from: *const V::Key, n: usize) -> Pivot<V::Key> {
     }
 }
 
-/// Moves those of `n` keys that are below the pivot to the front, and the others to the back. Returns how many are below.
+/// Moves those of `n` keys that are below the pivot to the front, and the others to the back. Returns how many are
+/// below.
 ///
 /// # Safety
 /// Two places for n keys; inside of [`Vector::run`].
@@ -196,8 +196,8 @@ unsafe fn part<V: Vector>(from: *const V::Key, to: *mut V::Key, n: usize, pivot:
     }
 }
 
-/// The same in three: keys that equal the pivot are not moved but written to `home`, where they belong; this may be
-/// either place. Returns how many are below, and how many are not above.
+/// Partitions into three parts: keys that equal the pivot are not moved but written to `home`, where they belong.
+/// `home` may be either buffer. Returns how many keys are below the pivot, and how many are not above it.
 ///
 /// # Safety
 /// As for [`part`], and `home` is one of the two places.
@@ -209,8 +209,8 @@ unsafe fn part_in_three<T: Lane, V: Vector<Key = T::Key>>(
     n: usize,
     pivot: V::Key,
 ) -> (usize, usize) {
-    // SAFETY: as in `part`, with more that is free. When keys are written to `home`, all have been read, and those moved
-    // lie before and after.
+    // SAFETY: as in `part`, with more that is free. When keys are written to `home`, all have been read, and those
+    // moved lie before and after.
     unsafe {
         let pivots = V::splat(pivot);
         let (mut at, mut lower, mut end) = (0, 0, n);
@@ -218,7 +218,7 @@ unsafe fn part_in_three<T: Lane, V: Vector<Key = T::Key>>(
             let keys = V::load(from.add(at));
             let (below, above) = (keys.below(pivots), pivots.below(keys));
             at += V::LANES;
-            // Where nearly all are the pivot, hardly a vector has another key.
+            // If nearly all keys equal the pivot, hardly a vector has another key.
             if below | above == 0 {
                 while n - at >= 4 * V::LANES && all_are(from.add(at), pivots) {
                     at += 4 * V::LANES;
@@ -272,7 +272,7 @@ mod tests {
     use super::*;
     use std::mem::MaybeUninit;
 
-    /// Without pivots, from either place, with words where their keys could not lie.
+    /// Without pivots, from either buffer, with words that are less aligned than their keys.
     fn without_pivots<T: Lane + Default + PartialEq + std::fmt::Debug, V: Vector<Key = T::Key>>(
         make: impl Fn(u64) -> T,
     ) {

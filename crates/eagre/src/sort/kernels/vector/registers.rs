@@ -1,17 +1,17 @@
-//! Few words, sorted without leaving the registers: each column first, then columns are merged, two, four and more at a
-//! time. A merge compares a run with the next one backwards; then both halves are bitonic. Until the end a run goes down
-//! its first column, then down its second, so that most steps stay within columns. Twice as many are sorted by halves,
-//! which are merged in the same way.
+//! Sorts few words without leaving the registers: first each column, then two, four and more columns are merged at a
+//! time. A merge compares a run with the reversed next one; then both halves are bitonic. Until the end a run goes down
+//! its first column, then down its second, so that most steps stay within columns. Twice as many words are sorted in
+//! two halves, which are merged in the same way.
 
 use super::lane::{self, Lane, Number};
 use super::network::{columns_of_4, columns_of_8, columns_of_16};
 use super::{Vector, array};
 
-/// Rows that are sorted at once: with AVX2 there are as many registers, with AVX-512 twice as many, of which a row of wide
-/// keys takes two.
+/// The rows that are sorted at once. With AVX2 there are as many registers, with AVX-512 twice as many, but a row of
+/// wide keys takes two.
 const ROWS: usize = 16;
 
-/// How many words [`few`] takes.
+/// The most words for [`few`].
 pub(in super::super) const fn few_most<V: Vector>() -> usize {
     2 * ROWS * V::LANES
 }
@@ -39,7 +39,7 @@ pub(super) unsafe fn few<T: Lane, V: Vector<Key = T::Key>>(from: *const T::Key, 
     }
 }
 
-/// Sorts up to [`Vector::LANES`] times `R` keys, and makes words of them.
+/// Sorts up to [`Vector::LANES`] times `R` keys, and turns them into words.
 ///
 /// # Safety
 /// As for [`few`]; inside of [`Vector::run`].
@@ -64,8 +64,8 @@ unsafe fn rows<T: Lane, V: Vector<Key = T::Key>, const R: usize>(from: *const T:
     }
 }
 
-/// Sorts more keys than [`ROWS`] registers hold and up to twice as many, and makes words of them. On its own: the fewer
-/// do not need its room on the stack.
+/// Sorts more keys than [`ROWS`] registers hold and up to twice as many, and turns them into words. A function of its
+/// own: fewer keys do not need its room on the stack.
 ///
 /// # Safety
 /// As for [`few`].
@@ -98,7 +98,7 @@ unsafe fn halves<T: Lane, V: Vector<Key = T::Key>>(from: *const T::Key, to: *mut
     }
 }
 
-/// The first `n` keys; then the largest ones.
+/// The first `n` keys, filled up with the largest key.
 ///
 /// # Safety
 /// They may be read; inside of [`Vector::run`].
@@ -114,7 +114,7 @@ unsafe fn load<V: Vector, const R: usize>(from: *const V::Key, n: usize) -> [V; 
     }
 }
 
-/// Makes words of the first `n` keys, one column after the other. Of four rows, or any multiple of eight.
+/// Turns the first `n` keys into words, one column after the other. For four rows, or any multiple of eight.
 ///
 /// # Safety
 /// So many may be written; inside of [`Vector::run`].
@@ -129,7 +129,7 @@ unsafe fn store_columns<T: Lane, V: Vector<Key = T::Key>, const R: usize>(mut ro
             *row = lane::words(*row, T::ORDER);
         }
         for (i, group) in rows.chunks(8).enumerate() {
-            // Of four rows, a column has the next one beneath it.
+            // With four rows, a column has the next one beneath it.
             let columns = V::columns(match R {
                 4 => array!(group[0], |j| if j < 4 { group[j] } else { group[j - 4].swapped(1) }),
                 _ => array!(group[0], |j| group[j]),
@@ -139,7 +139,7 @@ unsafe fn store_columns<T: Lane, V: Vector<Key = T::Key>, const R: usize>(mut ro
                     continue;
                 }
                 let place = lane * R + 8 * i;
-                // Only the words that there are.
+                // Only words that exist are stored.
                 if place + 8 <= n {
                     V::store_eight(column, to.add(place));
                 } else {
@@ -168,8 +168,8 @@ unsafe fn columns<V: Vector, const R: usize>(rows: &mut [V; R]) {
     }
 }
 
-/// Sorts two registers; the order goes along the first, then along the second. By columns it would take as many steps, and
-/// the words would have to be transposed.
+/// Sorts two registers. The order goes along the first, then along the second. By columns it would take as many steps,
+/// and a transposition.
 ///
 /// # Safety
 /// Inside of [`Vector::run`].
@@ -179,16 +179,16 @@ unsafe fn two_rows<V: Vector>(one: &mut V, two: &mut V) {
     unsafe {
         let (first, second) = (sort_row(*one), sort_row(*two));
         let (smaller, larger) = first.sort(second.swapped(V::LANES - 1));
-        // Each is bitonic now.
+        // Each register is bitonic now.
         (*one, *two) = (clean_row(smaller), clean_row(larger));
     }
 }
 
-/// The steps that sort a register, each as who is compared with whom: lanes whose numbers differ in the bits `.0`; of
-/// two, those that have the bit `.1` keep the larger. A table, since the compiler does not unroll loops within loops
-/// for one register, and computes masks and orders of lanes then. Sixteen lanes take all steps, fewer the first ones.
+/// The steps that sort a register. A step compares lanes whose numbers differ in the bits `.0`; the one with the bit
+/// `.1` keeps the larger key. This is a table, since the compiler does not unroll the nested loops for one register,
+/// and would compute masks and orders of lanes at run time. Sixteen lanes take all steps, fewer lanes the first ones.
 const STEPS: [(usize, usize); 10] = [(1, 1), (3, 2), (1, 1), (7, 4), (2, 2), (1, 1), (15, 8), (4, 4), (2, 2), (1, 1)];
-/// How far lanes are apart that are compared where a register is bitonic. Fewer lanes than sixteen take the last ones.
+/// The distances of the lanes that are compared in a bitonic register. Fewer lanes than sixteen take the last ones.
 const BITONIC_STEPS: [usize; 4] = [8, 4, 2, 1];
 
 /// Sorts one register.
@@ -205,7 +205,7 @@ pub(super) unsafe fn sort_row<V: Vector>(mut row: V) -> V {
     row
 }
 
-/// Sorts a register that is bitonic.
+/// Sorts a bitonic register.
 ///
 /// # Safety
 /// Inside of [`Vector::run`].
@@ -218,7 +218,7 @@ unsafe fn clean_row<V: Vector>(mut row: V) -> V {
     row
 }
 
-/// Sorts what has sorted columns; the order goes down the first column, then down the second.
+/// Merges sorted columns. The order goes down the first column, then down the second.
 ///
 /// # Safety
 /// Inside of [`Vector::run`].
@@ -228,7 +228,7 @@ unsafe fn merge_columns<V: Vector, const R: usize>(rows: &mut [V; R]) {
     unsafe {
         let mut run = 2;
         while run <= V::LANES {
-            // Each lane of a run with the one as far from the run's other end.
+            // Each lane of a run is compared with the one at the same distance from the other end.
             merge(rows, run - 1, run / 2);
             clean(rows, run / 4);
             run *= 2;
@@ -236,7 +236,8 @@ unsafe fn merge_columns<V: Vector, const R: usize>(rows: &mut [V; R]) {
     }
 }
 
-/// Sorts bitonic runs of twice as many columns as lanes are apart that are compared first; of one, if none are.
+/// Sorts bitonic runs of columns, twice as long as the first distance of compared lanes; single columns if there is
+/// none.
 ///
 /// # Safety
 /// Inside of [`Vector::run`].
@@ -254,8 +255,8 @@ unsafe fn clean<V: Vector, const R: usize>(rows: &mut [V; R], mut distance: usiz
     }
 }
 
-/// Compares runs with the next ones backwards: rows from the end, lanes with their `partner`. Lanes that have the bit
-/// `larger` are those of second runs.
+/// Compares runs with the reversed next ones: rows from the end, lanes with their `partner`. Lanes with the bit
+/// `larger` belong to second runs.
 ///
 /// # Safety
 /// Inside of [`Vector::run`].
@@ -271,7 +272,7 @@ unsafe fn merge<V: Vector, const R: usize>(rows: &mut [V; R], partner: usize, la
     }
 }
 
-/// Sorts columns that are bitonic.
+/// Sorts bitonic columns.
 ///
 /// # Safety
 /// Inside of [`Vector::run`].
@@ -294,7 +295,7 @@ mod tests {
     use super::super::{U32x8, U32x16, U64x4, U64x8, U128x8, has_avx2, has_avx512};
     use super::*;
 
-    /// Any number of keys, in place and into another place, of which nothing before and after is written.
+    /// Any number of keys, in place and to another place, without a write before or after it.
     fn any_number<V: Vector>(has_level: bool)
     where
         V::Key: std::fmt::Debug,
@@ -306,7 +307,7 @@ mod tests {
         let patterns: [&dyn Fn(usize) -> u128; 4] = [
             &random,
             &|i| random(i) >> 100 & 1,
-            // The keys that registers are filled up with.
+            // The key that fills up registers.
             &|i| if random(i) >> 120 & 1 == 1 { u128::MAX } else { random(i) },
             &|i| u128::MAX - i as u128,
         ];

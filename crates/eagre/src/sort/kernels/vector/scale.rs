@@ -1,27 +1,27 @@
-//! Which of a leaf's buckets a key goes to.
+//! Scales: which bucket of a base case a key goes to.
 //!
-//! Digits are for keys that are even. Many are even on another scale: what is counted or measured comes in all
-//! *magnitudes*, and floating-point numbers may be even as *values* though their bits are not. Each scale is monotone, so
-//! that buckets are in the order of keys, whatever is rounded on the way.
+//! A radix step ([`Digits`]) is for evenly distributed keys. Many keys are even on another scale. Counts and
+//! measurements come in all *magnitudes*, and floating-point numbers may be even as *values* though their bits are not.
+//! Each scale is monotone, whatever is rounded on the way, so that buckets are in the order of keys.
 
 use super::super::classifier::Radix;
-use super::super::survey::GLANCE;
+use super::super::probe::PROBE;
 use super::lane::Number;
 use crate::sort::bounds::Bounds;
 
-/// From a key to the number of its bucket.
+/// Maps a key to its bucket.
 pub(super) trait Scale<K>: Copy {
-    /// Whether the buckets of many keys are found before these are moved: by vectors, and because the processor guesses
-    /// wrong, where it takes long, which counters will be the same.
+    /// Whether the buckets of many keys are computed before these are moved: by vectors, and with fewer wrong guesses
+    /// of the processor about which counters are the same.
     const TOGETHER: bool = true;
 
     /// How many buckets there are.
     fn fan(self) -> usize;
 
-    /// The bucket of a key, below the fan-out; no smaller than that of a smaller key.
+    /// The bucket of a key, below the fan-out. Larger keys have the same bucket or a later one.
     fn bucket(self, key: K) -> usize;
 
-    /// Each of so many first buckets has one key only.
+    /// Each of so many first buckets has a single key.
     fn single(self) -> usize {
         0
     }
@@ -59,28 +59,28 @@ impl<K: Number> Scale<K> for Digits {
 
 /// The bits of a floating-point number's mantissa.
 const MANTISSA: u32 = f64::MANTISSA_DIGITS - 1;
-/// The highest bits of it that are used: so many steps are there from one power of two to the next.
+/// How many of its highest bits are used: the logarithm has 2^[`STEPS`] steps between two powers of two.
 const STEPS: u32 = 20;
 
-/// The logarithm of the distance to the least key, nearly, as the bits of a floating-point number have it.
+/// The approximate logarithm of the distance from the smallest key, as the bits of a floating-point number give it.
 ///
-/// Logarithms begin with a small power of two, which is added to distances. Buckets for one key each, and some for none,
-/// are below it, however many words have that key.
+/// A small power of two is added to distances, so that the first buckets have a single key each, or none. Words with
+/// such keys cannot overflow.
 #[derive(Clone, Copy)]
 pub(super) struct Magnitude<K> {
     low: K,
-    /// So many of a distance's low bits make no difference.
+    /// How many low bits of a distance are ignored.
     lost: u32,
-    /// What is added.
+    /// The power of two that is added.
     first: f64,
-    /// Buckets for each of 2^32 steps of a logarithm.
+    /// Buckets for each 2^32 steps of the logarithm.
     factor: u32,
     last: u32,
     single: usize,
 }
 
 impl<K: Number> Magnitude<K> {
-    /// So many buckets, fewer than there can be keys.
+    /// So many buckets, fewer than there are possible keys.
     pub(super) fn new(known: Bounds, fan: usize) -> Magnitude<K> {
         let lost = known.width().saturating_sub(u64::BITS);
         let of = |first: u64| {
@@ -89,7 +89,7 @@ impl<K: Number> Magnitude<K> {
             let steps = u64::from(scale.logarithm(K::new(known.high))) + 1;
             Magnitude { factor: (((fan as u64) << 32) / steps).try_into().unwrap_or(u32::MAX), ..scale }
         };
-        // The numbers from `first` to its double are so many steps apart, and buckets are not farther.
+        // The numbers from `first` to twice that are so many steps apart, and buckets are not farther apart.
         let has_single = |scale: &Magnitude<K>| u64::from(scale.factor >> (32 - STEPS)) >= scale.first as u64;
         let powers = (1..STEPS).map(|bits| of(1 << bits)).take_while(has_single);
         let scale = powers.last().unwrap_or(of(1));
@@ -132,7 +132,7 @@ pub(super) struct Value {
 }
 
 impl Value {
-    /// So many buckets. None if a value is infinite or not a number, or all are too close.
+    /// So many buckets. Returns `None` if a value is infinite or NaN, or if all values are too close.
     pub(super) fn new<K: Number>(known: Bounds, fan: usize) -> Option<Value> {
         let (low, high) = (K::new(known.low).value(), K::new(known.high).value());
         let factor = fan as f64 / (high - low);
@@ -148,14 +148,14 @@ impl<K: Number> Scale<K> for Value {
 
     #[inline(always)]
     fn bucket(self, key: K) -> usize {
-        // What is not a number was the least or the largest, and there is no scale then.
+        // NaNs would be the smallest or the largest key, and there is no scale then.
         (((key.value() - self.low) * self.factor) as i64 as usize).min(self.last)
     }
 }
 
-/// Of a few keys, numbers that are even if the keys' magnitudes are.
+/// Numbers that are even if the magnitudes of these keys are.
 #[inline(always)]
-pub(super) fn magnitudes(mut keys: [u64; GLANCE]) -> [u64; GLANCE] {
+pub(super) fn magnitudes(mut keys: [u64; PROBE]) -> [u64; PROBE] {
     let low = keys.iter().fold(u64::MAX, |low, &key| key.min(low));
     for key in &mut keys {
         *key = ((*key - low) as f64 + 1.0).to_bits();
@@ -163,10 +163,9 @@ pub(super) fn magnitudes(mut keys: [u64; GLANCE]) -> [u64; GLANCE] {
     keys
 }
 
-/// Of a few keys, numbers that are even if the keys' values are. Infinite ones make them all the same; what is not a number
-/// is passed over.
+/// Numbers that are even if the values of these keys are. Infinite values make all numbers equal, and NaNs are ignored.
 #[inline(always)]
-pub(super) fn values<K: Number>(mut keys: [u64; GLANCE]) -> [u64; GLANCE] {
+pub(super) fn values<K: Number>(mut keys: [u64; PROBE]) -> [u64; PROBE] {
     let value = |key: u64| K::new(key.into()).value();
     let (low, high) = keys
         .iter()
@@ -181,7 +180,7 @@ pub(super) fn values<K: Number>(mut keys: [u64; GLANCE]) -> [u64; GLANCE] {
 mod tests {
     use super::*;
 
-    /// Buckets ascend with keys, from the least to the largest.
+    /// Buckets ascend with keys, from the smallest to the largest.
     fn ascends<K: Number>(scale: impl Scale<K>, known: Bounds, mut keys: Vec<u128>) {
         keys.extend([known.low, known.high]);
         keys.sort_unstable();
@@ -192,7 +191,7 @@ mod tests {
         assert!((scale.fan() - 2..scale.fan()).contains(&buckets[buckets.len() - 1]), "{known:?}: {buckets:?}");
     }
 
-    /// The numbers beside all powers of two within bounds, counted from the least key.
+    /// The numbers beside all powers of two within bounds, counted from the smallest key.
     fn powers(known: Bounds) -> Vec<u128> {
         let near = |power: u128| [power - 1, power, power + 1, power + power / 3];
         let distances = (0..127).flat_map(|bits| near(1 << bits));
@@ -202,7 +201,7 @@ mod tests {
     fn magnitudes_ascend<K: Number>(fan: usize, known: Bounds) {
         let scale = Magnitude::<K>::new(known, fan);
         ascends(scale, known, powers(known));
-        // Each of the first buckets has one key at most, and no key is beyond them that is less than others in them.
+        // Each of the first buckets has one key at most, and no smaller key is in a later bucket.
         let first: Vec<usize> = (0..).map(|i| scale.bucket(K::new(known.low + i))).take(scale.single + 1).collect();
         let within: Vec<usize> = first.into_iter().filter(|&bucket| bucket < scale.single).collect();
         assert!(within.windows(2).all(|two| two[0] < two[1]), "{known:?}, {fan}: {within:?}");

@@ -1,7 +1,7 @@
-//! Words to buckets without counting them first: each goes to its bucket's buffer, and a full buffer goes, as a
-//! *block*, to the next place at the front. Whatever the number of buckets, memory is read and written in sequence;
-//! what is written in many places, the buffers, stays in the cache; and the line of the place behind a word is asked for
-//! as soon as the word is there, long before the bucket's next word would wait for it.
+//! Classifies words without counting them first. Each word goes to its bucket's buffer, and a full buffer goes, as a
+//! *block*, to the next place at the front of the range. Memory is read and written sequentially, whatever the number
+//! of buckets. The buffers, which are written at random, stay in the cache. The line behind a word in its buffer is
+//! prefetched, long before the next word of that bucket needs it.
 
 use std::mem::MaybeUninit;
 
@@ -9,35 +9,36 @@ use super::super::classifier::Classifier;
 use super::super::{Word, copy_block, prefetch};
 use super::{FAN, stagger};
 
-/// After so many words a thread reports its progress.
+/// After so many words a thread reports progress.
 pub(super) const PIECE: usize = 1 << 17;
 
-/// Sorts `words` into `buffers`, one for each bucket, of `block` words and [`stagger`] more between them; and full
-/// buffers to the front of `words`, one after the other. `tags` become the blocks' ranks, and `left` the words of each
-/// rank that are in its buffer. It ends early, but with each word in one place only, if `beat` says so. Returns how many
-/// blocks are at the front, and whether all words have been read.
+/// Distributes `words` to `buffers`, one for each bucket: `block` words, and [`stagger`] more between two buffers. Full
+/// buffers go to the front of `words`, one after the other. Writes the rank of each block to `ranks`, and the number of
+/// words left in the buffer of each rank to `left`. Ends early if `report` says so, with each word in one place only.
+/// Returns how many blocks are at the front, and whether all words have been read.
 #[inline(always)]
-pub(super) fn deal<W: Word, C: Classifier<W>>(
+pub(super) fn classify<W: Word, C: Classifier<W>>(
     words: &mut [W],
     block: usize,
     buffers: &mut [MaybeUninit<W>],
-    tags: &mut [u16],
+    ranks: &mut [u16],
     left: &mut [u32; FAN],
     classifier: &C,
-    mut beat: impl FnMut(usize) -> bool,
+    mut report: impl FnMut(usize) -> bool,
 ) -> (usize, bool) {
     let (n, fan) = (words.len(), classifier.fan());
-    assert!(fan <= FAN && tags.len() >= n / block && block.is_power_of_two());
+    assert!(fan <= FAN && ranks.len() >= n / block && block.is_power_of_two());
     let stagger = const { stagger::<W>() };
     assert!(buffers.len() >= fan * (block + stagger) && buffers.len() <= u32::MAX as usize);
     let (words, buffers) = (words.as_mut_ptr(), buffers.as_mut_ptr().cast::<W>());
-    // Where the next word would go if buffers followed each other: a multiple of the block when the last one is full.
+    // Where the next word of each bucket goes, if buffers are thought to be adjacent: a multiple of the block when a
+    // buffer is full.
     let mut next: [u32; FAN] = std::array::from_fn(|bucket| (bucket * block) as u32);
     let mut blocks = 0;
     let mut put = |word, bucket: usize| {
         // SAFETY: a bucket is below the fan-out. `next[bucket]` stays within the bucket's buffer: it starts over when
         // the buffer is full. A full buffer's words have all been read, so that as many blocks end before those still
-        // to be read, which is where they go. Each block has its tag.
+        // to be read, which is where they go. Each block has its rank.
         unsafe {
             let next = next.get_unchecked_mut(bucket);
             let at = *next as usize;
@@ -49,7 +50,7 @@ pub(super) fn deal<W: Word, C: Classifier<W>>(
                 std::hint::cold_path();
                 *next -= block as u32;
                 copy_block(buffers.add(bucket * (block + stagger)), words.add(blocks * block), block);
-                *tags.get_unchecked_mut(blocks) = classifier.rank(bucket) as u16;
+                *ranks.get_unchecked_mut(blocks) = classifier.rank(bucket) as u16;
                 blocks += 1;
             }
         }
@@ -60,7 +61,7 @@ pub(super) fn deal<W: Word, C: Classifier<W>>(
         // SAFETY: so many words are there, and only those that `put` has seen are overwritten.
         unsafe { classifier.each(words.add(read), piece, &mut put) };
         read += piece;
-        if !beat(piece) {
+        if !report(piece) {
             break;
         }
     }

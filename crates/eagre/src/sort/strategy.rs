@@ -1,124 +1,127 @@
-//! What to do with a range that is too large for a leaf.
+//! The strategy for a range that is too large for a base case.
 //!
-//! Keys in order, or all the same, need nothing. If a sample says that nearly all of them are one, the others are taken
-//! out; if they are a few distinct keys, they are counted. Else they are split: by their digits, which costs least, if
-//! that makes buckets of similar size; by borders taken from the sample if not.
+//! Nothing is done if the range is in order. Otherwise a sample decides. If one key dominates, the outliers are
+//! extracted. If there are few distinct keys, they are counted. Otherwise the range is split: by a radix step, the
+//! cheapest way, if its buckets would be balanced, or by splitters from the sample.
 
 use super::bounds::Bounds;
 use super::kernels::classifier::Radix;
-use super::kernels::survey::{Order, extremes, order};
+use super::kernels::extremes::extremes;
+use super::kernels::presorted::{Order, order};
 use super::kernels::tree::{self, Tree};
 use super::kernels::{Level, Word};
 use super::sample::{self, Sample};
 
 /// The next step for a range.
 #[expect(clippy::large_enum_variant, reason = "there is one at a time, and no memory but the stack")]
-pub(super) enum Plan<W> {
-    /// It is sorted.
-    Nothing,
-    /// It is sorted backwards.
+pub(super) enum Strategy<W> {
+    /// The range is sorted.
+    Sorted,
+    /// The range is sorted backwards.
     Reverse,
-    /// Nearly all words are this one, probably.
-    Common(W),
-    /// To count. The word may be frequent.
-    Tally(W),
+    /// This word dominates: probably nearly all words equal it.
+    Dominant(W),
+    /// Count: probably there are few distinct words. This word may be frequent.
+    Count(W),
+    /// A radix step.
     Radix(Radix),
-    /// To split by borders; whether keys between them are uneven too.
+    /// Split by splitters.
     Tree {
         tree: Tree,
+        /// Keys between two splitters are unevenly distributed, too.
         uneven: bool,
     },
 }
 
-/// What is asked of a plan.
+/// What the next step may use.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted {
-    /// Ways to split by digits, as the number of bits.
+pub(super) struct Limits {
+    /// How many bits a radix step should use.
     pub(super) bits: u32,
-    /// Ways to split by borders, about.
+    /// About how many ways to split by splitters.
     pub(super) ways: usize,
-    /// There are at most so many: a power of two, up to [`tree::FAN`].
+    /// The most ways to split by splitters: a power of two, up to [`tree::FAN`].
     pub(super) most_ways: usize,
-    /// So many words may be set aside, about, in counting.
+    /// For about how many outliers there is scratch memory.
     pub(super) room: usize,
-    /// So many threads may help.
+    /// How many threads may help.
     pub(super) threads: usize,
-    /// How often this range and those that come of it may still be split by borders, or counted. A sample can be
-    /// misled, digits cannot: they come to an end after as many steps as a key has bits.
+    /// How often this range and its parts may still be split by splitters, or counted. Both rely on a sample, which can
+    /// mislead. A radix step relies on nothing, and there are at most as many of them as a key has bits.
     pub(super) guesses: u32,
 }
 
-/// Splitting so many ways is good enough whatever was asked for.
+/// A radix step that splits this many ways is always good enough.
 const MANY: usize = 64;
-/// So many keys of a sample for each bucket between two borders.
+/// How many sampled keys there are for each bucket between two splitters.
 const EACH_WAY: usize = 8;
-/// The largest part of words that may be rare where others are counted.
+/// The largest fraction of words that may be outliers in counting.
 const RARE: f64 = 1.0 / 16.0;
 
-/// Makes a plan for at least two words with keys within these bounds.
+/// Chooses the strategy for at least two words with keys within these bounds.
 #[inline(never)]
-pub(super) fn plan<W: Word>(level: Level, words: &[W], known: Bounds, wanted: Wanted) -> Plan<W> {
-    match order(level, words, wanted.threads) {
-        Order::Ascending => return Plan::Nothing,
-        Order::Descending => return Plan::Reverse,
+pub(super) fn choose<W: Word>(level: Level, words: &[W], known: Bounds, limits: Limits) -> Strategy<W> {
+    match order(level, words, limits.threads) {
+        Order::Ascending => return Strategy::Sorted,
+        Order::Descending => return Strategy::Reverse,
         Order::Neither => {}
     }
-    let radix = Radix::new(known, wanted.bits);
-    let even = |sample: &Sample, radix: &Radix| sample.ways(radix) >= (3 << wanted.bits >> 3).min(MANY);
+    let radix = Radix::new(known, limits.bits);
+    let even = |sample: &Sample, radix: &Radix| sample.ways(radix) >= (3 << limits.bits >> 3).min(MANY);
     let mut sample = Sample::draw(level, words, known, sample::FEW);
-    // Where keys that come twice are not many, neither are ranges that are a few distinct ones.
+    // If few sampled keys are duplicates, the range does not consist of a few distinct keys.
     if even(&sample, &radix) && sample.few(0.5).is_none() {
-        return Plan::Radix(radix);
+        return Strategy::Radix(radix);
     }
-    sample = Sample::draw(level, words, known, (EACH_WAY * wanted.ways).max(sample::USUAL));
-    // That more are rare than there is room for is found out in counting, most often early.
-    let rare = if wanted.room > 0 { RARE } else { 0.0 };
-    if wanted.guesses > 0
-        && let Some((common, alone)) = sample.few(rare)
+    sample = Sample::draw(level, words, known, (EACH_WAY * limits.ways).max(sample::USUAL));
+    // If there is no room for all outliers, counting finds out, usually early.
+    let rare = if limits.room > 0 { RARE } else { 0.0 };
+    if limits.guesses > 0
+        && let Some((dominant, alone)) = sample.few(rare)
         && !W::STABLE
     {
-        let lens = sample.lens();
-        let found = words.iter().copied().find(|&word| lens.of(word) == common);
+        let prefix = sample.prefix();
+        let found = words.iter().copied().find(|&word| prefix.of(word) == dominant);
         return match found {
-            Some(word) if alone => Plan::Common(word),
-            _ => Plan::Tally(found.unwrap_or(words[0])),
+            Some(word) if alone => Strategy::Dominant(word),
+            _ => Strategy::Count(found.unwrap_or(words[0])),
         };
     }
     if even(&sample, &radix) {
-        return Plan::Radix(radix);
+        return Strategy::Radix(radix);
     }
-    // Where digits are uneven even between the sample's own bounds, the range's need not be looked for.
+    // If a radix step would be unbalanced even within the bounds of the sample, the exact bounds cannot help.
     let seen = sample.bounds();
-    if wanted.guesses > 0
-        && !even(&sample, &Radix::new(seen, wanted.bits))
-        && let Some(tree) = tree_of(level, &sample, known, wanted)
+    if limits.guesses > 0
+        && !even(&sample, &Radix::new(seen, limits.bits))
+        && let Some(tree) = tree_of(level, &sample, known, limits)
     {
-        return Plan::Tree { tree, uneven: sample.is_uneven_throughout() };
+        return Strategy::Tree { tree, uneven: sample.is_uneven_throughout() };
     }
-    let known = extremes(level, words, wanted.threads);
+    let known = extremes(level, words, limits.threads);
     if known.low == known.high {
-        return Plan::Nothing;
+        return Strategy::Sorted;
     }
-    let radix = Radix::new(known, wanted.bits);
-    if wanted.guesses == 0 || radix.is_last() || even(&sample, &radix) {
-        return Plan::Radix(radix);
+    let radix = Radix::new(known, limits.bits);
+    if limits.guesses == 0 || radix.is_last() || even(&sample, &radix) {
+        return Strategy::Radix(radix);
     }
-    match tree_of(level, &sample, known, wanted) {
-        Some(tree) => Plan::Tree { tree, uneven: sample.is_uneven_throughout() },
-        None => Plan::Radix(radix),
+    match tree_of(level, &sample, known, limits) {
+        Some(tree) => Strategy::Tree { tree, uneven: sample.is_uneven_throughout() },
+        None => Strategy::Radix(radix),
     }
 }
 
-/// A tree for about as many ways as are wanted, fewer if they need too many borders. None if the sample is all of one
-/// key.
-fn tree_of(level: Level, sample: &Sample, known: Bounds, wanted: Wanted) -> Option<Tree> {
-    let Wanted { mut ways, most_ways, .. } = wanted;
-    let mut borders = [0; tree::FAN];
+/// Makes a tree for about `limits.ways` ways, or for fewer if these need too many splitters. Returns `None` if all
+/// sampled keys are the same.
+fn tree_of(level: Level, sample: &Sample, known: Bounds, limits: Limits) -> Option<Tree> {
+    let Limits { mut ways, most_ways, .. } = limits;
+    let mut splitters = [0; tree::FAN];
     loop {
-        match sample.borders(ways, &mut borders) {
+        match sample.splitters(ways, &mut splitters) {
             0 => return None,
-            count if count < most_ways => return Some(Tree::new(level, sample.lens(), known, &borders[..count])),
-            // At most two for each way.
+            count if count < most_ways => return Some(Tree::new(level, sample.prefix(), known, &splitters[..count])),
+            // There are at most two splitters for each way.
             _ => ways = (ways * 2 / 3).max(most_ways / 2),
         }
     }
@@ -131,10 +134,11 @@ mod tests {
 
     type Pattern = fn(u64, u64) -> u64;
 
+    /// A pseudorandom number for each index.
     fn random(i: u64) -> u64 {
-        let i = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let i = (i ^ i >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        (i ^ i >> 27).wrapping_mul(0x94d0_49bb_1331_11eb)
+        // Generators with neighbouring seeds begin alike.
+        let seed = fastrand::Rng::with_seed(i).u64(..);
+        fastrand::Rng::with_seed(seed).u64(..)
     }
 
     const SKEWED: &[(&str, Pattern)] = &[
@@ -146,7 +150,7 @@ mod tests {
             "one of thirty is not the largest",
             |i, _| if random(i).is_multiple_of(30) { random(i + 7) } else { u64::MAX },
         ),
-        ("the common one after many others", |i, n| if i < n / 50 { random(i) } else { 9 }),
+        ("the dominant one after many others", |i, n| if i < n / 50 { random(i) } else { 9 }),
         ("few", |i, _| random(random(i) % 200)),
         ("few, and others", |i, _| if random(i).is_multiple_of(40) { random(i) } else { random(random(i) % 200) }),
         ("two clusters far apart", |i, _| random(i) << 63 | random(i) >> 34),
@@ -159,7 +163,7 @@ mod tests {
         ("all but the last in order", |i, n| if i + 1 == n { 0 } else { i }),
     ];
 
-    /// Whatever the plan, the words are sorted, with each number of threads.
+    /// Whatever the strategy, the words are sorted, with each number of threads.
     #[test]
     fn skewed_keys_are_sorted() {
         let sizes: &[u64] = match cfg!(debug_assertions) {
@@ -214,8 +218,8 @@ mod tests {
         }
     }
 
-    /// As many words as there is room for to compare them, of half the size of what that room is measured in: too many
-    /// for a leaf, dense in the middle, so that no scale has cells for them.
+    /// As many words as the scratch memory has room for, of half the size of the unit of that memory. They are too many
+    /// for a base case and dense in the middle, so that no lookup table fits them.
     #[test]
     #[cfg_attr(miri, ignore = "many thousand words")]
     fn room_for_an_odd_number_of_words() {
@@ -232,7 +236,7 @@ mod tests {
         }
     }
 
-    /// Keys that agree in ever more bits, more of them than a worker takes: each step takes little of the stack.
+    /// Keys that agree in more and more bits, more than one worker sorts: each level of recursion takes little stack.
     #[test]
     #[cfg_attr(miri, ignore = "a million words")]
     fn a_small_stack_is_enough() {
@@ -250,21 +254,21 @@ mod tests {
         std::thread::Builder::new().stack_size(stack).spawn(sort).unwrap().join().unwrap();
     }
 
-    /// Each kind of input gets the plan that is made for it.
+    /// Each kind of input gets the strategy that is made for it.
     #[test]
     #[cfg_attr(miri, ignore = "a million words")]
-    fn plans_fit_the_keys() {
+    fn strategies_fit_the_keys() {
         let kind = |pattern: Pattern| {
             let words: Vec<u64> = (0..100_000).map(|i| pattern(i, 100_000)).collect();
-            let wanted = Wanted { bits: 8, ways: 64, most_ways: 256, room: words.len(), threads: 1, guesses: GUESSES };
-            match plan(Level::best(), &words, Bounds::of_bits(64), wanted) {
-                Plan::Nothing => "nothing",
-                Plan::Reverse => "reverse",
-                Plan::Common(_) => "common",
-                Plan::Tally(_) => "tally",
-                Plan::Radix(_) => "radix",
-                Plan::Tree { uneven: false, .. } => "tree",
-                Plan::Tree { uneven: true, .. } => "uneven",
+            let limits = Limits { bits: 8, ways: 64, most_ways: 256, room: words.len(), threads: 1, guesses: GUESSES };
+            match choose(Level::best(), &words, Bounds::of_bits(64), limits) {
+                Strategy::Sorted => "nothing",
+                Strategy::Reverse => "reverse",
+                Strategy::Dominant(_) => "dominant",
+                Strategy::Count(_) => "tally",
+                Strategy::Radix(_) => "radix",
+                Strategy::Tree { uneven: false, .. } => "tree",
+                Strategy::Tree { uneven: true, .. } => "uneven",
             }
         };
         assert_eq!(kind(|i, _| random(i)), "radix");
@@ -277,7 +281,7 @@ mod tests {
             assert_eq!(of(name), "tally", "{name}");
         }
         for name in ["one of a thousand is not zero", "one of thirty is not the largest"] {
-            assert_eq!(of(name), "common", "{name}");
+            assert_eq!(of(name), "dominant", "{name}");
         }
         for name in ["any width", "zipf", "half of them one key", "two clusters far apart"] {
             assert_eq!(of(name), "tree", "{name}");

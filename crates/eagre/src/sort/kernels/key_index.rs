@@ -1,76 +1,76 @@
-//! A leaf for words wider than their vector kernels, and stable: not the words are sorted but *tags*, numbers of 64
-//! bits with the highest key bits that may differ, and below them the word's place in the leaf.
+//! A base case that sorts *key-index pairs* instead of words: for stable sorts, and for words wider than the vector
+//! kernels take. A pair is a number of 64 bits: the highest key bits that may differ, and below them the word's index.
 //!
 //! ```text
-//! word   key, value, …          tag   54 bits of the key | 10 bits of place
+//! word   key, value, …          pair   54 bits of the key | 10 bits of the index
 //! ```
 //!
-//! The leaf of 64-bit numbers sorts the tags. No two are the same, and those of equal keys are in the order of their
-//! places. Then each word is copied once, to where its tag has ended up. Where tags do not hold all of the key, words
-//! whose tags agree but for the place are sorted once more, by the rest.
+//! The base case for 64-bit numbers sorts the pairs. No two pairs are equal, and pairs with equal keys are in the order
+//! of their indices. Then each word is copied once, to the place of its pair. If a pair does not hold all key bits,
+//! words whose pairs agree but for the index are sorted again, by the other bits.
 
 use std::mem::MaybeUninit;
 use std::slice::from_raw_parts_mut;
 
-use super::leaf::{self, Table};
+use super::base_case::{self, Table};
 use super::{Level, Word};
 use crate::sort::bounds::Bounds;
 
-/// So many words are sorted with tags on the stack.
+/// Up to so many words are sorted with pairs on the stack.
 const FEW: usize = 128;
-/// Words whose tags agree are sorted by insertion if they are no more than these.
+/// Up to so many words whose pairs agree are sorted by insertion.
 const INSERTION: usize = 16;
-/// Parts of a table begin at a line: so much may be left out between them.
+/// Parts of a table begin at cache lines: up to so many numbers are left out between them.
 const LINE: usize = 8;
 
-/// Where a leaf is sorted.
+/// The parts of a table.
 struct Room<'a, W> {
-    tags: &'a mut [MaybeUninit<u64>],
+    pairs: &'a mut [MaybeUninit<u64>],
     copies: &'a mut [MaybeUninit<W>],
-    /// For the leaf of tags.
+    /// For the base case that sorts the pairs.
     table: &'a mut Table,
 }
 
-/// Numbers of 64 bits that a word takes.
+/// How many numbers of 64 bits a word takes.
 const fn width<W>() -> usize {
     size_of::<W>().div_ceil(size_of::<u64>())
 }
 
 /// The length of a table for `n` words.
 pub(super) fn table_for<W>(n: usize) -> usize {
-    n * (width::<W>() + 1) + 2 * LINE + leaf::table_for::<u64>(n)
+    n * (width::<W>() + 1) + 2 * LINE + base_case::table_for::<u64>(n)
 }
 
-/// How many words fit a table of such a length.
+/// The most words for a table of such a length.
 pub(super) fn most<W>(level: Level, table: usize) -> usize {
-    // With room for so many tags, and the best use of what is left.
-    let with = |tags: usize| {
-        let leaf = leaf::table_for::<u64>(tags);
-        let left = table.saturating_sub(2 * LINE + leaf);
-        (left / (width::<W>() + 1)).min(tags).min(leaf::most::<u64>(level, leaf))
+    // The most words with room for so many pairs.
+    let with = |pairs: usize| {
+        let base_case = base_case::table_for::<u64>(pairs);
+        let left = table.saturating_sub(2 * LINE + base_case);
+        (left / (width::<W>() + 1)).min(pairs).min(base_case::most::<u64>(level, base_case))
     };
-    let sizes = (leaf::buckets(0).ilog2()..=table.max(1).ilog2()).map(|buckets| leaf::MEAN << buckets);
+    let sizes = (base_case::buckets(0).ilog2()..=table.max(1).ilog2()).map(|buckets| base_case::MEAN << buckets);
     sizes.map(with).max().unwrap_or(0)
 }
 
-/// So many words need no table.
+/// Up to so many words need no table.
 pub(super) fn few(level: Level) -> usize {
     <u64 as Word>::few(level).min(FEW)
 }
 
-/// [`Word::leaf`] for words that agree on all key bits from `high`, which is not 0, up, in a table that has the length
-/// of [`table_for`]. It never gives up.
+/// [`Word::base_case`] for words that agree on all key bits from bit `high` up, which is at least 1. The table has the
+/// length of [`table_for`]. It never gives up.
 ///
 /// # Safety
 /// See there.
-pub(super) unsafe fn leaf<W: Word>(level: Level, words: *mut W, n: usize, high: u32, table: &mut Table) {
+pub(super) unsafe fn base_case<W: Word>(level: Level, words: *mut W, n: usize, high: u32, table: &mut Table) {
     let (copies, table) = table.split_at_mut((n * width::<W>()).next_multiple_of(LINE));
-    let (tags, table) = table.split_at_mut(n.next_multiple_of(LINE));
+    let (pairs, table) = table.split_at_mut(n.next_multiple_of(LINE));
     debug_assert!(copies.as_ptr().cast::<W>().is_aligned());
     // SAFETY: room for n words, aligned to a line as the table is; the rest is the caller's promise.
     unsafe {
         let copies = from_raw_parts_mut(copies.as_mut_ptr().cast(), n);
-        sort(level, from_raw_parts_mut(words, n), high, Room { tags, copies, table });
+        sort(level, from_raw_parts_mut(words, n), high, Room { pairs, copies, table });
     }
 }
 
@@ -79,28 +79,28 @@ pub(super) fn by_comparison<W: Word>(level: Level, words: &mut [W], table: &mut 
     let (at, n) = (words.as_mut_ptr(), words.len());
     if n > few(level) {
         // SAFETY: so many words, for which the table is long enough.
-        return unsafe { leaf(level, at, n, W::KEY_BITS, table) };
+        return unsafe { base_case(level, at, n, W::KEY_BITS, table) };
     }
-    let tags = &mut [const { MaybeUninit::uninit() }; FEW];
+    let pairs = &mut [const { MaybeUninit::uninit() }; FEW];
     let copies = &mut [const { MaybeUninit::uninit() }; FEW];
-    sort(level, words, W::KEY_BITS, Room { tags, copies, table: &mut [] });
+    sort(level, words, W::KEY_BITS, Room { pairs, copies, table: &mut [] });
 }
 
-/// Sorts words that agree on all key bits from `high`, which is not 0, up.
+/// Sorts words that agree on all key bits from bit `high` up, which is at least 1.
 fn sort<W: Word>(level: Level, words: &mut [W], high: u32, room: Room<'_, W>) {
     let n = words.len();
     if n < 2 {
         return;
     }
-    let Room { tags, copies, table } = room;
+    let Room { pairs, copies, table } = room;
     let place_bits = usize::BITS - (n - 1).leading_zeros();
     level.run(
         #[inline(always)]
-        || write_tags(words, high, place_bits, &mut tags[..n]),
+        || write_pairs(words, high, place_bits, &mut pairs[..n]),
     );
     // SAFETY: written just now.
-    let sorted = unsafe { tags[..n].assume_init_mut() };
-    if n <= few(level) || !leaf::leaf_in_place(level, sorted, Bounds::of_bits(u64::BITS), table) {
+    let sorted = unsafe { pairs[..n].assume_init_mut() };
+    if n <= few(level) || !base_case::base_case_in_place(level, sorted, Bounds::of_bits(u64::BITS), table) {
         <u64 as Word>::by_comparison(level, sorted, table);
     }
     let places = (1 << place_bits) - 1;
@@ -110,43 +110,43 @@ fn sort<W: Word>(level: Level, words: &mut [W], high: u32, room: Room<'_, W>) {
             || sorted.windows(2).fold(false, |agree, two| agree | (two[0] ^ two[1] <= places)),
         );
     let source: &[W] = copies[..n].write_copy_of_slice(words);
-    for (word, tag) in words.iter_mut().zip(sorted.iter()) {
+    for (word, pair) in words.iter_mut().zip(sorted.iter()) {
         // SAFETY: places are below n.
-        *word = unsafe { *source.get_unchecked((tag & places) as usize) };
+        *word = unsafe { *source.get_unchecked((pair & places) as usize) };
     }
     if agree {
-        sort_rest(level, words, high - (u64::BITS - place_bits), Room { tags, copies, table });
+        sort_rest(level, words, high - (u64::BITS - place_bits), Room { pairs, copies, table });
     }
 }
 
-/// The highest of the `high` lowest key bits, then the place.
+/// Writes pairs of the highest of the `high` lowest key bits and the index.
 #[inline(always)]
-fn write_tags<W: Word>(words: &[W], high: u32, place_bits: u32, tags: &mut [MaybeUninit<u64>]) {
+fn write_pairs<W: Word>(words: &[W], high: u32, place_bits: u32, pairs: &mut [MaybeUninit<u64>]) {
     let places = (1 << place_bits) - 1;
     if high <= u64::BITS {
-        for (i, (word, tag)) in words.iter().zip(tags).enumerate() {
-            tag.write((word.key() as u64) << (u64::BITS - high) & !places | i as u64);
+        for (i, (word, pair)) in words.iter().zip(pairs).enumerate() {
+            pair.write((word.key() as u64) << (u64::BITS - high) & !places | i as u64);
         }
     } else {
-        for (i, (word, tag)) in words.iter().zip(tags).enumerate() {
-            tag.write((word.key() >> (high - u64::BITS)) as u64 & !places | i as u64);
+        for (i, (word, pair)) in words.iter().zip(pairs).enumerate() {
+            pair.write((word.key() >> (high - u64::BITS)) as u64 & !places | i as u64);
         }
     }
 }
 
-/// Sorts neighbouring words that agree on all key bits from `high` up, given words sorted by those.
+/// Sorts neighbouring words that agree on all key bits from bit `high` up. The words are sorted by those bits.
 fn sort_rest<W: Word>(level: Level, words: &mut [W], high: u32, room: Room<'_, W>) {
-    let Room { tags, copies, table } = room;
+    let Room { pairs, copies, table } = room;
     for run in words.chunk_by_mut(|a, b| (a.key() ^ b.key()) >> high == 0) {
         if run.len() <= INSERTION {
             insertion(run);
         } else {
-            sort(level, run, high, Room { tags: &mut *tags, copies: &mut *copies, table: &mut *table });
+            sort(level, run, high, Room { pairs: &mut *pairs, copies: &mut *copies, table: &mut *table });
         }
     }
 }
 
-/// Stable, for a few words.
+/// A stable insertion sort.
 fn insertion<W: Word>(words: &mut [W]) {
     for i in 1..words.len() {
         let (word, mut at) = (words[i], i);
@@ -160,7 +160,7 @@ fn insertion<W: Word>(words: &mut [W]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::leaf::SmallTable;
+    use super::super::base_case::SmallTable;
     use super::*;
 
     /// A table for n words takes n words, and no more than fit.
@@ -170,7 +170,7 @@ mod tests {
         levels.dedup();
         for level in levels {
             for n in (0..3000).step_by(7) {
-                if n <= leaf::most::<u64>(level, leaf::table_for::<u64>(n)) {
+                if n <= base_case::most::<u64>(level, base_case::table_for::<u64>(n)) {
                     let table = table_for::<(u64, u64)>(n);
                     let most = most::<(u64, u64)>(level, table);
                     assert!(most >= n && table_for::<(u64, u64)>(most) <= table, "{n} words: {most}");
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    /// Keys that agree in more bits than a tag holds, in long runs and short ones.
+    /// Keys that agree in more bits than a pair holds, in long runs and short ones.
     #[test]
     fn long_prefixes() {
         let mut table = SmallTable::new();
@@ -195,7 +195,7 @@ mod tests {
                 let (mut sorted, mut expected) = (words.clone(), words);
                 expected.sort();
                 // SAFETY: one place; the table takes that many.
-                unsafe { leaf(Level::best(), sorted.as_mut_ptr(), n, 128, table.get()) };
+                unsafe { base_case(Level::best(), sorted.as_mut_ptr(), n, 128, table.get()) };
                 assert_eq!(sorted, expected, "{n} words of {prefixes} prefixes");
             }
         }

@@ -1,11 +1,11 @@
-//! What is left of each bucket's range before and after its blocks.
+//! Fills the parts of each bucket before its first and after its last whole block.
 
 use super::super::Word;
 use super::{Blocks, FAN, Shift, Stripe};
 
 impl<W: Word> Blocks<W> {
-    /// Fills what is left of each bucket's range before and after its blocks.
-    pub(super) fn close(&mut self, words: &mut [W], starts: &[usize], counts: &[u32; FAN], stripes: &[Stripe]) {
+    /// Fills the parts of each bucket before its first and after its last whole block.
+    pub(super) fn clean_up(&mut self, words: &mut [W], starts: &[usize], counts: &[u32; FAN], stripes: &[Stripe]) {
         let block = self.shape.block;
         for (rank, (ends, &count)) in starts.windows(2).zip(counts).enumerate() {
             let (start, end) = (ends[0], ends[1]);
@@ -13,7 +13,7 @@ impl<W: Word> Blocks<W> {
             let last = first + count as usize * block;
             let mut at = start;
             if last > end {
-                // What sticks out lies where later buckets, not filled yet, will begin, or beyond the range.
+                // The words that stick out lie where later, unfilled buckets begin, or beyond the range.
                 let within = last.min(words.len());
                 if last > within {
                     // SAFETY: only the block that the end of the range cuts reaches beyond it, and it was kept.
@@ -44,12 +44,12 @@ impl<W: Word> Blocks<W> {
 }
 
 impl<W: Word> Blocks<W> {
-    /// [`Blocks::close`] for words that keep their order.
-    pub(super) fn close_in_order(&mut self, words: &mut [W], starts: &[usize], stripes: &mut [Stripe]) {
+    /// [`Blocks::clean_up`] for words that keep their order.
+    pub(super) fn clean_up_in_order(&mut self, words: &mut [W], starts: &[usize], stripes: &mut [Stripe]) {
         let block = self.shape.block;
         for stripe in &mut *stripes {
             stripe.full = [0; FAN];
-            self.tags[stripe.start..][..stripe.front].iter().for_each(|&tag| stripe.full[tag as usize] += 1);
+            self.ranks[stripe.start..][..stripe.front].iter().for_each(|&rank| stripe.full[rank as usize] += 1);
         }
         for (rank, ends) in starts.windows(2).enumerate() {
             let (mut from, mut to) = (ends[0].next_multiple_of(block), ends[0]);
@@ -59,13 +59,13 @@ impl<W: Word> Blocks<W> {
                 from += len;
                 to += len + stripe.left[rank] as usize;
             }
-            // From one stripe to the next they move further to the right. So none is overwritten before it has moved
-            // if those that move to the right begin, from the last, and the others follow, from the first.
+            // From one stripe to the next, blocks move further to the right. To overwrite nothing, first those that
+            // move to the right are moved, from the last, then the others, from the first.
             let first_to_right = stripes.partition_point(|stripe| stripe.shift.to <= stripe.shift.from);
             for i in (first_to_right..stripes.len()).rev().chain(0..first_to_right) {
                 let Shift { from, to, len } = stripes[i].shift;
-                // Only the block that the end of the range cuts is not where it belongs, but was kept. Behind it a
-                // bucket without blocks may seem to begin.
+                // Only the block that the end of the range cuts lies elsewhere, in its own place. Behind it a bucket
+                // without blocks may seem to begin.
                 let whole = if len > 0 && from + len > words.len() { len - block } else { len };
                 if whole > 0 {
                     words.copy_within(from..from + whole, to);

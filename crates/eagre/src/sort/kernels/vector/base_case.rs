@@ -1,8 +1,10 @@
-//! A leaf: a radix step into small buckets that are then sorted as columns, one bucket a lane.
+//! The base case in vector registers: a step into small buckets, which are then sorted as columns, one bucket in each
+//! lane.
 
+use super::super::base_case::{CAPACITY, MEAN, Table, buckets, overflow_capacity, table_len};
 use super::super::classifier::{BATCH, Radix};
-use super::super::leaf::{CAPACITY, MEAN, Table, aside, buckets, table_len};
-use super::super::survey::{GLANCE, Glance, SURELY_EVEN, extremes, hits};
+use super::super::extremes::extremes;
+use super::super::probe::{PROBE, Probe, SURELY_EVEN, hits};
 use super::super::{Level, prefetch};
 use super::lane::{self, Lane, Number, Order};
 use super::network::{columns_of_8, columns_of_16};
@@ -10,41 +12,41 @@ use super::scale::{Digits, Magnitude, Scale, Value, magnitudes, values};
 use super::{Vector, array};
 use crate::sort::bounds::Bounds;
 
-/// Words to a bucket where these are for a part of the magnitudes: some buckets are fuller than others.
+/// The mean size of buckets by magnitude: some buckets are fuller than others.
 const MEAN_OF_MAGNITUDES: usize = 8;
-/// The same of values: normal ones, which seem even too, are three times as dense in the middle.
+/// The same by value: normally distributed values, which seem even too, are three times as dense in the middle.
 const MEAN_OF_VALUES: usize = 4;
 
-/// How many words a leaf takes in a table of such a length.
+/// The most words of a base case in a table of such a length.
 pub(in super::super) fn most<V: Vector>(table: usize) -> usize {
-    // The largest power of two whose table is not longer.
+    // The largest power of two of buckets that the table has room for.
     let bucket = size_of::<V::Key>() * CAPACITY;
     let mut buckets = (table * size_of::<u64>() / bucket).checked_ilog2().map_or(0, |bits| 1 << bits);
     if table_len::<V::Key>(buckets) > table {
         buckets /= 2;
     }
-    // The sort of a group of buckets needs them all; and nobody asks for fewer than eight.
+    // A group of buckets is sorted together, and a base case has at least eight buckets.
     if buckets < V::LANES.max(8) { 0 } else { buckets * MEAN }
 }
 
-/// How many buckets a table of such a length has room for, nearly, in whole groups.
+/// About how many buckets a table of such a length has room for, in whole groups.
 fn most_buckets<V: Vector>(table: usize) -> usize {
     let key = size_of::<V::Key>();
-    // The least that may wait, and what each bucket takes: slots, sizes, and more that may wait.
-    let (least, each) = (aside(0) * key, CAPACITY * key + size_of::<u64>() + key.div_ceil(4));
+    // The smallest overflow area, and what each bucket takes: slots, sizes, and a share of the overflow area.
+    let (least, each) = (overflow_capacity(0) * key, CAPACITY * key + size_of::<u64>() + key.div_ceil(4));
     (table * size_of::<u64>()).saturating_sub(least) / each / V::LANES * V::LANES
 }
 
-/// [`super::super::Word::leaf`].
+/// [`super::super::Word::base_case`].
 ///
 /// # Safety
 /// See there; and the processor has such registers.
-pub(in super::super) unsafe fn leaf<T, V>(words: *mut T, n: usize, known: Bounds, table: &mut Table) -> bool
+pub(in super::super) unsafe fn base_case<T, V>(words: *mut T, n: usize, known: Bounds, table: &mut Table) -> bool
 where
     T: Lane,
     V: Vector<Key = T::Key>,
 {
-    // Each key has a number of 64 bits in the table.
+    // The table has 64 bits for the counter of each key.
     if known.high - known.low < n.min(table.len()) as u128 {
         // SAFETY: the caller's promise.
         unsafe {
@@ -69,16 +71,11 @@ where
     }
 }
 
-/// [`super::super::Word::leaf_on_a_scale`].
+/// [`super::super::Word::base_case_on_a_scale`].
 ///
 /// # Safety
 /// See there; and the processor has such registers.
-pub(in super::super) unsafe fn on_a_scale<T, V>(
-    level: Level,
-    words: &mut [T],
-    glance: &Glance,
-    table: &mut Table,
-) -> bool
+pub(in super::super) unsafe fn on_a_scale<T, V>(level: Level, words: &mut [T], probe: &Probe, table: &mut Table) -> bool
 where
     T: Lane,
     V: Vector<Key = T::Key>,
@@ -88,9 +85,9 @@ where
         V::run(
             #[inline(always)]
             || {
-                let even = |numbers: [u64; GLANCE]| hits::<32>(&numbers) >= SURELY_EVEN;
-                let values = matches!(T::ORDER, Order::Float) && even(values::<T::Key>(glance.keys));
-                (values, !values && even(magnitudes(glance.keys)))
+                let even = |numbers: [u64; PROBE]| hits::<32>(&numbers) >= SURELY_EVEN;
+                let values = matches!(T::ORDER, Order::Float) && even(values::<T::Key>(probe.keys));
+                (values, !values && even(magnitudes(probe.keys)))
             },
         )
     };
@@ -107,7 +104,7 @@ where
     debug_assert!(table_len::<V::Key>(fan.next_multiple_of(V::LANES)) <= table.len());
     if known.high - known.low < n as u128 {
         // SAFETY: the caller's promise.
-        return known.low == known.high || unsafe { leaf::<T, V>(words, n, known, table) };
+        return known.low == known.high || unsafe { base_case::<T, V>(words, n, known, table) };
     }
     // SAFETY: the caller's promise.
     unsafe {
@@ -128,7 +125,7 @@ where
     }
 }
 
-/// [`leaf`] for at least as many words as there can be keys: they are counted and written anew.
+/// [`base_case`] for at least as many words as there are possible keys: they are counted and written anew.
 ///
 /// # Safety
 /// As there; inside of [`Vector::run`].
@@ -139,7 +136,7 @@ where
     V: Vector<Key = T::Key>,
 {
     let keys = (known.high - known.low) as usize + 1;
-    // Two counters for each key: one that was just written is waited for.
+    // Two counters for each key: incrementing the same counter twice in a row is slow.
     let (counts, _) = table.as_chunks_mut::<1>().0.split_at_mut(keys);
     for pair in counts.iter_mut() {
         pair[0].write(0);
@@ -158,7 +155,7 @@ where
             let [one, two] = *counts.add(i);
             let end = at + (one + two) as usize;
             let word = lane::words(V::splat(T::Key::new(known.low + i as u128)), T::ORDER);
-            // What a vector has too much is overwritten: whatever a key's count, one is stored.
+            // A whole vector is stored whatever the count; later stores overwrite what is too much.
             loop {
                 match at + V::LANES <= n {
                     true => word.store(to.add(at)),
@@ -174,17 +171,17 @@ where
     }
 }
 
-/// The places of a leaf in its table.
+/// The parts of a table.
 struct Places<'a, K> {
-    /// The keys of each bucket, [`CAPACITY`] for each.
+    /// The slots of each bucket, [`CAPACITY`] for each.
     slots: *mut K,
-    /// How many words each bucket has, whether they are in its slots or not.
+    /// The size of each bucket, including words that overflowed.
     sizes: &'a mut [u32],
-    /// As many.
+    /// Where the gap of each bucket begins.
     gaps: *mut u32,
-    /// Keys that do not fit their bucket: how many, and the most.
-    waiting: *mut K,
-    waits: usize,
+    /// Keys that overflowed their bucket: where they are, how many, and the most.
+    overflow: *mut K,
+    overflowed: usize,
     most: usize,
 }
 
@@ -197,16 +194,17 @@ impl<K: Number> Places<'_, K> {
         // SAFETY: the table is long enough for all of them; numbers of 32 bits come after those that need more
         // alignment, an even number of them.
         unsafe {
-            let waiting = slots.add(buckets * CAPACITY);
-            let sizes = waiting.add(aside(buckets)).cast::<u32>();
+            let overflow = slots.add(buckets * CAPACITY);
+            let sizes = overflow.add(overflow_capacity(buckets)).cast::<u32>();
             sizes.write_bytes(0, buckets);
             let gaps = sizes.add(buckets);
             let sizes = std::slice::from_raw_parts_mut(sizes, buckets);
-            Places { slots, sizes, gaps, waiting, waits: 0, most: aside(buckets) }
+            Places { slots, sizes, gaps, overflow, overflowed: 0, most: overflow_capacity(buckets) }
         }
     }
 
-    /// Puts a word into its bucket, or aside; of the first `single` buckets, each has one key. False if it has no place.
+    /// Puts a word into its bucket or into the overflow area. Each of the first `single` buckets has one key only.
+    /// Returns false if there is no room.
     ///
     /// # Safety
     /// There is such a bucket.
@@ -217,15 +215,15 @@ impl<K: Number> Places<'_, K> {
             let size = self.sizes.get_unchecked_mut(bucket);
             let count = *size as usize;
             *size += 1;
-            // One key of many is written time and again: no branch that depends on how many they are.
+            // A bucket with a single key overwrites its last slot: no branch that depends on the count.
             if (count < CAPACITY) | (bucket < single) {
                 let slot = self.slots.add(bucket * CAPACITY + count.min(CAPACITY - 1));
                 slot.write(word);
-                // The next word's line, before a store waits for it.
+                // Prefetch the line of the next word, before a store waits for it.
                 prefetch(slot.wrapping_add(1).cast());
-            } else if self.waits < self.most {
-                self.waiting.add(self.waits).write(word);
-                self.waits += 1;
+            } else if self.overflowed < self.most {
+                self.overflow.add(self.overflowed).write(word);
+                self.overflowed += 1;
             } else {
                 return false;
             }
@@ -234,7 +232,7 @@ impl<K: Number> Places<'_, K> {
     }
 }
 
-/// [`leaf`], inside of [`Vector::run`].
+/// [`base_case`], inside of [`Vector::run`].
 #[inline(always)]
 unsafe fn run<T, V, S>(words: *mut T, n: usize, scale: S, table: &mut Table) -> bool
 where
@@ -283,15 +281,15 @@ where
         }
         at += size;
     }
-    if places.waits > 0 {
+    if places.overflowed > 0 {
         // SAFETY: there are n words but for the places that the words set aside are for.
         unsafe { insert(words, places, scale) };
     }
     true
 }
 
-/// Sorts neighbouring buckets, one for each lane, and appends them at `to + at`; what follows them may be overwritten
-/// up to `to + n`. Returns where they end. A bucket with more words than fit its slots leaves a gap.
+/// Sorts neighbouring buckets, one in each lane, and appends them at `to + at`. What follows them may be overwritten up
+/// to `to + n`. Returns where they end. A bucket that overflowed leaves a gap.
 ///
 /// # Safety
 /// `slots` are those of the buckets, `counts` their words, `to` has room for `n`.
@@ -309,7 +307,7 @@ where
             let rows = columns_of_8(lower);
             let sorted = array!(rows[0], |i| lane::words(rows[i], T::ORDER));
             for (&words, &count) in V::columns(sorted).as_ref().iter().zip(counts) {
-                // A whole one fits, or only the bucket's words are stored.
+                // Eight words fit, or only the words of the bucket are stored.
                 if at + 8 <= n {
                     V::store_eight(words, to.add(at));
                 } else {
@@ -325,13 +323,13 @@ where
         let upper = V::columns(array!(rows[0], |i| lane::words(rows[8 + i], T::ORDER)));
         for ((&lower, &upper), &count) in lower.as_ref().iter().zip(upper.as_ref()).zip(counts) {
             let (to, count) = (to.wrapping_add(at), count as usize);
-            // Two whole ones fit, or only the bucket's words are stored.
+            // Sixteen words fit, or only the words of the bucket are stored.
             if at + 16 <= n {
                 V::store_eight(lower, to);
                 V::store_eight(upper, to.add(8));
             } else {
                 V::store_some_of_eight(lower, to, count);
-                // Where no word is left for the second, its place may be beyond the range.
+                // Without words for the second store, its place may be beyond the range.
                 V::store_some_of_eight(upper, to.wrapping_add(8), count.saturating_sub(8));
             }
             at += count;
@@ -340,24 +338,24 @@ where
     at
 }
 
-/// Puts the words set aside where their buckets have left gaps.
+/// Puts the words of the overflow area into the gaps of their buckets.
 ///
 /// # Safety
 /// `to` holds the words of the buckets, each bucket's gap at its end; those that are missing wait.
 #[cold]
 unsafe fn insert<T: Lane>(to: *mut T, places: Places<T::Key>, scale: impl Scale<T::Key>) {
-    // From here on sizes are beginnings.
+    // From here on `sizes` are starts.
     let mut end = 0;
     for (bucket, size) in places.sizes.iter_mut().enumerate() {
         // SAFETY: as many as there are buckets.
         unsafe { places.gaps.add(bucket).write(end + (*size).min(CAPACITY as u32)) };
         end += std::mem::replace(size, end);
     }
-    for i in 0..places.waits {
+    for i in 0..places.overflowed {
         // SAFETY: so many were written; there are as many gaps as buckets; places between the bucket's first and its
         // first missing word.
         unsafe {
-            let word = places.waiting.add(i).read();
+            let word = places.overflow.add(i).read();
             let bucket = scale.bucket(word);
             let gap = &mut *places.gaps.add(bucket);
             let (start, mut at) = (places.sizes[bucket] as usize, *gap as usize);

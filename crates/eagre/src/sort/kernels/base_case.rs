@@ -1,7 +1,8 @@
-//! The last step: one more radix step, or one on another scale, into buckets so small that comparing finishes them.
+//! The base case: one more radix step, or a step on another scale, into buckets that are small enough for comparing.
 //!
-//! The work is done in a *table* beside the words. The vector kernel's table has a fixed place of [`CAPACITY`] words
-//! for each bucket, so that words are moved without being counted first; the few that do not fit wait aside.
+//! The step takes place in a *table* beside the words. In the table of the vector kernels each bucket has room for
+//! [`CAPACITY`] words, so that words are not counted before they are moved. The few words that do not fit their bucket
+//! go to an overflow area.
 
 use std::mem::MaybeUninit;
 
@@ -9,19 +10,19 @@ use super::classifier::Radix;
 use super::{Level, Word};
 use crate::sort::bounds::Bounds;
 
-/// The place a leaf is sorted in, aligned for any word. What it holds has no meaning between two leaves, nor at first.
+/// Scratch memory for a base case, aligned for any word. Its contents have no meaning between two base cases.
 pub(crate) type Table = [MaybeUninit<u64>];
 
-/// A vector kernel's buckets have room for so many words.
+/// The words that a bucket of the vector kernels has room for.
 pub(super) const CAPACITY: usize = 16;
-/// The mean size of buckets, at most. Fuller ones would overflow too often.
+/// The largest mean size of buckets. With more words too many would overflow.
 pub(super) const MEAN: usize = 11;
-/// A bucket the portable kernel still sorts by insertion.
+/// The largest bucket that the portable kernel sorts by insertion.
 const INSERTION: u32 = 64;
 /// The most buckets of the portable kernel.
 const FAN: usize = 256;
 
-/// A table on the stack, for leaves that fit the first-level cache.
+/// A table on the stack, for base cases that fit the first-level cache.
 #[repr(C, align(64))]
 pub(crate) struct SmallTable([MaybeUninit<u64>; table_len::<u64>(512)]);
 
@@ -35,31 +36,31 @@ impl SmallTable {
     }
 }
 
-/// How many buckets `n` words are split into: a power of two, for 5 to 11 words each.
+/// The number of buckets for `n` words: a power of two, for 5 to 11 words in each bucket.
 pub(super) const fn buckets(n: usize) -> usize {
     let buckets = n.div_ceil(MEAN).next_power_of_two();
     if buckets < 8 { 8 } else { buckets }
 }
 
-/// What a table for so many buckets needs, in numbers of 64 bits: their words, two numbers of 32 bits each, and the words
-/// set aside.
+/// The length of a table for so many buckets, in numbers of 64 bits: slots for words, two numbers of 32 bits for each
+/// bucket, and the overflow area.
 pub(super) const fn table_len<W>(buckets: usize) -> usize {
-    buckets + size_of::<W>() * (buckets * CAPACITY + aside(buckets)) / size_of::<u64>()
+    buckets + size_of::<W>() * (buckets * CAPACITY + overflow_capacity(buckets)) / size_of::<u64>()
 }
 
-/// How many words may not fit their bucket: twice what is expected of uniform keys.
-pub(super) const fn aside(buckets: usize) -> usize {
+/// How many words may overflow: twice as many as uniform keys are expected to.
+pub(super) const fn overflow_capacity(buckets: usize) -> usize {
     if buckets < 256 { 64 } else { buckets / 4 }
 }
 
-/// The length of a table for leaves of up to `n` words.
+/// The length of a table for base cases of up to `n` words.
 pub(crate) fn table_for<W: Word>(n: usize) -> usize {
-    W::leaf_table(n)
+    W::base_case_table(n)
 }
 
-/// How many words a leaf in a table of such a length takes.
+/// The most words of a base case in a table of such a length.
 pub(crate) fn most<W: Word>(level: Level, table: usize) -> usize {
-    W::leaf_most(level, table)
+    W::base_case_most(level, table)
 }
 
 /// [`most`] for [`scalar`].
@@ -67,19 +68,19 @@ pub(super) fn scalar_most<W>(table: usize) -> usize {
     (FAN * MEAN).min(table * size_of::<u64>() / size_of::<W>())
 }
 
-/// Sorts words whose keys are known to be within bounds, not all the same. False, with the words unchanged, if the keys
-/// are too unevenly spread.
-pub(crate) fn leaf_in_place<W: Word>(level: Level, words: &mut [W], known: Bounds, table: &mut Table) -> bool {
+/// Sorts words whose keys are within the bounds `known` and not all the same. Returns false, with the words unchanged,
+/// if the buckets would be too unbalanced.
+pub(crate) fn base_case_in_place<W: Word>(level: Level, words: &mut [W], known: Bounds, table: &mut Table) -> bool {
     assert!(words.len() <= most::<W>(level, table.len()) && known.low < known.high);
     let at = words.as_mut_ptr();
     // SAFETY: one place; a level is only there if the processor has it.
-    unsafe { W::leaf(level, at, words.len(), known, table) }
+    unsafe { W::base_case(level, at, words.len(), known, table) }
 }
 
-/// [`Word::leaf`] for any word, without vectors.
+/// [`Word::base_case`] without vectors, for any word.
 ///
 /// # Safety
-/// See [`Word::leaf`].
+/// See [`Word::base_case`].
 pub(super) unsafe fn scalar<W: Word>(words: *mut W, n: usize, known: Bounds, table: &mut Table) -> bool {
     debug_assert!(n <= scalar_most::<W>(table.len()));
     let (shift, low, mask) = Radix::new(known, buckets(n).min(FAN).ilog2()).steps();
@@ -95,7 +96,7 @@ pub(super) unsafe fn scalar<W: Word>(words: *mut W, n: usize, known: Bounds, tab
     if shift > 0 && counts.iter().any(|&count| count > INSERTION) {
         return false;
     }
-    // From counts to beginnings.
+    // From counts to starts.
     let mut start = 0;
     for count in counts.iter_mut() {
         start += std::mem::replace(count, start);
@@ -127,24 +128,24 @@ pub(super) unsafe fn scalar<W: Word>(words: *mut W, n: usize, known: Bounds, tab
 
 #[cfg(test)]
 mod tests {
+    use super::super::probe::Probe;
     use super::super::scratch::Scratch;
-    use super::super::survey::Glance;
     use super::*;
     use crate::scan::kernels::Simd;
 
-    /// Keys up to a little more than a power of two, which half of the digits are not for, are no reason to give up.
+    /// Keys up to a little more than a power of two leave half of the buckets empty. That is no reason to give up.
     #[test]
     fn half_of_the_digits_unused() {
         let known = Bounds { low: 7, high: (1 << 40) + (1 << 30) };
         let key = |i: u64| ((u128::from(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)) * (known.high - 6)) >> 64) as u64 + 7;
         let mut words: Vec<u64> = (0..2700).map(key).collect();
         let mut table = Scratch::new(table_for::<u64>(5000)).unwrap();
-        assert!(leaf_in_place(Level::best(), &mut words, known, &mut table));
+        assert!(base_case_in_place(Level::best(), &mut words, known, &mut table));
         assert!(words.is_sorted());
     }
 
-    /// Keys of which there are no more than words, from the least there is, up to the largest, and in between: at every
-    /// place near a register's end one key, or many of them.
+    /// No more different keys than words: from the smallest key there is, up to the largest, and in between. Near the
+    /// ends of registers, keys occur once or many times.
     fn dense<W: Word>(word: impl Fn(u128) -> W) {
         let largest = Bounds::of_bits(W::KEY_BITS).high;
         for level in [Level::Portable, Level::up_to(Simd::Avx2), Level::up_to(Simd::Avx512)] {
@@ -152,15 +153,15 @@ mod tests {
                 let mut table = Scratch::new(table_for::<W>(n as usize)).unwrap();
                 for low in [0, 3 << 20, largest - (keys - 1)] {
                     let known = Bounds { low, high: low + (keys - 1) };
-                    // Few of the upper keys; the last one is there or is not.
+                    // Few of the upper keys; the last one occurs or does not.
                     for upper in [keys, keys - 1] {
                         let (even, other) = (|i: u128| i * 7919 % upper, |i: u128| i * 104_729 % upper);
                         let key = |i| low + if keys == n { even(i) } else { even(i) * other(i) / upper };
                         let mut words: Vec<W> = (0..n).map(|i| word(key(i))).collect();
                         let mut expected: Vec<u128> = words.iter().map(|word| word.key()).collect();
                         expected.sort();
-                        if !leaf_in_place(level, &mut words, known, &mut table) {
-                            // Without vectors, which AVX2 has not for wide keys, uneven ones are too much for it.
+                        if !base_case_in_place(level, &mut words, known, &mut table) {
+                            // Only the vector kernels sort uneven keys, and AVX2 has none for wide keys.
                             assert!(level == Level::Portable || level == Level::Avx2 && W::KEY_BITS > 64);
                             continue;
                         }
@@ -185,7 +186,7 @@ mod tests {
         dense(|key| f64::from_bits(if key >> 63 == 1 { key as u64 ^ 1 << 63 } else { !key as u64 }));
     }
 
-    /// Words whose digits are uneven, but not on the scale that is made for them: that they are sorted is not by comparing.
+    /// Words whose digits are uneven, but even on the scale made for them: they must be sorted without comparing.
     fn on_a_scale<W: Word>(what: &str, word: impl Fn(u64, f64) -> W) {
         for level in [Level::up_to(Simd::Avx2), Level::up_to(Simd::Avx512)] {
             if level == Level::Portable || level == Level::Avx2 && W::KEY_BITS > 64 {
@@ -194,24 +195,18 @@ mod tests {
             }
             let mut given_up = 0;
             for n in [300, 1024, 1025, 2800, 10_000] {
-                // As splitmix64 has it.
-                let random = |i: u64| {
-                    let i = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                    let i = (i ^ i >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                    (i ^ i >> 27).wrapping_mul(0x94d0_49bb_1331_11eb)
-                };
-                let part = |i| (random(i) >> 11) as f64 / (1u64 << 53) as f64;
-                let mut words: Vec<W> = (0..n).map(|i| word(random(i + n), part(i))).collect();
+                let mut rng = fastrand::Rng::with_seed(n);
+                let mut words: Vec<W> = (0..n).map(|_| word(rng.u64(..), rng.f64())).collect();
                 let mut expected: Vec<u128> = words.iter().map(|word| word.key()).collect();
                 expected.sort();
                 let mut table = Scratch::new(table_for::<W>(2 * n as usize)).unwrap();
                 let keys = |words: &[W]| words.iter().map(|word| word.key()).collect::<Vec<_>>();
                 let before = keys(&words);
-                let glance = Glance::at(level, &words);
-                if W::leaf_on_a_scale(level, &mut words, &glance, &mut table) {
+                let probe = Probe::of(level, &words);
+                if W::base_case_on_a_scale(level, &mut words, &probe, &mut table) {
                     assert_eq!(keys(&words), expected, "{what}, {n}, {level:?}");
                 } else {
-                    // By chance the few words that are glanced at are uneven.
+                    // By chance the few words of the probe are uneven.
                     assert_eq!(keys(&words), before, "{what}, {n}, {level:?}");
                     given_up += 1;
                 }
@@ -228,7 +223,7 @@ mod tests {
         on_a_scale("signed numbers", |_, part| (24.0 * part).exp2() as i64 - 1000);
         on_a_scale("any width", |random, part| random >> (64.0 * part) as u32);
         on_a_scale("pairs of 32 bits", |_, part| (0, (31.0 * part).exp2() as u32));
-        // Only 64 bits of a wide number make a difference.
+        // Only 64 bits of these wide numbers differ.
         on_a_scale("wide numbers", |random, part| u128::from(random) << 64 >> (60.0 * part) as u32);
         on_a_scale("wide pairs", |random, part| (random >> (64.0 * part) as u32, random));
         on_a_scale("numbers between -1 and 1", |_, part| 2.0 * part - 1.0);

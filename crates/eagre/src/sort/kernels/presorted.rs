@@ -1,0 +1,124 @@
+//! The presortedness scan: is a range in order already? It runs at the speed of memory, and ends as soon as the answer
+//! is no.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use super::{Level, Word};
+use crate::sort::team;
+
+/// The order of a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// No key is smaller than the one before.
+    Ascending,
+    /// No key is larger than the one before. Where equal words may differ, each key is smaller than the one before.
+    Descending,
+    Neither,
+}
+
+/// How many words are compared first: they nearly always suffice to say no.
+const FIRST: usize = 64;
+/// How many words are compared between two decisions whether to go on.
+const STEP: usize = 1 << 11;
+
+/// Scans `words` with so many threads until it is clear that they are in no order.
+pub(crate) fn order<W: Word>(level: Level, words: &[W], threads: usize) -> Order {
+    let start = &words[..words.len().min(FIRST)];
+    if level.run(
+        #[inline(always)]
+        || ascends(start),
+    ) {
+        match throughout(
+            level,
+            words,
+            threads,
+            #[inline(always)]
+            |words| ascends(words),
+        ) {
+            true => Order::Ascending,
+            false => Order::Neither,
+        }
+    } else if level.run(
+        #[inline(always)]
+        || descends(start),
+    ) && throughout(
+        level,
+        words,
+        threads,
+        #[inline(always)]
+        |words| descends(words),
+    ) {
+        Order::Descending
+    } else {
+        Order::Neither
+    }
+}
+
+/// Whether the condition holds in every step. A step includes the first word of the next one.
+fn throughout<W: Word>(level: Level, words: &[W], threads: usize, is_so: impl Fn(&[W]) -> bool + Sync) -> bool {
+    let steps = words.len().div_ceil(STEP);
+    let clear = AtomicBool::new(false);
+    let look = |first: usize, last: usize| {
+        for step in first..last {
+            let end = ((step + 1) * STEP + 1).min(words.len());
+            if clear.load(Relaxed)
+                || !level.run(
+                    #[inline(always)]
+                    || is_so(&words[step * STEP..end]),
+                )
+            {
+                return clear.store(true, Relaxed);
+            }
+        }
+    };
+    let share = steps.div_ceil(threads);
+    match threads {
+        1 => look(0, steps),
+        _ => {
+            team::run((0..threads).map(|i| move || look(i * share, ((i + 1) * share).min(steps))));
+        }
+    }
+    !clear.into_inner()
+}
+
+#[inline(always)]
+fn ascends<W: Word>(words: &[W]) -> bool {
+    pairs(words).fold(true, |so, (one, two)| so & (narrow(one, two).map_or(one.key() <= two.key(), |(a, b)| a <= b)))
+}
+
+#[inline(always)]
+fn descends<W: Word>(words: &[W]) -> bool {
+    let back = |one: W, two: W| match narrow(one, two) {
+        Some((one, two)) => (one > two) | (!W::STABLE & (one == two)),
+        None => (one.key() > two.key()) | (!W::STABLE & (one.key() == two.key())),
+    };
+    pairs(words).fold(true, |so, (one, two)| so & back(one, two))
+}
+
+/// Each word and the one after it.
+#[inline(always)]
+fn pairs<W: Word>(words: &[W]) -> impl Iterator<Item = (W, W)> {
+    let later = words.get(1..).unwrap_or_default();
+    words.iter().copied().zip(later.iter().copied())
+}
+
+/// Two keys, if they fit the lanes of a vector.
+#[inline(always)]
+fn narrow<W: Word>(one: W, two: W) -> Option<(u64, u64)> {
+    (W::KEY_BITS <= 64).then(|| (one.key() as u64, two.key() as u64))
+}
+
+/// Reverses words with so many threads.
+pub(crate) fn reverse<W: Word>(words: &mut [W], threads: usize) {
+    let n = words.len();
+    if threads == 1 {
+        return words.reverse();
+    }
+    let (front, back) = words.split_at_mut(n / 2);
+    let back = &mut back[n % 2..];
+    let share = front.len().div_ceil(threads).max(1);
+    let swap = |(front, back): (&mut [W], &mut [W])| {
+        front.iter_mut().zip(back.iter_mut().rev()).for_each(|(one, two)| std::mem::swap(one, two));
+    };
+    team::run(front.chunks_mut(share).zip(back.rchunks_mut(share)).map(|pair| move || swap(pair)));
+}
