@@ -252,7 +252,8 @@ impl Message<'_> {
 impl fmt::Write for Message<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = LONGEST - 1 - self.length;
-        let fits = &text[..text.floor_char_boundary(room)];
+        let end = (0..=room.min(text.len())).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+        let fits = &text[..end];
         for byte in fits.bytes().filter(|&byte| byte != 0) {
             self.to[self.length].set(byte);
             self.length += 1;

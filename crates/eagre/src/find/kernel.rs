@@ -152,7 +152,11 @@ unsafe fn skim<const FOLD: bool>(first: &Rare, second: &Rare, mut at: usize, end
         let mut masks = [0; STEPS];
         for (step, mask) in masks.iter_mut().enumerate() {
             let place = at + step * LANES;
-            _mm_prefetch::<_MM_HINT_T0>(first.from.wrapping_add(place + AHEAD).cast());
+            // SAFETY: a prefetch of any address is harmless, and no longer unsafe from Rust 1.94 on.
+            #[allow(unused_unsafe, reason = "older compilers want it")]
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(first.from.wrapping_add(place + AHEAD).cast());
+            }
             // SAFETY: `place + LANES <= ends`.
             *mask = unsafe { candidates::<FOLD>(first, second, place) };
         }

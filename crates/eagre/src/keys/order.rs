@@ -102,6 +102,6 @@ fn first_disorder<K: FileKey>(last: Option<K>, keys: &[K], order: Order, index: 
     if let Some(before) = last.filter(|&before| !order.allows(before, first)) {
         return Some(Disorder { index, before, key: first });
     }
-    let at = keys.array_windows().position(|&[before, after]| !order.allows(before, after))?;
+    let at = keys.windows(2).position(|two| !order.allows(two[0], two[1]))?;
     Some(Disorder { index: index + at as u64 + 1, before: keys[at], key: keys[at + 1] })
 }

@@ -72,7 +72,7 @@ impl Sample {
     /// between two splitters are uneven, too. Runs with duplicates tell nothing.
     pub(super) fn is_uneven_throughout(&self) -> bool {
         // 32 uniform keys hit 25 of 64 equal bins in the mean. The mean of a few such runs is hardly ever below 23.5.
-        let differ = |keys: &&[u64; PROBE]| keys.array_windows().all(|[one, two]| one < two);
+        let differ = |keys: &&[u64; PROBE]| keys.windows(2).all(|two| two[0] < two[1]);
         let runs = self.keys().as_chunks().0.iter().filter(differ);
         let (count, hit) = runs.fold((0, 0), |(count, hit), run| (count + 1, hit + hits::<64>(run)));
         count >= 4 && 2 * hit < 47 * count

@@ -6,6 +6,7 @@
 //!
 //! This only works for words that are their keys: others could not be restored from an equal word.
 
+use super::uninit::UninitSlice;
 use std::mem::MaybeUninit;
 
 use super::tally::{GROUP, all, same};
@@ -27,7 +28,7 @@ pub(crate) fn extract<'a, W: Word>(
         || take_all(words, dominant, outliers, &mut used),
     );
     // SAFETY: so many have been written.
-    let outliers = unsafe { outliers[..used].assume_init_ref() };
+    let outliers = unsafe { outliers[..used].written() };
     if !complete {
         restore(words, outliers);
     }

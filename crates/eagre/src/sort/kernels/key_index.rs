@@ -9,6 +9,7 @@
 //! of their indices. Then each word is copied once, to the place of its pair. If a pair does not hold all key bits,
 //! words whose pairs agree but for the index are sorted again, by the other bits.
 
+use super::uninit::UninitSlice;
 use std::mem::MaybeUninit;
 use std::slice::from_raw_parts_mut;
 
@@ -99,7 +100,7 @@ fn sort<W: Word>(level: Level, words: &mut [W], high: u32, room: Room<'_, W>) {
         || write_pairs(words, high, place_bits, &mut pairs[..n]),
     );
     // SAFETY: written just now.
-    let sorted = unsafe { pairs[..n].assume_init_mut() };
+    let sorted = unsafe { pairs[..n].written_mut() };
     if n <= few(level) || !base_case::base_case_in_place(level, sorted, Bounds::of_bits(u64::BITS), table) {
         <u64 as Word>::by_comparison(level, sorted, table);
     }
@@ -109,7 +110,7 @@ fn sort<W: Word>(level: Level, words: &mut [W], high: u32, room: Room<'_, W>) {
             #[inline(always)]
             || sorted.windows(2).fold(false, |agree, two| agree | (two[0] ^ two[1] <= places)),
         );
-    let source: &[W] = copies[..n].write_copy_of_slice(words);
+    let source: &[W] = copies[..n].copied(words);
     for (word, pair) in words.iter_mut().zip(sorted.iter()) {
         // SAFETY: places are below n.
         *word = unsafe { *source.get_unchecked((pair & places) as usize) };

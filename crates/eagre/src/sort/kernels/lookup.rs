@@ -9,6 +9,7 @@
 //! Few intervals are tried first: the table is small then, and splitters become rounder numbers, so that later radix
 //! steps use more of their buckets. A large table may exceed the cache, since most keys share a few entries.
 
+use super::uninit::UninitSlice;
 use std::mem::MaybeUninit;
 
 use super::Word;
@@ -110,7 +111,7 @@ impl<'a> LookupTable<'a> {
         }
         table[start].write(count as u16);
         // SAFETY: the entries up to there were written above.
-        let buckets = unsafe { table[..=start].assume_init_ref() };
+        let buckets = unsafe { table[..=start].written() };
         tree.change_splitters(&ends[..count]);
         Some(LookupTable { prefix: tree.prefix(), tree, low, scale, buckets })
     }

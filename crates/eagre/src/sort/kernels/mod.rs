@@ -28,6 +28,7 @@ pub(super) mod probe;
 pub(super) mod scratch;
 pub(super) mod tally;
 pub(super) mod tree;
+mod uninit;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod vector;
 mod word;

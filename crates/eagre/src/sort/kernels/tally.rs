@@ -7,6 +7,7 @@
 //!
 //! This only works for words that are their keys: others could not be restored from a count.
 
+use super::uninit::UninitSlice;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Mutex;
@@ -63,7 +64,7 @@ impl<W: Word> Tally<W> {
             }
         }
         // SAFETY: so many have been written.
-        Some(unsafe { outliers[..used].assume_init_ref() })
+        Some(unsafe { outliers[..used].written() })
     }
 
     /// Each word that was counted, and how often.

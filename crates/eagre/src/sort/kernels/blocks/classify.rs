@@ -3,6 +3,7 @@
 //! of buckets. The buffers, which are written at random, stay in the cache. The line behind a word in its buffer is
 //! prefetched, long before the next word of that bucket needs it.
 
+use crate::sort::kernels::uninit::cold;
 use std::mem::MaybeUninit;
 
 use super::super::classifier::Classifier;
@@ -47,7 +48,7 @@ pub(super) fn classify<W: Word, C: Classifier<W>>(
             prefetch(place.wrapping_add(1).cast());
             *next += 1;
             if (at + 1) & (block - 1) == 0 {
-                std::hint::cold_path();
+                cold();
                 *next -= block as u32;
                 copy_block(buffers.add(bucket * (block + stagger)), words.add(blocks * block), block);
                 *ranks.get_unchecked_mut(blocks) = classifier.rank(bucket) as u16;

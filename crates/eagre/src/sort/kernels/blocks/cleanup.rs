@@ -2,6 +2,7 @@
 
 use super::super::Word;
 use super::{Blocks, FAN, Shift, Stripe};
+use crate::sort::kernels::uninit::UninitSlice;
 
 impl<W: Word> Blocks<W> {
     /// Fills the parts of each bucket before its first and after its last whole block.
@@ -17,7 +18,7 @@ impl<W: Word> Blocks<W> {
                 let within = last.min(words.len());
                 if last > within {
                     // SAFETY: only the block that the end of the range cuts reaches beyond it, and it was kept.
-                    let cut = unsafe { self.buffers[0][self.cut()].assume_init_ref() };
+                    let cut = unsafe { self.buffers[0][self.cut()].written() };
                     let (inside, beyond) = cut.split_at(block - (last - within));
                     words[within - inside.len()..within].copy_from_slice(inside);
                     words[at..at + beyond.len()].copy_from_slice(beyond);
@@ -72,7 +73,7 @@ impl<W: Word> Blocks<W> {
                 }
                 if whole < len {
                     // SAFETY: see above.
-                    let cut = unsafe { self.buffers[0][self.cut()].assume_init_ref() };
+                    let cut = unsafe { self.buffers[0][self.cut()].written() };
                     words[to + whole..to + len].copy_from_slice(cut);
                 }
                 let rest = stripes[i].rest(&self.buffers[i], rank);

@@ -26,6 +26,7 @@ mod permute;
 #[cfg(test)]
 mod tests;
 
+use crate::sort::kernels::uninit::UninitSlice;
 use std::ops::Range;
 
 use eagre_mem::heap;
@@ -145,7 +146,7 @@ impl Stripe {
     fn rest<'a, W>(&self, buffers: &'a Scratch<W>, rank: usize) -> &'a [W] {
         let bucket = (self.first + rank) & (self.fan - 1);
         // SAFETY: so many are in the buffer.
-        unsafe { buffers[bucket * self.pitch..][..self.left[rank] as usize].assume_init_ref() }
+        unsafe { buffers[bucket * self.pitch..][..self.left[rank] as usize].written() }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Moves the blocks of each bucket together.
 
+use crate::sort::kernels::uninit::UninitSlice;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::super::{Word, prefetch};
@@ -83,13 +84,13 @@ impl<W: Word> Blocks<W> {
             if sources[first] == NONE || sources[first] as usize == first {
                 continue;
             }
-            self.buffers[0][spare.clone()].write_copy_of_slice(&words[first * block..][..block]);
+            self.buffers[0][spare.clone()].copied(&words[first * block..][..block]);
             let mut hole = first;
             loop {
                 let source = std::mem::replace(&mut sources[hole], NONE) as usize;
                 if source == first {
                     // SAFETY: written above.
-                    let block_spared = unsafe { self.buffers[0][spare.clone()].assume_init_ref() };
+                    let block_spared = unsafe { self.buffers[0][spare.clone()].written() };
                     words[hole * block..][..block].copy_from_slice(block_spared);
                     break;
                 }

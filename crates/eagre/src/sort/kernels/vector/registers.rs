@@ -158,11 +158,11 @@ unsafe fn store_columns<T: Lane, V: Vector<Key = T::Key>, const R: usize>(mut ro
 unsafe fn columns<V: Vector, const R: usize>(rows: &mut [V; R]) {
     // SAFETY: the caller's promise.
     unsafe {
-        if let Some(rows) = rows.as_mut_slice().as_mut_array() {
+        if let Ok(rows) = <&mut [V; 4]>::try_from(rows.as_mut_slice()) {
             *rows = columns_of_4(*rows);
-        } else if let Some(rows) = rows.as_mut_slice().as_mut_array() {
+        } else if let Ok(rows) = <&mut [V; 8]>::try_from(rows.as_mut_slice()) {
             *rows = columns_of_8(*rows);
-        } else if let Some(rows) = rows.as_mut_slice().as_mut_array() {
+        } else if let Ok(rows) = <&mut [V; 16]>::try_from(rows.as_mut_slice()) {
             *rows = columns_of_16(*rows);
         }
     }
