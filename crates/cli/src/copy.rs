@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::cli::{Exit, Failure, Run};
 use crate::console::Console;
-use crate::inputs::Input;
+use crate::inputs::Argument;
 use crate::message::Message;
 use crate::name;
 use crate::progress::Progress;
@@ -110,7 +110,7 @@ impl Args {
 
     /// One file or stream to one other.
     fn single(&self, source: &OsStr, target: &OsStr, console: &mut Console) -> Run {
-        let source = Input::of(source);
+        let source = Argument::of(source);
         let target = Target::named(target);
         target.check_json("copy", "copy", self.json, "name a file")?;
         let started = Instant::now();
@@ -141,7 +141,7 @@ impl Args {
         Copier::new().verify(self.verify).preserve(self.preserve)
     }
 
-    fn copy(&self, source: &Input, target: &Target, console: &mut Console) -> Result<Copied, CopyError> {
+    fn copy(&self, source: &Argument, target: &Target, console: &mut Console) -> Result<Copied, CopyError> {
         let file = source.open().map_err(CopyError::Source)?;
         let metadata = file.metadata().map_err(CopyError::Source)?;
         if metadata.is_dir() {

@@ -14,7 +14,7 @@ use eagre::{RewireErrorKind, RewiredVec};
 
 use crate::cli::Failure;
 use crate::console::Console;
-use crate::inputs::Input;
+use crate::inputs::Argument as Input;
 use crate::message::{self, Message};
 use crate::units;
 use crate::usage::Unfit;

@@ -19,7 +19,7 @@ use eagre::{RewiredVec, options};
 
 use crate::cli::{Exit, Failure, Run};
 use crate::console::Console;
-use crate::inputs::Input;
+use crate::inputs::Argument as Input;
 use crate::keys::{KeyFiles, KeyType, why_unread, with_key};
 use crate::message::{self, Message};
 use crate::progress::Progress;

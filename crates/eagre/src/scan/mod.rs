@@ -20,12 +20,20 @@ pub mod kernels;
 mod plan;
 mod queue;
 pub mod roofline;
+mod settings;
 mod source;
 mod unbuffered;
 
 pub use driver::{ScanError, Scanned, Scanner};
 pub use input::Input;
+pub use kernels::Simd;
 pub use plan::{Choice, Plan, Why};
+pub use settings::Cancelled;
+#[cfg_attr(
+    not(any(feature = "count", feature = "find", feature = "stats")),
+    allow(unused_imports, reason = "for questions")
+)]
+pub(crate) use settings::{about, setting_methods};
 
 /// A question about the bytes of a file whose answer can be put together from parts.
 ///

@@ -10,7 +10,6 @@
 use std::fmt;
 use std::fs::{File, Metadata};
 use std::io::Seek;
-use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 use eagre_mem::Mapping;
@@ -76,7 +75,7 @@ pub struct Choice {
     /// How it is brought.
     pub plan: Plan,
     /// By how many threads.
-    pub threads: NonZeroUsize,
+    pub threads: usize,
     /// Why so. Its `Display` is a sentence without capital and stop.
     pub why: Why,
 }
@@ -182,14 +181,14 @@ pub(super) fn extent(mut file: &File) -> Result<Extent, Why> {
 }
 
 /// Chooses a plan for a file of this extent.
-pub(super) fn choose(file: &File, extent: &Extent, threads: NonZeroUsize, forced: Option<Plan>) -> Choice {
+pub(super) fn choose(file: &File, extent: &Extent, threads: usize, forced: Option<Plan>) -> Choice {
     let (plan, why) = match forced {
         Some(plan) => (plan, Why::Forced),
         None => by_residency(file, extent),
     };
     // A thread that starts costs as much as reading a MiB or so.
     let worth = (extent.end - extent.start) / ENOUGH_FOR_ONE;
-    let threads = threads.min(NonZeroUsize::new(worth as usize).unwrap_or(NonZeroUsize::MIN));
+    let threads = threads.min(worth as usize).max(1);
     Choice { plan, threads, why }
 }
 

@@ -5,7 +5,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::num::NonZeroUsize;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -30,7 +29,7 @@ const ALIGN: usize = 4096;
 ///
 /// # Errors
 /// 256 MiB cannot be had, or threads cannot.
-pub fn memory(threads: NonZeroUsize) -> io::Result<f64> {
+pub fn memory(threads: usize) -> io::Result<f64> {
     let kernels = Kernels::best();
     let other = |error: &dyn std::error::Error| io::Error::other(error.to_string());
     let pool = Pool::new(BlockSize::MAX, BLOCKS + 1, Some(Trap::Off), None).map_err(|error| other(&error))?;
@@ -51,7 +50,7 @@ pub fn memory(threads: NonZeroUsize) -> io::Result<f64> {
         std::hint::black_box(kernels.count(b'\n', &blocks[block][at..at + (2 << 20)]));
         Ok(2 << 20)
     };
-    rate(threads.get(), || piece)
+    rate(threads, || piece)
 }
 
 /// Bytes a second that come from the disk `file` is on: large requests past the page cache, several under way, for
@@ -100,7 +99,7 @@ mod tests {
 
     #[test]
     fn memory_has_a_speed() {
-        match memory(NonZeroUsize::MIN) {
+        match memory(1) {
             Ok(rate) => assert!(rate > 1e6, "{rate}"),
             Err(error) => eprintln!("skipped: {error}"),
         }

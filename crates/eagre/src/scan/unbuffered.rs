@@ -5,7 +5,6 @@
 
 use std::fs::File;
 use std::io;
-use std::num::NonZeroUsize;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::plan::Extent;
@@ -14,7 +13,7 @@ use crate::file::{self, ReadOptions};
 use crate::{Pipe, ReadBlock, Reader, StreamError, StreamErrorKind};
 
 /// More threads than this wait for the disk, and each keeps a block of memory.
-pub(super) const THREADS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
+pub(super) const THREADS: usize = 8;
 
 /// A file that comes from its disk block by block.
 pub(super) struct Unbuffered<'a> {
