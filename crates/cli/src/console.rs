@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, LineWriter, Write};
 use std::os::fd::AsFd;
 
-use crate::cli::Failure;
+use crate::exit::Failure;
 use crate::message::{self, Message};
 use crate::progress::{Gauge, Progress};
 

@@ -12,8 +12,8 @@ use std::time::Instant;
 use eagre::copy::{self, Copied, Copier, CopyError};
 use serde::Serialize;
 
-use crate::cli::{Exit, Failure, Run};
 use crate::console::Console;
+use crate::exit::{Exit, Failure, Run};
 use crate::inputs::Argument;
 use crate::message::Message;
 use crate::name;
@@ -117,7 +117,7 @@ impl Args {
         let copied = self.copy(&source, &target, console);
         let copied = copied.map_err(|error| failure(&error, source.place(), &target))?;
         if self.explain {
-            console.remark(&format!("eagre: copy: {}", copied.plan));
+            console.remark(&format!("eagre: copy: {}", copied.method));
         }
         let mut unkepts = Unkepts::default();
         unkepts.add(&copied.unkept);
@@ -128,7 +128,7 @@ impl Args {
                 target: name::Json::new(Some(target.name())),
                 bytes: copied.bytes,
                 data: copied.data,
-                plan: copied.plan.to_string(),
+                plan: copied.method.to_string(),
                 verified: copied.verified,
                 unkept: unkepts.names(),
                 seconds: started.elapsed().as_secs_f64(),

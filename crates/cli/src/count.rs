@@ -20,8 +20,8 @@ use clap::ValueEnum;
 use eagre::count::{Counted, Counter, Counts};
 use serde::Serialize;
 
-use crate::cli::{Exit, Run};
 use crate::console::Console;
+use crate::exit::{Exit, Run};
 use crate::explain::{Explainer, Explanation};
 use crate::inputs::{self, Argument, Sources};
 use crate::message::{self, Message};

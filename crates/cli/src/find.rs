@@ -21,8 +21,8 @@ use eagre::scan::Scanner;
 
 use self::output::Output;
 use self::patterns::Wanted;
-use crate::cli::{Exit, Failure, Run};
 use crate::console::Console;
+use crate::exit::{Exit, Failure, Run};
 use crate::inputs::{self, Argument, Sources};
 use crate::message::Message;
 use crate::progress::Progress;

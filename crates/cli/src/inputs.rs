@@ -17,7 +17,7 @@ use clap::ValueEnum;
 use eagre::compressed::{self, Format};
 use eagre::scan;
 
-use crate::cli::Failure;
+use crate::exit::Failure;
 use crate::message::Message;
 use crate::name;
 

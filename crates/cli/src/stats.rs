@@ -15,8 +15,8 @@ use clap::ValueEnum;
 use eagre::doctor::{Available, Bound};
 use eagre::stats::{Aggregator, StatsError};
 
-use crate::cli::{Exit, Failure, Run};
 use crate::console::Console;
+use crate::exit::{Exit, Failure, Run};
 use crate::inputs::{self, Argument, Sources};
 use crate::message::Message;
 use crate::progress::Progress;

@@ -2,7 +2,7 @@
 //! what the process has, nothing is taken. A process of its own, with one test: it counts what others would take.
 #![cfg(target_os = "linux")]
 
-use eagre::file::{Engine, Plan, ReadOptions, WriteOptions};
+use eagre::file::{Caching, Engine, ReadOptions, WriteOptions};
 #[cfg(feature = "sort")]
 use eagre::partition::{Layout, PartitionError, Partitioner};
 use eagre::probe::{self, Pair};
@@ -91,7 +91,7 @@ fn small(pair: Pair) -> PipeBuilder {
 
 fn reading(round: usize, pair: Pair) -> ReadOptions {
     let engine = if round % 4 == 3 { Engine::Uring } else { Engine::Blocking };
-    ReadOptions::new().stream(small(pair)).plan([Plan::Unbuffered, Plan::Cached][round / 2 % 2]).engine(engine)
+    ReadOptions::new().stream(small(pair)).caching([Caching::Unbuffered, Caching::Cached][round / 2 % 2]).engine(engine)
 }
 
 /// What must fail, each time: with the number of the round and the pair to use.

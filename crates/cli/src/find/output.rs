@@ -5,8 +5,8 @@
 use eagre::find::Match;
 use serde::Serialize;
 
-use crate::cli::Failure;
 use crate::console::Console;
+use crate::exit::Failure;
 use crate::inputs::Argument;
 use crate::name;
 

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 
 use eagre::find::Finder;
 
-use crate::cli::Failure;
+use crate::exit::Failure;
 use crate::inputs::Argument;
 use crate::message::Message;
 use crate::name;

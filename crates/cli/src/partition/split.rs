@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use eagre::partition::Partitioner;
 
-use crate::cli::Failure;
+use crate::exit::Failure;
 use crate::inputs::Argument as Input;
 use crate::keys::KeyFiles;
 use crate::message::Message;

@@ -20,7 +20,7 @@ use rustix::io::Errno;
 
 use super::ends::{Buffer, Sink, Source, Written, past_the_cache};
 use super::verify::{Back, Sum, Sums};
-use super::{CopyError, Plan};
+use super::{CopyError, Method};
 use crate::file::output::Output;
 
 /// Past the page cache, a piece is a request to the disk, and as many are in flight as there are threads: one reads while
@@ -45,7 +45,7 @@ pub(super) fn carry(
     output: &Output,
     sums: Option<&mut Sums>,
     progress: &mut dyn FnMut(u64),
-) -> Result<(u64, Plan), CopyError> {
+) -> Result<(u64, Method), CopyError> {
     let bytes = metadata.len();
     let stretches = data(source, metadata).map_err(CopyError::Source)?;
     let total: u64 = stretches.iter().map(|(_, len)| len).sum();
@@ -66,7 +66,7 @@ pub(super) fn carry(
         (None, _) => (CACHED_PIECE, thread::available_parallelism().map_or(1, NonZeroUsize::get).min(CACHED_THREADS)),
     };
     let threads = (total.div_ceil(piece as u64) as usize).clamp(1, most);
-    let plan = Plan::Pieces {
+    let method = Method::Pieces {
         threads,
         piece,
         direct_read: source.direct.is_some(),
@@ -92,7 +92,7 @@ pub(super) fn carry(
     if let Some(sums) = sums {
         sums.extend(late.into_iter().flatten());
     }
-    Ok((total, plan))
+    Ok((total, method))
 }
 
 /// Runs `other` on all threads but this one, which runs `own`; on fewer, if the system has no more.

@@ -62,10 +62,6 @@ impl Settings<'_> {
     ///
     /// # Errors
     /// [`Cancelled`], if it says so.
-    #[cfg_attr(
-        not(any(feature = "count", feature = "find")),
-        allow(dead_code, reason = "for what is done without a scan")
-    )]
     pub(crate) fn told(&self, bytes: u64) -> io::Result<()> {
         match self.hook.map(|hook| hook(bytes)) {
             Some(ControlFlow::Break(())) => Err(Cancelled.into()),

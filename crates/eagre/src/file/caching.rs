@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 /// Whether the page cache is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Plan {
+pub enum Caching {
     /// Past the page cache if the file is large and not in it yet, through it otherwise.
     #[default]
     Auto,
@@ -53,15 +53,15 @@ const USUAL_ALIGNMENT: usize = 4096;
 
 impl Opened {
     /// How `file` of `size` bytes (0: not known), of which `from` on is to be read, is read best.
-    pub(super) fn to_read(file: File, plan: Plan, from: u64, size: u64) -> Opened {
+    pub(super) fn to_read(file: File, caching: Caching, from: u64, size: u64) -> Opened {
         if size == 0 {
             return Opened { file, access: Access::Sequential };
         }
         let left = size.saturating_sub(from);
-        let past = match plan {
-            Plan::Unbuffered => true,
-            Plan::Cached => false,
-            Plan::Auto => left >= SMALL && !is_cached(&file, from, left),
+        let past = match caching {
+            Caching::Unbuffered => true,
+            Caching::Cached => false,
+            Caching::Auto => left >= SMALL && !is_cached(&file, from, left),
         };
         if let Some(alignment) = alignment(&file).filter(|&alignment| past && from.is_multiple_of(alignment as u64))
             && let Ok(file) = reopen_direct(&file)
@@ -73,9 +73,11 @@ impl Opened {
     }
 
     /// How `file`, which is ours alone and empty, is written best.
-    pub(super) fn to_write(file: File, plan: Plan) -> Opened {
+    pub(super) fn to_write(file: File, caching: Caching) -> Opened {
         let access = match alignment(&file) {
-            Some(alignment) if plan != Plan::Cached && set_direct(&file, true).is_ok() => Access::Unbuffered(alignment),
+            Some(alignment) if caching != Caching::Cached && set_direct(&file, true).is_ok() => {
+                Access::Unbuffered(alignment)
+            }
             _ => Access::Cached,
         };
         Opened { file, access }
