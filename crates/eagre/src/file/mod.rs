@@ -13,6 +13,7 @@
 
 #[cfg_attr(not(feature = "copy"), allow(dead_code, reason = "some of it is for copies"))]
 pub(crate) mod attributes;
+pub(crate) mod cache;
 mod caching;
 pub(crate) mod failure;
 #[cfg(test)]
@@ -23,7 +24,6 @@ pub(crate) mod naming;
 #[cfg_attr(not(feature = "copy"), allow(dead_code, reason = "some of it is for copies"))]
 pub mod output;
 mod reading;
-pub mod residency;
 #[cfg_attr(not(feature = "copy"), allow(dead_code, reason = "some of it is for copies"))]
 pub(crate) mod rights;
 pub(crate) mod stream;
