@@ -6,7 +6,6 @@ mod common;
 mod trees;
 
 use std::fs::{self};
-use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime};
 
 use common::{on_a_small_disk, parts};

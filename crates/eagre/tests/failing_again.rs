@@ -53,7 +53,7 @@ impl Taken {
 /// Waits until threads that have done their work have ended, and others have not.
 fn settle(lasting: usize) {
     let start = Instant::now();
-    while threads() > lasting && start.elapsed() < Duration::from_secs(20) {
+    while threads() > lasting && start.elapsed() < Duration::from_secs(200) {
         std::thread::yield_now();
     }
 }

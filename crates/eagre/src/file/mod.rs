@@ -22,7 +22,7 @@ pub mod name;
 #[cfg_attr(not(feature = "copy"), allow(dead_code, reason = "some of it is for copies"))]
 pub(crate) mod naming;
 #[cfg_attr(not(feature = "copy"), allow(dead_code, reason = "some of it is for copies"))]
-pub mod output;
+pub(crate) mod output;
 mod reading;
 #[cfg_attr(not(feature = "copy"), allow(dead_code, reason = "some of it is for copies"))]
 pub(crate) mod rights;
