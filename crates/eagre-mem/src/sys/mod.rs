@@ -31,6 +31,8 @@ impl Errno {
     pub(crate) const NOSYS: Errno = Errno(38);
     /// Too little memory, or too few addresses or mappings.
     pub(crate) const NOMEM: Errno = Errno(12);
+    /// Too much memory would be locked (`mmap`), or there are too many threads.
+    pub(crate) const AGAIN: Errno = Errno(11);
 
     /// The error as the standard library knows it.
     pub(crate) fn to_io(self) -> std::io::Error {
@@ -54,8 +56,12 @@ impl Refusal {
 
     /// Whether there was too little of something. Otherwise the call is forbidden, or wrong.
     pub(crate) fn is_shortage(self) -> bool {
-        const EAGAIN: Errno = Errno(11);
-        matches!(self.errno, Errno::NOMEM | EAGAIN)
+        matches!(self.errno, Errno::NOMEM | Errno::AGAIN)
+    }
+
+    /// Whether the limit on locked memory was in the way: what a process maps that locks all it maps (`mlockall`) counts there.
+    pub(crate) fn is_locked(self) -> bool {
+        self.call == "mmap" && self.errno == Errno::AGAIN
     }
 }
 
