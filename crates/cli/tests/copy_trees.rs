@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
-use common::{Random, on_a_small_disk, parts};
+use common::{on_a_small_disk, parts, seeded};
 use rustix::fs::Mode;
 use trees::*;
 
@@ -18,7 +18,7 @@ use trees::*;
 fn trees_are_copied_as_cp_copies_them() {
     for seed in 1..=6 {
         let room = Room::number(seed);
-        grow(&mut Random(seed), &room.path().join("tree"), 2, false);
+        grow(&mut seeded(seed), &room.path().join("tree"), 2, false);
         let umask = ["022", "077", "002", "027"][seed as usize % 4];
         for (us, them) in [(&["-rp"][..], &["-r", PRESERVE][..]), (&["-r"], &["-r"]), (&["-R", "--verify"], &["-R"])] {
             let (code, _, err) = ours(room.path(), umask, &[us, &["tree", "ours"]].concat());
@@ -45,9 +45,9 @@ fn trees_are_copied_into_others_as_cp_does() {
     let (mut refused, keep_existing) = (0, theirs_keep_existing());
     for seed in 1..=8 {
         let room = Room::number(seed);
-        grow(&mut Random(seed), &room.path().join("tree"), 2, true);
+        grow(&mut seeded(seed), &room.path().join("tree"), 2, true);
         for name in ["ours", "theirs"] {
-            grow(&mut Random(seed + 100), &room.path().join(name), 2, true);
+            grow(&mut seeded(seed + 100), &room.path().join(name), 2, true);
         }
         for (us, them) in [(&["-rT"][..], &["-rT"][..]), (&["-rTn"], &["-rTn"]), (&["-rTp"], &["-rT", PRESERVE])] {
             if us == ["-rTn"] && !keep_existing {

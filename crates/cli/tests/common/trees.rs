@@ -13,7 +13,8 @@ use std::process::{Command, Output, Stdio};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, Timespec, Timestamps, XattrFlags};
 
-use crate::common::{Random, parts};
+use crate::common::parts;
+use fastrand::Rng;
 
 /// Everything that can be seen of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,34 +115,34 @@ pub(crate) fn access_list() -> Vec<u8> {
 }
 
 /// Makes a tree of random things. `calm`: what anybody may copy, be it without privileges, and twice into one place.
-pub(crate) fn grow(random: &mut Random, at: &Path, depth: u32, calm: bool) {
+pub(crate) fn grow(random: &mut Rng, at: &Path, depth: u32, calm: bool) {
     fs::create_dir(at).unwrap();
     for name in NAMES {
         let path = at.join(OsStr::from_bytes(name));
-        match random.below(12) {
+        match random.u64(..12) {
             0..=2 if depth > 0 => {
                 grow(random, &path, depth - 1, calm);
                 continue;
             }
             0..=5 => {
-                let length = *random.pick(&[0, 1, 100, 5000, 70_000, (1 << 20) + 77]);
+                let length = *random.choice(&[0, 1, 100, 5000, 70_000, (1 << 20) + 77]).unwrap();
                 let content: Vec<u8> = (0..length).map(|at| (at * 7 + at / 255) as u8).collect();
                 fs::write(&path, content).unwrap();
                 // What a file may be read with.
                 let modes = [0o644, 0o600, 0o755, 0o444, 0o400, 0o666, 0o4755, 0o2755];
                 // cp leaves such bits to a file that is there, though its source has none.
                 let modes = if calm { &modes[..6] } else { &modes[..] };
-                fs::set_permissions(&path, Permissions::from_mode(*random.pick(modes))).unwrap();
+                fs::set_permissions(&path, Permissions::from_mode(*random.choice(modes).unwrap())).unwrap();
             }
             6 => {
                 let file = File::create(&path).unwrap();
                 file.set_len(3 << 20).unwrap();
-                file.write_all_at(b"data", random.below(3 << 20)).unwrap();
+                file.write_all_at(b"data", random.u64(..3 << 20)).unwrap();
             }
-            7 => symlink(OsStr::from_bytes(NAMES[random.below(12) as usize]), &path).unwrap(),
+            7 => symlink(OsStr::from_bytes(NAMES[random.u64(..12) as usize]), &path).unwrap(),
             // A device that is written through a link takes no notes, and cp says so.
-            8 if calm => symlink(random.pick(&["dangling/nowhere", ".", "..", "../.."]), &path).unwrap(),
-            8 => symlink(random.pick(&["dangling/nowhere", ".", "..", "/dev/null"]), &path).unwrap(),
+            8 if calm => symlink(random.choice(&["dangling/nowhere", ".", "..", "../.."]).unwrap(), &path).unwrap(),
+            8 => symlink(random.choice(&["dangling/nowhere", ".", "..", "/dev/null"]).unwrap(), &path).unwrap(),
             9 if !calm => {
                 rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o640), 0).unwrap();
             }
@@ -154,7 +155,7 @@ pub(crate) fn grow(random: &mut Random, at: &Path, depth: u32, calm: bool) {
             _ => continue,
         }
         if path.is_symlink() || path.exists() {
-            if path.is_file() && !path.is_symlink() && random.below(3) == 0 {
+            if path.is_file() && !path.is_symlink() && random.u64(..3) == 0 {
                 // Files that nobody may write take none from anybody but root.
                 let _ = rustix::fs::setxattr(&path, "user.note", b"bytes\0\xff", XattrFlags::empty());
                 if is_root() {
@@ -163,23 +164,23 @@ pub(crate) fn grow(random: &mut Random, at: &Path, depth: u32, calm: bool) {
                         .unwrap();
                 }
             }
-            if !calm && path.is_file() && !path.is_symlink() && random.below(6) == 0 {
+            if !calm && path.is_file() && !path.is_symlink() && random.u64(..6) == 0 {
                 let _ = rustix::fs::setxattr(&path, "system.posix_acl_access", &access_list(), XattrFlags::empty());
             }
-            set_time(&path, 1_000_000_000 + random.below(1 << 29));
+            set_time(&path, 1_000_000_000 + random.u64(..1 << 29));
         }
     }
-    if !calm && random.below(4) == 0 {
+    if !calm && random.u64(..4) == 0 {
         for name in ["system.posix_acl_access", "system.posix_acl_default"] {
             let _ = rustix::fs::setxattr(at, name, &access_list(), XattrFlags::empty());
         }
     }
-    if random.below(2) == 0 {
+    if random.u64(..2) == 0 {
         let _ = rustix::fs::setxattr(at, "user.of-a-directory", b"1", XattrFlags::empty());
     }
     let modes = if calm { [0o755, 0o700, 0o750, 0o775] } else { [0o755, 0o555, 0o1777, 0o2750] };
-    fs::set_permissions(at, Permissions::from_mode(*random.pick(&modes))).unwrap();
-    set_time(at, 1_000_000_000 + random.below(1 << 29));
+    fs::set_permissions(at, Permissions::from_mode(*random.choice(&modes).unwrap())).unwrap();
+    set_time(at, 1_000_000_000 + random.u64(..1 << 29));
 }
 
 /// A folder that can be removed whatever the modes in it are.
