@@ -12,9 +12,9 @@ use eagre::file::ReadOptions;
 use eagre::keys::{self, FileKey, ReadError};
 use eagre::{RewireErrorKind, RewiredVec};
 
-use crate::cli::Failure;
 use crate::console::Console;
-use crate::inputs::Input;
+use crate::exit::Failure;
+use crate::inputs::Argument;
 use crate::message::{self, Message};
 use crate::units;
 use crate::usage::Unfit;
@@ -141,7 +141,7 @@ impl TypedValueParser for PartitionKey {
 
 /// Files of keys, and their sizes.
 pub(crate) struct KeyFiles {
-    files: Vec<(Input, Option<u64>)>,
+    files: Vec<(Argument, Option<u64>)>,
     /// The size of all files, if it is known.
     pub(crate) bytes: Option<u64>,
     what: &'static str,
@@ -149,7 +149,7 @@ pub(crate) struct KeyFiles {
 
 impl KeyFiles {
     /// Checks that the files exist and hold whole keys.
-    pub(crate) fn look(what: &'static str, inputs: Vec<Input>, keys: KeyType) -> Result<KeyFiles, Failure> {
+    pub(crate) fn look(what: &'static str, inputs: Vec<Argument>, keys: KeyType) -> Result<KeyFiles, Failure> {
         let mut files = Vec::with_capacity(inputs.len());
         for input in inputs {
             let size = input.bytes_left().map_err(|error| unreadable(what, &input, &error))?;
@@ -169,8 +169,8 @@ impl KeyFiles {
     }
 
     /// The input that is the same file, under whatever name.
-    pub(crate) fn find(&self, there: &Metadata) -> Option<&Input> {
-        let is_it = |input: &Input| {
+    pub(crate) fn find(&self, there: &Metadata) -> Option<&Argument> {
+        let is_it = |input: &Argument| {
             input.metadata().is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == (there.dev(), there.ino()))
         };
         self.files.iter().map(|(input, _)| input).find(|input| is_it(input))
@@ -224,7 +224,7 @@ impl KeyFiles {
     }
 
     /// Opens the only file.
-    pub(crate) fn open_one(&self) -> Result<(&Input, eagre::Reader), Failure> {
+    pub(crate) fn open_one(&self) -> Result<(&Argument, eagre::Reader), Failure> {
         match &self.files[..] {
             [(input, size)] => Ok((input, open(self.what, input, *size)?)),
             _ => {
@@ -234,7 +234,7 @@ impl KeyFiles {
         }
     }
 
-    fn why_unread(&self, input: &Input, error: ReadError, read: u64) -> Failure {
+    fn why_unread(&self, input: &Argument, error: ReadError, read: u64) -> Failure {
         let why = |what| format!("more than {}, which is all that {what}", units::bytes(read));
         let (why, cure) = match &error {
             ReadError::Memory(error) if self.bytes.is_none() && is_used_up(error.kind()) => {
@@ -257,7 +257,7 @@ fn is_used_up(kind: RewireErrorKind) -> bool {
 }
 
 /// Why keys could not be read from an input.
-pub(crate) fn why_unread(what: &str, input: &Input, error: ReadError) -> Failure {
+pub(crate) fn why_unread(what: &str, input: &Argument, error: ReadError) -> Failure {
     Failure::Trouble(match error {
         ReadError::Remainder { bytes, width } => {
             let whole = bytes - bytes % width as u64;
@@ -271,11 +271,11 @@ pub(crate) fn why_unread(what: &str, input: &Input, error: ReadError) -> Failure
     })
 }
 
-fn unreadable(what: &str, input: &Input, error: &io::Error) -> Failure {
+fn unreadable(what: &str, input: &Argument, error: &io::Error) -> Failure {
     Failure::Trouble(Message::from_io(what, input.place(), error).to_string())
 }
 
-fn open(what: &str, input: &Input, size: Option<u64>) -> Result<eagre::Reader, Failure> {
+fn open(what: &str, input: &Argument, size: Option<u64>) -> Result<eagre::Reader, Failure> {
     let file = input.open().map_err(|error| unreadable(what, input, &error))?;
     let mut options = ReadOptions::new().explicit();
     if let Some(size) = size {

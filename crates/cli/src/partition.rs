@@ -10,13 +10,12 @@ use std::time::Instant;
 use eagre::file::{Output, WriteOptions};
 use eagre::keys::{self, FileKey};
 use eagre::partition::{Keyed, Partitioner, Partitions};
-use eagre::scan::kernels::Kernels;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 
-use crate::cli::{Exit, Failure, Run};
 use crate::console::Console;
-use crate::inputs::Input;
+use crate::exit::{Exit, Failure, Run};
+use crate::inputs::Argument;
 use crate::keys::{KeyFiles, KeyType, PartitionKey, not_partitioned, with_item};
 use crate::message::{self, Message};
 use crate::name;
@@ -92,9 +91,7 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
-        // The library refuses a wrong setting, too, but only when all keys are read.
-        Kernels::chosen().map_err(|why| Failure::Trouble(format!("eagre: partition: {why}")))?;
-        let files = KeyFiles::look("partition", Input::all(&self.files), self.keys)?;
+        let files = KeyFiles::look("partition", Argument::all(&self.files), self.keys)?;
         with_item!(self.keys, K, Part => {
             let (partitioner, ways) = self.split.partitioner::<Part>(&files, <K as Keyed>::KEY_BITS, Keyed::key)?;
             self.partition::<K>(&files, partitioner, ways, console)

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use common::{Random, eagre, on_a_small_disk, parts};
+use common::{eagre, on_a_small_disk, parts, seeded};
 
 fn noise(length: usize) -> Vec<u8> {
-    let mut random = Random(length as u64 | 1);
-    (0..length).map(|_| random.below(256) as u8).collect()
+    let mut random = seeded(length as u64);
+    (0..length).map(|_| random.u64(..256) as u8).collect()
 }
 
 /// Runs `eagre copy`, and returns code, output and complaints.

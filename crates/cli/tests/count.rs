@@ -6,10 +6,10 @@ mod common;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::process::Stdio;
-use std::time::Duration;
+use std::process::{Child, ChildStdin, Stdio};
 
 use common::{eagre, parts, run};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Two small files: 2 lines of 4 bytes, and 1 line of 6.
 fn two_files() -> tempfile::TempDir {
@@ -174,65 +174,64 @@ fn an_unreadable_standard_input_is_trouble() {
     assert_eq!(err, "eagre: count: standard input: Bad file descriptor\n");
 }
 
-/// Counts a pipe that takes 2.4 seconds, so that a slow start leaves enough of it, with a terminal for standard error, and returns what that got.
-fn seen_on_a_terminal(arguments: &[&str]) -> String {
-    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&terminal).unwrap();
-    unlockpt(&terminal).unwrap();
-    let name = ptsname(&terminal, Vec::new()).unwrap();
-    let their_end = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-
-    let mut child = eagre()
-        .arg("count")
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(their_end)
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    for _ in 0..3 {
-        stdin.write_all(b"line\n").unwrap();
-        std::thread::sleep(Duration::from_millis(800));
-    }
-    stdin.write_all(b"line\n").unwrap();
-    drop(stdin);
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "4      20");
-
-    // Nobody has the other end open any more, so reading ends (with an error, on a terminal).
-    let mut seen = Vec::new();
-    let _ = File::from(terminal).read_to_end(&mut seen);
-    String::from_utf8_lossy(&seen).into_owned()
+/// A command that counts a pipe of ours, with a terminal for standard error.
+struct OnTerminal {
+    child: Child,
+    pipe: ChildStdin,
+    terminal: File,
 }
 
+impl OnTerminal {
+    fn start(arguments: &[&str]) -> OnTerminal {
+        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&terminal).unwrap();
+        unlockpt(&terminal).unwrap();
+        let name = ptsname(&terminal, Vec::new()).unwrap();
+        let their_end = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+        let mut command = eagre();
+        command.arg("count").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(their_end);
+        let mut child = command.spawn().unwrap();
+        OnTerminal { pipe: child.stdin.take().unwrap(), child, terminal: terminal.into() }
+    }
+
+    /// Waits for something on the terminal, a moment at most.
+    fn has_shown_something(&self) -> bool {
+        let moment = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+        poll(&mut [PollFd::new(&self.terminal, PollFlags::IN)], Some(&moment)).unwrap() > 0
+    }
+
+    /// Ends the pipe after so many lines, and returns what the terminal got.
+    fn end(self, lines: u64) -> String {
+        drop(self.pipe);
+        let output = self.child.wait_with_output().unwrap();
+        let counts: Vec<u64> =
+            String::from_utf8_lossy(&output.stdout).split_whitespace().map(|number| number.parse().unwrap()).collect();
+        assert_eq!(counts, [lines, 5 * lines]);
+        // Nobody has the other end open any more, so reading ends (with an error, on a terminal).
+        let mut seen = Vec::new();
+        let _ = { self.terminal }.read_to_end(&mut seen);
+        String::from_utf8_lossy(&seen).into_owned()
+    }
+}
+
+/// Both get a line now and then until one shows progress. By then the other, which began earlier, would have shown its own.
 #[test]
-fn long_work_shows_progress_on_a_terminal_and_takes_it_away() {
-    let seen = seen_on_a_terminal(&[]);
-    assert!(seen.contains("\reagre: count: 20 B, "), "{seen:?}");
+fn long_work_shows_progress_on_a_terminal_and_takes_it_away_unless_it_is_switched_off() {
+    let mut silent = OnTerminal::start(&["--no-progress"]);
+    let mut telling = OnTerminal::start(&[]);
+    let mut lines = 0;
+    while lines == 0 || !telling.has_shown_something() {
+        assert!(lines < 5000, "no progress is shown");
+        for command in [&mut silent, &mut telling] {
+            command.pipe.write_all(b"line\n").unwrap();
+        }
+        lines += 1;
+    }
+    assert_eq!(silent.end(lines), "");
+    let seen = telling.end(lines);
     assert!(seen.ends_with("\r\x1b[K"), "{seen:?}");
-}
-
-#[test]
-fn progress_can_be_switched_off() {
-    assert_eq!(seen_on_a_terminal(&["--no-progress"]), "");
-}
-
-/// Whatever the streams of a decoder fall back on, a setting with a typing error is one.
-#[test]
-fn a_setting_that_cannot_be_read_is_an_error() {
-    let folder = tempfile::tempdir().unwrap();
-    // `x\n`, as gzip stores it.
-    let packed = b"\x1f\x8b\x08\0\0\0\0\0\x02\x03\xab\xe0\x02\0\x1f\x08\xea\x46\x02\0\0\0";
-    fs::write(folder.path().join("x.gz"), packed).unwrap();
-    let count = |name: &str, value: &str| {
-        parts(&eagre().current_dir(folder.path()).args(["count", "-l", "x.gz"]).env(name, value).output().unwrap())
-    };
-    assert_eq!(count("EAGRE_TRAP", ""), (0, "1 x.gz\n".into(), String::new()));
-    for (name, value) in [("EAGRE_TRAP", "singal"), ("EAGRE_MOVER", "mvoe"), ("EAGRE_POOL", "much")] {
-        let (code, out, err) = count(name, value);
-        assert_eq!((code, out.as_str(), err.lines().count()), (2, "", 1), "{err}");
-        assert!(err.starts_with(&format!("eagre: count: x.gz: cannot open a stream: {name}={value}: ")), "{err}");
-    }
+    let shown = seen.strip_prefix("\reagre: count: ").and_then(|shown| shown.split_once(" B, "));
+    let bytes: u64 = shown.unwrap_or_else(|| panic!("{seen:?}")).0.parse().unwrap();
+    assert!(bytes > 0 && bytes <= 5 * lines && bytes.is_multiple_of(5), "{seen:?}");
 }

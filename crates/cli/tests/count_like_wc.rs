@@ -18,7 +18,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::Random;
+use common::seeded;
+use fastrand::Rng;
 
 /// The user nobody, for tests of permissions that run as root.
 const NOBODY: u32 = 65_534;
@@ -103,7 +104,7 @@ fn compare(
 }
 
 /// A folder of awkward files, and names to be used as arguments, some of them of nothing.
-fn awkward(folder: &Path, random: &mut Random) -> Vec<OsString> {
+fn awkward(folder: &Path, random: &mut Rng) -> Vec<OsString> {
     let names: &[&[u8]] = &[
         b"plain",
         b"with space",
@@ -123,12 +124,12 @@ fn awkward(folder: &Path, random: &mut Random) -> Vec<OsString> {
     let mut all = Vec::new();
     for name in names {
         let name = OsStr::from_bytes(name);
-        let size = *random.pick(&sizes);
-        let content: Vec<u8> = match random.below(4) {
+        let size = *random.choice(&sizes).unwrap();
+        let content: Vec<u8> = match random.u64(..4) {
             0 => vec![b'x'; size as usize],
             1 => vec![b'\n'; size as usize],
-            2 => (0..size).map(|_| random.below(256) as u8).collect(),
-            _ => (0..size).map(|_| *random.pick(b"some text\n")).collect(),
+            2 => (0..size).map(|_| random.u64(..256) as u8).collect(),
+            _ => (0..size).map(|_| *random.choice(b"some text\n").unwrap()).collect(),
         };
         fs::write(folder.join(name), content).unwrap();
         all.push(name.to_owned());
@@ -148,19 +149,19 @@ fn random_arguments() {
     let flags: [&[&str]; 7] = [&[], &["-l"], &["-c"], &["-lc"], &["-cl"], &["--lines"], &["--bytes"]];
     for seed in 1..=12 {
         let folder = tempfile::tempdir().unwrap();
-        let mut random = Random(seed * 0x9e37_79b9);
+        let mut random = seeded(seed * 0x9e37_79b9);
         let names = awkward(folder.path(), &mut random);
         for _ in 0..15 {
-            let count = *random.pick(&[0, 1, 1, 1, 2, 3, 8]);
-            let files: Vec<_> = (0..count).map(|_| random.pick(&names).clone()).collect();
-            let size = random.below(100_000);
-            let bytes: Vec<u8> = (0..size).map(|_| *random.pick(b"ab\n")).collect();
-            let stdin = match random.below(3) {
+            let count = *random.choice(&[0, 1, 1, 1, 2, 3, 8]).unwrap();
+            let files: Vec<_> = (0..count).map(|_| random.choice(&names).unwrap().clone()).collect();
+            let size = random.u64(..100_000);
+            let bytes: Vec<u8> = (0..size).map(|_| *random.choice(b"ab\n").unwrap()).collect();
+            let stdin = match random.u64(..3) {
                 0 => Stdin::Null,
                 1 => Stdin::Pipe,
-                _ => Stdin::File { position: random.below(size + 5) },
+                _ => Stdin::File { position: random.u64(..size + 5) },
             };
-            let flags = *random.pick(&flags);
+            let flags = *random.choice(&flags).unwrap();
             compare(folder.path(), flags, &files, (stdin, &bytes), None);
         }
     }
@@ -172,21 +173,21 @@ fn names_from_a_file() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let mut random = Random(7);
+    let mut random = seeded(7);
     let names = awkward(folder.path(), &mut random);
     for round in 0..40 {
         // Empty names, `-` and missing files among them; the last name with and without its NUL.
-        let count = *random.pick(&[0, 1, 1, 2, 5]);
+        let count = *random.choice(&[0, 1, 1, 2, 5]).unwrap();
         let mut list: Vec<u8> = Vec::new();
         for _ in 0..count {
-            list.extend(random.pick(&names).as_bytes());
+            list.extend(random.choice(&names).unwrap().as_bytes());
             list.push(0);
         }
         if round % 3 == 0 {
             list.pop();
         }
         fs::write(folder.path().join("list"), &list).unwrap();
-        let flags = *random.pick(&[&["-l", "-c"][..], &["-l"], &["-c"]]);
+        let flags = *random.choice(&[&["-l", "-c"][..], &["-l"], &["-c"]]).unwrap();
         let (named, piped) = ([flags, &["--files0-from=list"]].concat(), [flags, &["--files0-from=-"]].concat());
         compare(folder.path(), &named, &[], (Stdin::Null, &[]), None);
         compare(folder.path(), &piped, &[], (Stdin::File { position: 0 }, &list), None);
@@ -216,13 +217,15 @@ fn words_and_widths() {
     let sizes = [0, 1, 2, 63, 64, 65, 1000, 16_384, 70_000, 262_143, 262_145, 600_000, 2_200_000, 5_000_001];
     for seed in 1..=6 {
         let folder = tempfile::tempdir().unwrap();
-        let mut random = Random(seed * 0x517c_c1b7);
+        let mut random = seeded(seed * 0x517c_c1b7);
         let mut names: Vec<OsString> = Vec::new();
         for (i, alphabet) in alphabets.iter().chain([&(0..=255).collect::<Vec<u8>>()[..]].iter()).enumerate() {
-            let size = *random.pick(&sizes);
+            let size = *random.choice(&sizes).unwrap();
             // One in so many bytes is no letter: lines and words of all lengths, and pieces in the middle of them.
-            let rare = *random.pick(&[1, 2, 10, 1000, 1_000_000]);
-            let byte = |random: &mut Random| if random.below(rare) == 0 { *random.pick(alphabet) } else { alphabet[0] };
+            let rare = *random.choice(&[1, 2, 10, 1000, 1_000_000]).unwrap();
+            let byte = |random: &mut Rng| {
+                if random.u64(..rare) == 0 { *random.choice(alphabet.iter()).unwrap() } else { alphabet[0] }
+            };
             let content: Vec<u8> = (0..size).map(|_| byte(&mut random)).collect();
             let name = format!("file {i}");
             fs::write(folder.path().join(&name), content).unwrap();
@@ -231,10 +234,10 @@ fn words_and_widths() {
         names.extend(["missing", "."].map(OsString::from));
         for flags in flags {
             compare(folder.path(), flags, &names, (Stdin::Null, &[]), None);
-            let one = random.pick(&names).clone();
+            let one = random.choice(&names).unwrap().clone();
             compare(folder.path(), flags, std::slice::from_ref(&one), (Stdin::Null, &[]), None);
             let bytes = fs::read(folder.path().join("file 1")).unwrap();
-            let stdin = if random.below(2) == 0 { Stdin::Pipe } else { Stdin::File { position: random.below(100) } };
+            let stdin = if random.u64(..2) == 0 { Stdin::Pipe } else { Stdin::File { position: random.u64(..100) } };
             compare(folder.path(), flags, &[], (stdin, &bytes), None);
         }
     }

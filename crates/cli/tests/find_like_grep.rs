@@ -16,7 +16,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::{Random, eagre};
+use common::{eagre, seeded};
+use fastrand::Rng;
 
 fn grep_is_gnu() -> bool {
     let gnu = Command::new("grep")
@@ -74,8 +75,10 @@ fn compare(folder: &Path, arguments: &[OsString], stdin: &[u8]) -> Output {
 }
 
 /// A folder of awkward files, and their names.
-fn awkward(folder: &Path, random: &mut Random) -> Vec<OsString> {
-    let mut text = |size: u64, alphabet: &[u8]| -> Vec<u8> { (0..size).map(|_| *random.pick(alphabet)).collect() };
+fn awkward(folder: &Path, random: &mut Rng) -> Vec<OsString> {
+    let mut text = |size: u64, alphabet: &[u8]| -> Vec<u8> {
+        (0..size).map(|_| *random.choice(alphabet.iter()).unwrap()).collect()
+    };
     let files: [(&[u8], Vec<u8>); 12] = [
         (b"empty", vec![]),
         (b"one line", b"the rain in spain stays mainly in the plain\n".to_vec()),
@@ -101,10 +104,10 @@ fn awkward(folder: &Path, random: &mut Random) -> Vec<OsString> {
     names
 }
 
-fn pattern(random: &mut Random, most: u64) -> Vec<u8> {
+fn pattern(random: &mut Rng, most: u64) -> Vec<u8> {
     let alphabets: [&[u8]; 6] = [b"ab", b"abAB ", b"a", b"\xc3\xa9\xe9a", b"\r ab", b"in "];
-    let alphabet = random.pick(&alphabets);
-    (0..1 + random.below(most)).map(|_| *random.pick(alphabet)).collect()
+    let alphabet = random.choice(&alphabets).unwrap();
+    (0..1 + random.u64(..most)).map(|_| *random.choice(alphabet.iter()).unwrap()).collect()
 }
 
 #[test]
@@ -130,13 +133,13 @@ fn random_patterns_options_and_files() {
     ];
     for seed in 1..=8 {
         let folder = tempfile::tempdir().unwrap();
-        let mut random = Random(seed * 0x9e37_79b9);
+        let mut random = seeded(seed * 0x9e37_79b9);
         let names = awkward(folder.path(), &mut random);
         for _ in 0..40 {
-            let mut arguments: Vec<OsString> = random.pick(&options).iter().map(OsString::from).collect();
+            let mut arguments: Vec<OsString> = random.choice(&options).unwrap().iter().map(OsString::from).collect();
             let mut patterns: Vec<Vec<u8>> =
-                (0..*random.pick(&[1, 1, 2, 5])).map(|_| pattern(&mut random, 6)).collect();
-            match random.below(3) {
+                (0..*random.choice(&[1, 1, 2, 5]).unwrap()).map(|_| pattern(&mut random, 6)).collect();
+            match random.u64(..3) {
                 // The first argument is the pattern.
                 0 => {
                     arguments.push("--".into());
@@ -153,16 +156,16 @@ fn random_patterns_options_and_files() {
                 _ => {
                     patterns.push(b"\0a".to_vec());
                     let mut lines = patterns.join(&b'\n');
-                    if random.below(2) == 0 {
+                    if random.u64(..2) == 0 {
                         lines.push(b'\n');
                     }
                     fs::write(folder.path().join("patterns"), lines).unwrap();
                     arguments.extend(["-f", "patterns", "--"].map(OsString::from));
                 }
             }
-            let count = *random.pick(&[0, 1, 1, 2, 4]);
-            arguments.extend((0..count).map(|_| random.pick(&names).clone()));
-            let stdin: Vec<u8> = (0..random.below(50_000)).map(|_| *random.pick(b"ab\n")).collect();
+            let count = *random.choice(&[0, 1, 1, 2, 4]).unwrap();
+            arguments.extend((0..count).map(|_| random.choice(&names).unwrap().clone()));
+            let stdin: Vec<u8> = (0..random.u64(..50_000)).map(|_| *random.choice(b"ab\n").unwrap()).collect();
             compare(folder.path(), &arguments, &stdin);
         }
     }
@@ -174,10 +177,10 @@ fn many_long_words() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let mut random = Random(7);
+    let mut random = seeded(7);
     let words: Vec<Vec<u8>> = (0..300).map(|_| pattern(&mut random, 40)).collect();
     fs::write(folder.path().join("words"), words.join(&b'\n')).unwrap();
-    let text: Vec<Vec<u8>> = (0..20_000).map(|_| random.pick(&words).clone()).collect();
+    let text: Vec<Vec<u8>> = (0..20_000).map(|_| random.choice(&words).unwrap().clone()).collect();
     fs::write(folder.path().join("text"), text.join(&b' ')).unwrap();
     for option in ["-b", "-bi"] {
         let theirs = compare(folder.path(), &[option, "-f", "words", "text"].map(OsString::from), b"");
@@ -191,7 +194,7 @@ fn counts_and_limits_are_of_occurrences() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let mut random = Random(11);
+    let mut random = seeded(11);
     let names = awkward(folder.path(), &mut random);
     for name in names.iter().filter(|&name| folder.path().join(name).is_file()) {
         for pattern in ["a", "ab", "aa", "in", "bab"] {

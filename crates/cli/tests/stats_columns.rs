@@ -7,7 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Random, eagre, parts, run};
+use common::{eagre, parts, run, seeded};
+use fastrand::Rng;
 
 /// Reads CSV, and prints what `eagre stats --csv --columns count,sum,min,max,mean,var,stddev,median,p99,q0.125` should.
 const PYTHON: &str = r#"
@@ -94,16 +95,16 @@ fn stats(arguments: &[&str], path: &Path, piped: bool) -> String {
     output.stdout.iter().map(|&byte| char::from(byte)).collect()
 }
 
-fn number(random: &mut Random) -> String {
-    let sign = random.pick(&["", "", "", "-", "+"]);
-    let digits = 1 + random.below(6) as u32;
-    let whole = random.below(10_u64.pow(digits));
-    let part = random.below(1000);
-    match random.below(16) {
+fn number(random: &mut Rng) -> String {
+    let sign = random.choice(&["", "", "", "-", "+"]).unwrap();
+    let digits = 1 + random.u64(..6) as u32;
+    let whole = random.u64(..10_u64.pow(digits));
+    let part = random.u64(..1000);
+    match random.u64(..16) {
         0 => format!("{sign}{whole}"),
         1 => format!(" {sign}{whole}.{part} "),
-        2 => format!("{sign}{whole}.{part}e{}", random.below(3)),
-        3 => format!("{sign}{whole}E-{}", random.below(9)),
+        2 => format!("{sign}{whole}.{part}e{}", random.u64(..3)),
+        3 => format!("{sign}{whole}E-{}", random.u64(..9)),
         4 => format!("{sign}{whole}{whole}.{part}{part}{part}{whole}"),
         5 => format!("{sign}.{part}"),
         _ => format!("{sign}{whole}.{}", part % 10),
@@ -115,11 +116,11 @@ fn figures_are_exact() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rows");
     for seed in 1..=6 {
-        let random = &mut Random(seed * 0x1234_5679);
-        let keys = *random.pick(&[1, 7, 500, 5_000]);
+        let random = &mut seeded(seed * 0x1234_5679);
+        let keys = *random.choice(&[1, 7, 500, 5_000]).unwrap();
         let mut text = String::new();
         for _ in 0..8_000 {
-            let key = random.below(keys);
+            let key = random.u64(..keys);
             text += &format!("{}{key};{}\n", "long key ".repeat(key as usize % 5), number(random));
         }
         fs::write(&path, &text).unwrap();
@@ -132,15 +133,17 @@ fn figures_are_exact() {
 }
 
 /// A field, which may need its quotes.
-fn field(random: &mut Random, hard: bool) -> String {
-    let text =
-        random.pick(&["a", "Zürich", "key of some length, more than a word", "x;y", "5\" pipe", "", " b "]).to_string();
-    let text = format!("{text}{}", random.below(40));
-    match random.below(if hard { 8 } else { 1000 }) {
+fn field(random: &mut Rng, hard: bool) -> String {
+    let text = random
+        .choice(&["a", "Zürich", "key of some length, more than a word", "x;y", "5\" pipe", "", " b "])
+        .unwrap()
+        .to_string();
+    let text = format!("{text}{}", random.u64(..40));
+    match random.u64(..if hard { 8 } else { 1000 }) {
         0 => format!("\"{}\"", text.replace('"', "\"\"")),
-        1 => format!("\"{}, {}\"", text.replace('"', "\"\""), random.below(3)),
+        1 => format!("\"{}, {}\"", text.replace('"', "\"\""), random.u64(..3)),
         2 => format!("\"say \"\"{}\"\"\"", text.replace('"', "\"\"")),
-        3 if hard => format!("\"{}\n\r\n,{}\"", text.replace('"', "\"\""), random.below(3)),
+        3 if hard => format!("\"{}\n\r\n,{}\"", text.replace('"', "\"\""), random.u64(..3)),
         _ => text.replace([',', '"'], "-"),
     }
 }
@@ -150,13 +153,13 @@ fn csv_is_what_python_reads() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rows.csv");
     for seed in 1..=8 {
-        let random = &mut Random(seed * 0x9876_5433);
+        let random = &mut seeded(seed * 0x9876_5433);
         let hard = seed % 2 == 0;
-        let newline = *random.pick(&["\n", "\r\n"]);
+        let newline = *random.choice(&["\n", "\r\n"]).unwrap();
         let mut text = if seed % 3 == 0 { "\u{feff}".to_owned() } else { String::new() };
         for _ in 0..6_000 {
             let value = number(random);
-            let value = if random.below(3) == 0 { format!("\"{value}\"") } else { value };
+            let value = if random.u64(..3) == 0 { format!("\"{value}\"") } else { value };
             text += &[field(random, hard), value, field(random, hard)].join(",");
             text += newline;
         }
@@ -245,9 +248,9 @@ fn much_text_comes_in_order() {
 #[test]
 fn figures_of_several_files() {
     let folder = tempfile::tempdir().unwrap();
-    let random = &mut Random(4711);
-    let rows = |random: &mut Random, from: u64| -> String {
-        (0..8_000).map(|_| format!("k{};{}\n", from + random.below(5_000), number(random))).collect()
+    let random = &mut seeded(4711);
+    let rows = |random: &mut Rng, from: u64| -> String {
+        (0..8_000).map(|_| format!("k{};{}\n", from + random.u64(..5_000), number(random))).collect()
     };
     let (first, second) = (rows(random, 0), rows(random, 3_000));
     let path = |name: &str| folder.path().join(name);

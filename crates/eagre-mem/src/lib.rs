@@ -56,5 +56,6 @@ pub use memory::{
     RewireErrorKind, RewiredIntoIter, RewiredVec, StreamPool, VanishingArray,
 };
 pub use mover::Mover;
+pub use open::check_environment;
 pub use trap::{End, Trap};
 pub use units::BlockSize;

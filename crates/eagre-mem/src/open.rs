@@ -15,15 +15,15 @@ use crate::transfer;
 use crate::trap::Trap;
 use crate::units::BlockSize;
 
-/// Reports the first environment variable that cannot be read.
-fn check_environment() -> Result<(), OpenError> {
-    let check = || {
-        options::trap::<Trap>()?;
-        options::mover::<Mover>()?;
-        options::io::<transfer::Engine>()?;
-        options::check_numbers()
-    };
-    check().map_err(OpenError::Setting)
+/// Whether every environment variable that this crate reads holds a value that it takes.
+///
+/// # Errors
+/// A message of one line, with the values that it takes.
+pub fn check_environment() -> Result<(), String> {
+    options::trap::<Trap>()?;
+    options::mover::<Mover>()?;
+    options::io::<transfer::Engine>()?;
+    options::check_numbers()
 }
 
 impl PipeBuilder {
@@ -32,7 +32,7 @@ impl PipeBuilder {
     /// # Errors
     /// Settings out of range, a trap or mover that does not work here, or no address space left; each with its cure.
     pub fn open(self) -> Result<Pipe, OpenError> {
-        check_environment()?;
+        check_environment().map_err(OpenError::Setting)?;
         self.check()?;
         let pair = match self.pointers {
             true => probe::choose_with_pointers(self.trap, self.mover)?,

@@ -60,12 +60,28 @@ pub mod stats;
 mod pages {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
+    #[doc = include_str!("../../../docs/streams.md")]
+    struct Streams;
     #[doc = include_str!("../../../docs/files.md")]
     struct Files;
+    #[doc = include_str!("../../../docs/counting.md")]
+    struct Counting;
+    #[doc = include_str!("../../../docs/memory.md")]
+    struct Memory;
     #[doc = include_str!("../../../docs/partition.md")]
     struct Partition;
     #[doc = include_str!("../../../docs/sorting.md")]
     struct Sorting;
+}
+
+/// Whether every environment variable that Eagre reads ([`options::SETTINGS`]) holds a value that it takes, and that this
+/// processor has. Calls find that out too, but only those that need the variable.
+///
+/// # Errors
+/// A message of one line, with the values that it takes.
+pub fn check_environment() -> Result<(), String> {
+    eagre_mem::check_environment()?;
+    scan::check_environment()
 }
 
 #[doc(hidden)]

@@ -2,11 +2,11 @@
 #![forbid(unsafe_code)]
 
 use std::io::{BufReader, Seek, Write};
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
 use eagre::find::{self, Finder, Join, Match, PatternError};
-use eagre::scan::{Scan, Scanner};
+use eagre::scan::{Scan, Simd};
+use fastrand::Rng;
 
 /// An occurrence: where, which pattern, what stands there.
 type Hit = (u64, usize, Vec<u8>);
@@ -33,9 +33,10 @@ fn naive(patterns: &[Vec<u8>], any_case: bool, text: &[u8]) -> Vec<Hit> {
     hits
 }
 
-fn finder(patterns: &[Vec<u8>], any_case: bool, portable: bool) -> Finder {
+fn finder(patterns: &[Vec<u8>], any_case: bool, portable: bool) -> Finder<'static> {
     let builder = patterns.iter().fold(Finder::builder(), |builder, pattern| builder.pattern(pattern));
-    builder.case_insensitive(any_case).portable(portable).build().unwrap()
+    let finder = builder.case_insensitive(any_case).build().unwrap();
+    if portable { finder.simd(Simd::Portable) } else { finder }
 }
 
 fn hit(found: Match<'_>) -> Hit {
@@ -44,7 +45,7 @@ fn hit(found: Match<'_>) -> Hit {
 }
 
 /// Searches `text` cut into pieces of these lengths, again and again.
-fn in_pieces(finder: &Finder, limit: u64, text: &[u8], lengths: &[usize]) -> Vec<Hit> {
+fn in_pieces(finder: &Finder<'_>, limit: u64, text: &[u8], lengths: &[usize]) -> Vec<Hit> {
     let listing = finder.search().limit(limit);
     let counting = finder.search().limit(limit).counting();
     let (mut join, mut counted) = (Join::new(&listing), Join::new(&counting));
@@ -94,20 +95,14 @@ fn check(patterns: &[Vec<u8>], any_case: bool, text: &[u8], cuts: &[&[usize]]) {
     }
 }
 
-/// A generator of numbers (xorshift), the same for the same seed.
-struct Random(u64);
+/// Numbers that only look random, the same for the same seed. A test that fails shows its seeds.
+fn seeded(seed: u64) -> Rng {
+    eprintln!("seed: {seed}");
+    Rng::with_seed(seed)
+}
 
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % end as u64) as usize
-    }
-
-    fn bytes(&mut self, length: usize, alphabet: &[u8]) -> Vec<u8> {
-        (0..length).map(|_| alphabet[self.below(alphabet.len())]).collect()
-    }
+fn bytes(random: &mut Rng, length: usize, alphabet: &[u8]) -> Vec<u8> {
+    (0..length).map(|_| alphabet[random.usize(..alphabet.len())]).collect()
 }
 
 #[test]
@@ -134,40 +129,40 @@ fn every_short_pattern_in_every_short_text_at_every_cut() {
 
 #[test]
 fn several_patterns_at_random() {
-    let mut random = Random(1);
+    let mut random = seeded(1);
     for round in 0..800 {
         let alphabet: &[u8] = [&b"ab"[..], b"abc", b"aAbB", b"a\0\n\xff", b"aaaaaaab"][round % 5];
-        let patterns: Vec<Vec<u8>> = (0..random.below(5))
+        let patterns: Vec<Vec<u8>> = (0..random.usize(..5))
             .map(|_| {
-                let length = 1 + random.below(9);
-                random.bytes(length, alphabet)
+                let length = 1 + random.usize(..9);
+                bytes(&mut random, length, alphabet)
             })
             .collect();
-        let length = random.below(120);
-        let text = random.bytes(length, alphabet);
-        let some: Vec<usize> = (0..5).map(|_| 1 + random.below(30)).collect();
+        let length = random.usize(..120);
+        let text = bytes(&mut random, length, alphabet);
+        let some: Vec<usize> = (0..5).map(|_| 1 + random.usize(..30)).collect();
         check(&patterns, round % 3 == 0, &text, &[&some, &[1], &[2], &[7, 1], &[33], &[64, 1, 1], &[200]]);
     }
 }
 
 #[test]
 fn long_patterns_and_long_texts_at_random() {
-    let mut random = Random(2);
+    let mut random = seeded(2);
     for round in 0..40 {
         let alphabet: &[u8] =
             [&b"ab"[..], b"abcdefgh \n", b"eEtTaA", b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"][round % 4];
-        let length = random.below(5000);
-        let text = random.bytes(length, alphabet);
+        let length = random.usize(..5000);
+        let text = bytes(&mut random, length, alphabet);
         // Patterns that are there, of all lengths around those of vectors.
-        let patterns: Vec<Vec<u8>> = (0..1 + random.below(3))
+        let patterns: Vec<Vec<u8>> = (0..1 + random.usize(..3))
             .map(|_| {
-                let length = 1 + random.below([4, 40, 70, 140, 300][round % 5]);
-                let from = random.below(text.len().max(1));
+                let length = 1 + random.usize(..[4, 40, 70, 140, 300][round % 5]);
+                let from = random.usize(..text.len().max(1));
                 let there = text[from..text.len().min(from + length)].to_vec();
                 if there.is_empty() { b"x".to_vec() } else { there }
             })
             .collect();
-        let some: Vec<usize> = (0..5).map(|_| 1 + random.below(900)).collect();
+        let some: Vec<usize> = (0..5).map(|_| 1 + random.usize(..900)).collect();
         check(&patterns, round % 2 == 0, &text, &[&some, &[1], &[256], &[257, 3], &[1000]]);
     }
 }
@@ -235,12 +230,12 @@ fn candidates_that_are_never_matches() {
 fn matches_among_candidates_that_are_none() {
     // Runs of a letter, a little shorter than the pattern or a little longer: a kernel gives up soon, at one place in
     // one round and at another in the next, and no match there may be lost or found twice.
-    let mut random = Random(4);
+    let mut random = seeded(4);
     for round in 0..80 {
         let pattern = vec![b'a'; 20];
         let mut text = Vec::new();
         while text.len() < 8000 {
-            text.resize(text.len() + 16 + random.below(8), b'a');
+            text.resize(text.len() + 16 + random.usize(..8), b'a');
             text.push(b'b');
         }
         check(&[pattern], round % 2 == 0, &text, &[&[8000 + round], &[3000, 1, 20]]);
@@ -249,8 +244,8 @@ fn matches_among_candidates_that_are_none() {
 
 #[test]
 fn files_readers_and_counts() {
-    let mut random = Random(3);
-    let text = random.bytes(1_500_000, b"to be or not to be\n");
+    let mut random = seeded(3);
+    let text = bytes(&mut random, 1_500_000, b"to be or not to be\n");
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(&text).unwrap();
     let patterns = [b"to b".to_vec(), b"be".to_vec(), b"\nor".to_vec(), b"bebe".to_vec()];
@@ -258,25 +253,38 @@ fn files_readers_and_counts() {
     let finder = finder(&patterns, false, false);
 
     for threads in [1, 2, 5] {
-        let mut scanner = Scanner::new(NonZeroUsize::new(threads).unwrap());
+        let mut finder = finder.clone().threads(threads);
         let mut hits = Vec::new();
         let mut again = file.reopen().unwrap();
         finder
-            .scan(&mut scanner, again.try_clone().unwrap().into(), |found| {
+            .each_in_input(again.try_clone().unwrap().into(), |found| {
                 hits.push(hit(found));
                 ControlFlow::Continue(())
             })
             .unwrap();
         assert!(hits == expected);
         again.rewind().unwrap();
-        assert_eq!(finder.count(&mut scanner, again.into()).unwrap(), expected.len() as u64);
+        assert_eq!(finder.input(again.into()).unwrap(), expected.len() as u64);
+    }
+
+    assert_eq!(finder.clone().file(file.path()).unwrap(), expected.len() as u64);
+    assert_eq!(finder.read(&text[..]).unwrap(), expected.len() as u64);
+    // A break is the last that is heard of a search, however many occurrences are at hand.
+    for at in [0, 1, 5, expected.len() - 1] {
+        let mut hits = Vec::new();
+        let stop = |found: Match<'_>| {
+            hits.push(hit(found));
+            if hits.len() == at + 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        finder.clone().each_in_file(file.path(), stop).unwrap();
+        assert_eq!(hits, expected[..=at]);
     }
 
     for capacity in [1, 10, 4096] {
         let mut hits = Vec::new();
         let reader = BufReader::with_capacity(capacity, &text[..100_000]);
         finder
-            .read(reader, |found| {
+            .each_in_read(reader, |found| {
                 hits.push(hit(found));
                 if hits.len() < 500 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })
@@ -286,9 +294,9 @@ fn files_readers_and_counts() {
 
     let word = b"not".to_vec();
     let count = naive(std::slice::from_ref(&word), false, &text).len() as u64;
-    assert_eq!(find::count(file.path(), "not").unwrap(), count);
-    assert_eq!(find::count(file.path(), "").unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
-    assert!(find::count(file.path().join("missing"), "x").is_err());
+    assert_eq!(find::file(file.path(), "not").unwrap(), count);
+    assert_eq!(find::file(file.path(), "").unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
+    assert!(find::file(file.path().join("missing"), "x").is_err());
 }
 
 #[test]
@@ -301,13 +309,30 @@ fn patterns_that_cannot_be() {
 }
 
 #[test]
+fn instructions_that_are_not_there_are_refused() {
+    for simd in Simd::ALL {
+        let finder = Finder::new("be").unwrap().simd(simd);
+        let counts =
+            [finder.clone().input(tempfile::tempfile().unwrap().into()).map_err(Into::into), finder.read(&b""[..])];
+        for count in counts {
+            match count {
+                Ok(count) => assert!(simd.is_available() && count == 0, "{simd}"),
+                Err(error) => {
+                    assert!(!simd.is_available() && error.kind() == std::io::ErrorKind::InvalidInput, "{error}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn errors_name_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("no\nfile");
-    let error = eagre::find::count(&missing, "x").unwrap_err();
+    let error = eagre::find::file(&missing, "x").unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
     let said = format!("find: '{}/no'$'\\n''file': No such file or directory", folder.path().display());
     assert_eq!(error.to_string(), said);
-    let error = eagre::find::count(folder.path(), "x").unwrap_err();
+    let error = eagre::find::file(folder.path(), "x").unwrap_err();
     assert_eq!(error.to_string(), format!("find: {}: Is a directory", folder.path().display()));
 }

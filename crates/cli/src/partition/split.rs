@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use eagre::partition::Partitioner;
 
-use crate::cli::Failure;
-use crate::inputs::Input;
+use crate::exit::Failure;
+use crate::inputs::Argument;
 use crate::keys::KeyFiles;
 use crate::message::Message;
 
@@ -62,7 +62,7 @@ impl Split {
         let (place, text) = match (&self.boundaries, &self.boundaries_from) {
             (Some(text), _) => ("--boundaries".to_owned(), text.clone()),
             (None, Some(file)) => {
-                let input = Input::of(file);
+                let input = Argument::of(file);
                 // A pipe that is read for boundaries has no keys left, and empty buckets would replace full ones.
                 if input.metadata().is_ok_and(|there| files.find(&there).is_some()) {
                     let why = "cannot be both the keys and their boundaries";

@@ -6,7 +6,7 @@ use std::time::Duration;
 use eagre::keys::{Disorder, FileKey};
 use serde::Serialize;
 
-use crate::inputs::Input;
+use crate::inputs::Argument;
 use crate::keys::KeyType;
 use crate::message::Message;
 use crate::phase::Phase;
@@ -116,7 +116,7 @@ struct Place {
 }
 
 impl Check {
-    pub(super) fn new<K: FileKey>(input: &Input, found: Option<Disorder<K>>) -> Check {
+    pub(super) fn new<K: FileKey>(input: &Argument, found: Option<Disorder<K>>) -> Check {
         let disorder = found.map(|Disorder { index, before, key, .. }| Place {
             index,
             byte: index * K::WIDTH as u64,
@@ -128,7 +128,7 @@ impl Check {
 }
 
 /// The first key that is out of order, in one line.
-pub(super) fn disorder<K: FileKey>(input: &Input, found: &Disorder<K>) -> String {
+pub(super) fn disorder<K: FileKey>(input: &Argument, found: &Disorder<K>) -> String {
     let Disorder { index, before, key, .. } = found;
     let why = format!("disorder at key {index} (byte {}): {key:?} after {before:?}", index * K::WIDTH as u64);
     Message::new("sort", input.place(), why).to_string()

@@ -2,6 +2,8 @@
 
 use std::process::{Command, Output, Stdio};
 
+use fastrand::Rng;
+
 /// The command under test.
 pub(crate) fn eagre() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_eagre"));
@@ -43,24 +45,11 @@ pub(crate) fn on_a_small_disk(size: &str, script: &str) -> Option<Output> {
     Some(output)
 }
 
-/// A generator of numbers (xorshift), the same for the same seed.
+/// Numbers that only look random, the same for the same seed. A test that fails shows its seeds.
 #[allow(dead_code, reason = "not every test file uses it")]
-pub(crate) struct Random(pub(crate) u64);
-
-#[allow(dead_code, reason = "not every test file uses it")]
-impl Random {
-    /// The next number below `end`.
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % end
-    }
-
-    /// One of several.
-    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        &from[self.below(from.len() as u64) as usize]
-    }
+pub(crate) fn seeded(seed: u64) -> Rng {
+    eprintln!("seed: {seed}");
+    Rng::with_seed(seed)
 }
 
 /// The names in a folder, hidden ones too.
@@ -75,8 +64,8 @@ pub(crate) fn names(folder: &std::path::Path) -> Vec<String> {
 /// Numbers that look random.
 #[allow(dead_code, reason = "not every test file uses it")]
 pub(crate) fn numbers(count: usize) -> Vec<u64> {
-    let mut random = Random(count as u64 | 1);
-    (0..count).map(|_| random.below(u64::MAX)).collect()
+    let mut random = seeded(count as u64);
+    (0..count).map(|_| random.u64(..)).collect()
 }
 
 /// As a file has them.

@@ -234,7 +234,7 @@ impl OpenError {
         match refusal.is_shortage() {
             true => OpenError::Resources(heap::text(format_args!(
                 "no address space {what}: {refusal}; {}{or}",
-                facts::address_cure()
+                if refusal.is_locked() { "raise `ulimit -l`" } else { facts::address_cure() }
             ))),
             false => OpenError::Unavailable(heap::text(format_args!(
                 "the system refuses {refusal}; let this process call it (seccomp filter, security module)"

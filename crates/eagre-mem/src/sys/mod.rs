@@ -87,6 +87,11 @@ impl Refusal {
     pub(crate) fn is_shortage(self) -> bool {
         self.errno.is_shortage()
     }
+
+    /// Whether the limit on locked memory was in the way: what a process maps that locks all it maps (`mlockall`) counts there.
+    pub(crate) fn is_locked(self) -> bool {
+        self.call == "mmap" && self.errno == Errno::AGAIN
+    }
 }
 
 impl std::fmt::Display for Refusal {

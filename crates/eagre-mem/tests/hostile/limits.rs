@@ -266,6 +266,7 @@ fn locked_before() {
         Ok(pipe) => pipe,
         Err(error) if !is_root() => {
             is_one_line_with_a_cure(&error);
+            assert!(error.to_string().contains("raise `ulimit -l`"), "{error}");
             skip(&format!("RLIMIT_MEMLOCK is too low: {error}"))
         }
         Err(error) => panic!("{error}"),

@@ -183,15 +183,10 @@ mod tests {
 
     fn texts() -> impl Iterator<Item = Vec<u8>> {
         let alphabets: [&[u8]; 6] = [b"ab \n", b"a\x01 \xff", b"a\tb\n", b"\t\x80 ", b"a\r\x0c\x0b\n", b"a"];
-        let mut state = 0x1234_5678_u64;
+        let mut random = fastrand::Rng::with_seed(0x1234_5678);
         (0..600).map(move |round| {
             let alphabet = alphabets[round % alphabets.len()];
-            (0..round % 40)
-                .map(|_| {
-                    state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
-                    alphabet[(state >> 33) as usize % alphabet.len()]
-                })
-                .collect()
+            (0..round % 40).map(|_| alphabet[random.usize(..alphabet.len())]).collect()
         })
     }
 

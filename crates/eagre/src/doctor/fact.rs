@@ -39,7 +39,7 @@ impl fmt::Display for Group {
     }
 }
 
-/// How good a fact is for Eagre.
+/// How good a fact is for Eagre, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// As good as Eagre can use.

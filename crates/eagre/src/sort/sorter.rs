@@ -42,7 +42,7 @@ impl<'a> Sorter<'a> {
     }
 
     /// The same, but ignores `EAGRE_SIMD` if it is set to a value that cannot be had.
-    pub(super) fn lenient() -> Sorter<'a> {
+    pub(crate) fn lenient() -> Sorter<'a> {
         let sorter = Sorter::new();
         Sorter { level: sorter.level.or_else(|_| Ok(Level::best())), ..sorter }
     }

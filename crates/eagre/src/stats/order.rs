@@ -51,7 +51,7 @@ pub(super) fn by_key(shards: &[Shard], threads: usize, room: &Room) -> Result<Ve
             continue;
         }
         part.iter_mut().for_each(|rank| rank.0 = eight(key(shards, rank.1), shared));
-        Sorter::new().threads(threads).sort(part).map_err(refused)?;
+        Sorter::lenient().threads(threads).sort(part).map_err(refused)?;
         let mut start = range.start;
         for run in part.chunk_by(|a, b| a.0 == b.0) {
             if run.len() > 1 {

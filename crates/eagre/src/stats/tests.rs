@@ -1,9 +1,12 @@
 //! All ways through the code give the answer of a naive one: every level of instructions, every cut, every shape.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::Stats;
+use fastrand::Rng;
+
+use super::Aggregator;
 use super::answer::Table;
 use super::join::Joiner;
 use super::kernels::Level;
@@ -12,22 +15,16 @@ use super::shard::Details;
 use super::shared::{self, Shared};
 use super::tally::{Lines, Question};
 use crate::scan::Scan;
-use crate::scan::kernels::Simd;
+use crate::scan::kernels::{Kernels, Simd};
 
-/// A generator of numbers (xorshift), the same for the same seed.
-struct Random(u64);
+/// Numbers that only look random, the same for the same seed. A test that fails shows its seeds.
+fn seeded(seed: u64) -> Rng {
+    eprintln!("seed: {seed}");
+    Rng::with_seed(seed)
+}
 
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % end
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize]
-    }
+fn pick<T: Copy>(random: &mut Rng, from: &[T]) -> T {
+    from[random.usize(..from.len())]
 }
 
 /// Count, and smallest value, sum and largest in units of 10^-9.
@@ -155,41 +152,32 @@ fn check(text: &[u8], cuts: &[usize], layout: Layout, header: bool) {
 const PAIR: Layout = Layout { delimiter: b';', key: 0, value: 1, strict: true, csv: false };
 
 /// A row's value, mostly like the others.
-fn value(random: &mut Random, decimals: usize) -> String {
-    let sign = random.pick(&["", "", "-"]);
-    match random.below(64) {
-        0 => random
-            .pick(&[
-                "-0.0",
-                "+1.5",
-                "7",
-                ".5",
-                "5.",
-                " 12.25 ",
-                "1234567.890123456",
-                "00000000012.3",
-                "-99999999",
-                "-.125",
-            ])
-            .to_owned(),
+fn value(random: &mut Rng, decimals: usize) -> String {
+    let sign = pick(random, &["", "", "-"]);
+    match random.u64(..64) {
+        0 => pick(
+            random,
+            &["-0.0", "+1.5", "7", ".5", "5.", " 12.25 ", "1234567.890123456", "00000000012.3", "-99999999", "-.125"],
+        )
+        .to_owned(),
         _ => {
-            let digits = 1 + random.below(4) as u32;
-            let whole = random.below(10_u64.pow(digits));
-            let part = format!("{:0>decimals$}", random.below(10_u64.pow(decimals as u32)));
+            let digits = 1 + random.u64(..4) as u32;
+            let whole = random.u64(..10_u64.pow(digits));
+            let part = format!("{:0>decimals$}", random.u64(..10_u64.pow(decimals as u32)));
             if decimals == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{part}") }
         }
     }
 }
 
 /// Many rows of random keys; `odd` in 64 lines are something else.
-fn corpus(random: &mut Random, rows: usize, keys: &[Vec<u8>], layout: Layout, fields: usize, odd: u64) -> Vec<u8> {
-    let decimals = random.pick(&[0, 1, 1, 1, 2, 3, 6, 7]);
-    let newline = random.pick(&["\n", "\n", "\r\n"]);
+fn corpus(random: &mut Rng, rows: usize, keys: &[Vec<u8>], layout: Layout, fields: usize, odd: u64) -> Vec<u8> {
+    let decimals = pick(random, &[0, 1, 1, 1, 2, 3, 6, 7]);
+    let newline = pick(random, &["\n", "\n", "\r\n"]);
     let mut text = Vec::new();
     for _ in 0..rows {
-        let fields = if random.below(64) < odd { fields + random.below(3) as usize } else { fields };
-        if random.below(64) < odd {
-            text.extend(random.pick(&["", "\r", "only", "a;b", ";", ";;", "a;1.0;2", "key;1..2", "key;--1"]).bytes());
+        let fields = if random.u64(..64) < odd { fields + random.u64(..3) as usize } else { fields };
+        if random.u64(..64) < odd {
+            text.extend(pick(random, &["", "\r", "only", "a;b", ";", ";;", "a;1.0;2", "key;1..2", "key;--1"]).bytes());
         } else {
             for field in 0..fields {
                 if field > 0 {
@@ -198,7 +186,7 @@ fn corpus(random: &mut Random, rows: usize, keys: &[Vec<u8>], layout: Layout, fi
                 if field == layout.value {
                     text.extend(value(random, decimals).bytes());
                 } else {
-                    text.extend(&keys[random.below(keys.len() as u64) as usize]);
+                    text.extend(&keys[random.usize(..keys.len())]);
                 }
             }
         }
@@ -208,14 +196,14 @@ fn corpus(random: &mut Random, rows: usize, keys: &[Vec<u8>], layout: Layout, fi
 }
 
 /// Keys of all lengths, of letters and of bytes that are none, without the delimiter.
-fn keys(random: &mut Random, number: usize, longest: u64, delimiter: u8) -> Vec<Vec<u8>> {
+fn keys(random: &mut Rng, number: usize, longest: u64, delimiter: u8) -> Vec<Vec<u8>> {
     (0..number)
         .map(|_| {
-            let length = random.below(longest + 1);
-            let any = random.below(2) == 0;
-            let byte = |random: &mut Random| match any {
-                true => random.below(256) as u8,
-                false => b"aeinrst Z\xc3\xbc"[random.below(11) as usize],
+            let length = random.u64(..longest + 1);
+            let any = random.u64(..2) == 0;
+            let byte = |random: &mut Rng| match any {
+                true => random.u8(..),
+                false => b"aeinrst Z\xc3\xbc"[random.u64(..11) as usize],
             };
             let bytes = (0..length).map(|_| byte(random));
             bytes.filter(|byte| ![b'\n', b'\r', delimiter].contains(byte)).collect()
@@ -226,23 +214,23 @@ fn keys(random: &mut Random, number: usize, longest: u64, delimiter: u8) -> Vec<
 #[test]
 fn every_way_gives_the_naive_answer() {
     for seed in 1..60 {
-        let random = &mut Random(seed * 0x9e37_79b9);
-        let fields = random.pick(&[2, 2, 2, 1, 3, 5, 17, 70]);
-        let delimiter = random.pick(b";;;,\t| \0\xff0");
-        let key = random.below(fields) as usize;
-        let value = random.below(fields) as usize;
-        let (key, value) = if random.below(2) == 0 && fields > 1 { (0, 1) } else { (key, value) };
-        let layout = Layout { delimiter, key, value, strict: random.below(4) == 0, csv: false };
-        let longest = random.pick(&[3, 12, 31, 33, 120]);
-        let number = random.pick(&[1, 5, 100, 3000]);
+        let random = &mut seeded(seed * 0x9e37_79b9);
+        let fields = pick(random, &[2, 2, 2, 1, 3, 5, 17, 70]);
+        let delimiter = pick(random, b";;;,\t| \0\xff0");
+        let key = random.u64(..fields) as usize;
+        let value = random.u64(..fields) as usize;
+        let (key, value) = if random.u64(..2) == 0 && fields > 1 { (0, 1) } else { (key, value) };
+        let layout = Layout { delimiter, key, value, strict: random.u64(..4) == 0, csv: false };
+        let longest = pick(random, &[3, 12, 31, 33, 120]);
+        let number = pick(random, &[1, 5, 100, 3000]);
         let keys = keys(random, number, longest, delimiter);
-        let odd = random.pick(&[0, 0, 1, 32]);
+        let odd = pick(random, &[0, 0, 1, 32]);
         let text = corpus(random, 800, &keys, layout, fields as usize, odd);
-        let mut cuts: Vec<usize> = (0..random.below(20)).map(|_| random.below(text.len() as u64) as usize).collect();
+        let mut cuts: Vec<usize> = (0..random.u64(..20)).map(|_| random.usize(..text.len())).collect();
         cuts.sort_unstable();
-        let end = text.len() - random.below(3) as usize;
+        let end = text.len() - random.u64(..3) as usize;
         cuts.retain(|&cut| cut <= end);
-        check(&text[..end], &cuts, layout, random.below(3) == 0);
+        check(&text[..end], &cuts, layout, random.u64(..3) == 0);
     }
 }
 
@@ -282,13 +270,13 @@ fn lines_are_numbered_in_all_pieces() {
 /// Numbers of every width at every place of a block, and what nearly is one.
 #[test]
 fn numbers_of_all_shapes() {
-    let random = &mut Random(5);
+    let random = &mut seeded(5);
     let mut text = Vec::new();
     for _ in 0..20_000 {
         let mut number = value(random, 1).into_bytes();
-        if random.below(8) == 0 && !number.is_empty() {
-            let at = random.below(number.len() as u64) as usize;
-            number[at] = random.pick(b"0123456789.-+:/ \r\xff\0e");
+        if random.u64(..8) == 0 && !number.is_empty() {
+            let at = random.usize(..number.len());
+            number[at] = pick(random, b"0123456789.-+:/ \r\xff\0e");
         }
         text.extend(b"k;");
         text.extend(number);
@@ -334,7 +322,12 @@ fn a_line_may_be_long() {
     text.extend(b";2.5\nb;1.5\nb;x");
     let cuts: Vec<usize> = (1..text.len() / 10_000).map(|cut| cut * 10_000).collect();
     let shared = Shared::new(shared::secret(), 1, Details::default()).unwrap();
-    let question = Question { layout: PAIR, level: Level::chosen(), details: Details::default(), shared: &shared };
+    let question = Question {
+        layout: PAIR,
+        level: Level::of(Kernels::best().simd()),
+        details: Details::default(),
+        shared: &shared,
+    };
     let mut worker = question.worker();
     let mut joiner = Joiner::new(&question, false);
     let mut start = 0;
@@ -349,22 +342,26 @@ fn a_line_may_be_long() {
 #[test]
 fn whole_files() {
     use std::io::{Seek, Write};
-    let random = &mut Random(77);
+    let random = &mut seeded(77);
     let keys = keys(random, 413, 20, b';');
     let text = corpus(random, 100_000, &keys, PAIR, 2, 0);
     let expected = naive(&text, PAIR, false);
     for threads in [1, 2, 5] {
-        let mut stats = Stats::new().threads(NonZeroUsize::new(threads).unwrap());
+        let seen = AtomicU64::new(0);
+        let note = |bytes| {
+            seen.store(bytes, Relaxed);
+            ControlFlow::Continue(())
+        };
+        let mut aggregator = Aggregator::new().threads(threads).progress(&note);
         for part in 0..2 {
             let mut file = tempfile::tempfile().unwrap();
             let half = text[..text.len() / 2].iter().rposition(|&byte| byte == b'\n').unwrap() + 1;
             file.write_all(if part == 0 { &text[..half] } else { &text[half..] }).unwrap();
             file.rewind().unwrap();
-            let mut seen = 0;
-            let added = stats.add(file.into(), |bytes| seen = bytes).unwrap();
-            assert_eq!((added.bytes, added.skipped), (seen, 0));
+            let added = aggregator.input(file.into()).unwrap();
+            assert_eq!((added.bytes, added.skipped), (seen.load(Relaxed), 0));
         }
-        let table = stats.finish().unwrap();
+        let table = aggregator.finish().unwrap();
         assert_eq!(table.decimals() as usize, expected.decimals);
         assert_eq!(table.len(), expected.groups.len());
         for (group, (key, (count, _, sum, _))) in table.iter().zip(&expected.groups) {
@@ -380,14 +377,14 @@ fn whole_files() {
 #[test]
 fn a_failed_input_leaves_nothing() {
     use std::io::{Seek, Write};
-    let mut stats = Stats::new();
+    let mut aggregator = Aggregator::new();
     for (text, fails) in [("a;1\n", false), ("b;2\nb;x\n", true), ("c;3", false), ("", false)] {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(text.as_bytes()).unwrap();
         file.rewind().unwrap();
-        assert_eq!(stats.add(file.into(), |_| ()).is_err(), fails, "{text}");
+        assert_eq!(aggregator.input(file.into()).is_err(), fails, "{text}");
     }
-    let table = stats.finish().unwrap();
+    let table = aggregator.finish().unwrap();
     assert_eq!(table.iter().map(|group| group.key).collect::<Vec<_>>(), [b"a", b"c"]);
 }
 
@@ -397,14 +394,14 @@ fn a_large_input_after_a_small_one() {
     use std::io::{Seek, Write};
     let large: String = (0..300_000).map(|key| format!("{key:x};1\n")).collect();
     for threads in [1, 2] {
-        let mut stats = Stats::new().threads(NonZeroUsize::new(threads).unwrap());
+        let mut aggregator = Aggregator::new().threads(threads);
         for text in ["a;1\n", &large, &large] {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(text.as_bytes()).unwrap();
             file.rewind().unwrap();
-            stats.add(file.into(), |_| ()).unwrap();
+            aggregator.input(file.into()).unwrap();
         }
-        let table = stats.finish().unwrap();
+        let table = aggregator.finish().unwrap();
         assert_eq!(table.len(), 300_000);
         let twice = table.iter().filter(|group| group.count == 2).count();
         assert_eq!((twice, table.iter().find(|group| group.key == b"a").unwrap().count), (299_999, 3));
@@ -416,15 +413,48 @@ fn a_large_input_after_a_small_one() {
 fn threads_may_change_between_inputs() {
     use std::io::{Seek, Write};
     let text: String = (0..50_000).map(|key| format!("{key};1\n")).collect();
-    let mut stats = Stats::new();
+    let mut aggregator = Aggregator::new();
     for threads in [1, 8, 2] {
-        stats = stats.threads(NonZeroUsize::new(threads).unwrap()).variance(threads == 8);
+        aggregator = aggregator.threads(threads).variance(threads == 8);
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(text.as_bytes()).unwrap();
         file.rewind().unwrap();
-        stats.add(file.into(), |_| ()).unwrap();
+        aggregator.input(file.into()).unwrap();
     }
-    let table = stats.finish().unwrap();
+    let table = aggregator.finish().unwrap();
     assert_eq!(table.len(), 50_000);
     assert!(table.iter().all(|group| group.count == 3 && group.variance(1).is_none()));
+}
+
+#[test]
+fn errors_name_the_file_and_the_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("two\nlines");
+    let place = format!("stats: '{}/two'$'\\n''lines': ", folder.path().display());
+    let error = super::file(&path, b';').unwrap_err();
+    assert_eq!(error.to_string(), place.clone() + "No such file or directory");
+    std::fs::write(&path, "a,1\nb,x\n").unwrap();
+    let error = super::file(&path, b',').unwrap_err();
+    assert!(error.to_string().starts_with(&(place + "line 2: ")), "{error}");
+    std::fs::write(&path, "a,1\na,2\n").unwrap();
+    let table = super::file(&path, b',').unwrap();
+    assert_eq!(table.iter().map(|group| (group.key, group.count)).collect::<Vec<_>>(), [(&b"a"[..], 2)]);
+}
+
+/// Whatever reads the bytes, the answer is the same; also where records go over several lines.
+#[test]
+fn readers_are_inputs_too() {
+    for (text, csv) in [("a;1\nb;2\na;3", false), ("\"a\nb\";1\nc;2\n\"a\nb\";3\n", true)] {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+        let (mut one, mut other) = (Aggregator::new().csv(csv), Aggregator::new().csv(csv));
+        let added = [one.file(file.path()).unwrap(), other.read(text.as_bytes()).unwrap()];
+        assert_eq!(format!("{:?}", added[0]), format!("{:?}", added[1]));
+        let [one, other] = [one, other].map(|aggregator| {
+            let table = aggregator.finish().unwrap();
+            table.iter().map(|group| (group.key.to_vec(), group.count, group.max)).collect::<Vec<_>>()
+        });
+        assert_eq!(one, other);
+        assert_eq!(one.iter().map(|(_, count, _)| count).sum::<u64>(), 3);
+    }
 }

@@ -164,7 +164,7 @@ impl Values {
             return Ok(());
         }
         // One thread: others have parts of their own.
-        Sorter::new().threads(1).sort(&mut self.recent).map_err(|_| room.refused())?;
+        Sorter::lenient().threads(1).sort(&mut self.recent).map_err(|_| room.refused())?;
         let recent = std::mem::take(&mut self.recent);
         let runs = recent.chunk_by(|a, b| a == b).flat_map(|run| {
             let (key, mantissa) = unpack(run[0]);

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use eagre::partition::{PartitionError, Partitioner};
-use eagre::scan::kernels::Simd;
+use eagre::scan::Simd;
 use eagre::sort::{SortError, Sorter, sort};
 
 /// Vector instructions that no processor has together with the others.

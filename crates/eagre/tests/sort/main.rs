@@ -8,7 +8,7 @@ mod environment;
 mod keys;
 mod patterns;
 
-use eagre::scan::kernels::Simd;
+use eagre::scan::Simd;
 use eagre::sort::Sorter;
 
 use keys::Case;

@@ -20,18 +20,25 @@ use crate::file::attributes::{Attributes, Bearer};
 use crate::file::naming::with_fresh_name;
 use crate::file::rights::Rights;
 
-/// A source, and where it goes.
+/// Where something is copied from, and where to.
+#[derive(Clone, Copy)]
+pub(super) struct Route<'a> {
+    pub(super) source: Place<'a>,
+    pub(super) target: Place<'a>,
+    /// The whole paths, for messages.
+    pub(super) from: &'a Path,
+    pub(super) to: &'a Path,
+    /// Whether the caller named it.
+    pub(super) named: bool,
+}
+
+/// What is copied on a route.
 struct Item<'a> {
-    source: Place<'a>,
-    target: Place<'a>,
-    from: &'a Path,
-    to: &'a Path,
+    route: Route<'a>,
     /// What the source is.
     there: Stat,
     /// What is at the target now.
     existing: Option<Stat>,
-    /// Whether it was named by the caller.
-    named: bool,
 }
 
 fn unreadable(error: Errno) -> CopyError {
@@ -55,31 +62,16 @@ fn times(stat: &Stat) -> Timestamps {
 
 impl TreeCopier {
     /// Copies what is at `source`, or, if it is a directory, makes one and leaves the rest to the caller.
-    pub(super) fn item(
-        &mut self,
-        source: Place<'_>,
-        target: Place<'_>,
-        from: &Path,
-        to: &Path,
-        named: bool,
-        watch: Watch<'_>,
-    ) -> Found {
-        self.try_item(source, target, from, to, named, watch).unwrap_or_else(|error| {
-            let at = if matches!(error, CopyError::Source(_)) { from } else { to };
+    pub(super) fn item(&mut self, route: Route<'_>, watch: Watch<'_>) -> Found {
+        self.try_item(route, watch).unwrap_or_else(|error| {
+            let at = if matches!(error, CopyError::Source(_)) { route.from } else { route.to };
             watch(Event::Failed { at, error: &error });
             Found::Done
         })
     }
 
-    fn try_item(
-        &mut self,
-        source: Place<'_>,
-        target: Place<'_>,
-        from: &Path,
-        to: &Path,
-        named: bool,
-        watch: Watch<'_>,
-    ) -> Result<Found, CopyError> {
+    fn try_item(&mut self, route: Route<'_>, watch: Watch<'_>) -> Result<Found, CopyError> {
+        let Route { source, target, .. } = route;
         let there = if self.recursive {
             source.look().and_then(|there| there.ok_or(Errno::NOENT))
         } else {
@@ -87,7 +79,7 @@ impl TreeCopier {
         };
         let there = there.map_err(unreadable)?;
         let existing = target.look().map_err(unwritable)?;
-        let item = Item { source, target, from, to, there, existing, named };
+        let item = Item { route, there, existing };
         match kind(&item.there) {
             FileType::Directory if self.recursive => return self.directory(&item).map(Found::Directory),
             FileType::Directory => return Err(CopyError::Source(std::io::ErrorKind::IsADirectory.into())),
@@ -123,11 +115,11 @@ impl TreeCopier {
 
     fn file(&mut self, item: &Item<'_>, watch: Watch<'_>) -> Result<(), CopyError> {
         let source = self.open(item)?;
-        let path = item.target.path();
+        let path = item.route.target.path();
         let output = match item.existing.as_ref().map(kind) {
             Some(FileType::Symlink) => {
                 // As cp does: into the file that the link means, unless that is the source, or there is none.
-                let behind = item.target.look_through().map_err(|error| match error {
+                let behind = item.route.target.look_through().map_err(|error| match error {
                     Errno::NOENT => CopyError::DanglingLink,
                     error => unwritable(error),
                 })?;
@@ -154,11 +146,11 @@ impl TreeCopier {
         let mut progress = |done| watch(Event::Progress(before + done));
         let filled = self.copier.fill(&source, &mut output, &mut progress)?;
         self.done = before + filled.copied.data;
-        if item.named && !output.is_direct() {
+        if item.route.named && !output.is_direct() {
             let made = output.file().metadata().map_err(CopyError::Target)?;
             self.made.insert((made.dev(), made.ino()));
         }
-        let (from, to) = (item.from.to_owned(), item.to.to_owned());
+        let (from, to) = (item.route.from.to_owned(), item.route.to.to_owned());
         let complete = Complete { from, to, output, filled, keep_existing: self.keep_existing };
         self.batch.push(Waiting::File(Box::new(complete)), watch);
         if item.existing.as_ref().map(kind) == Some(FileType::Symlink) {
@@ -171,7 +163,7 @@ impl TreeCopier {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         // Should a pipe be there suddenly, nobody is waited for.
         let flags = if self.recursive { flags | OFlags::NOFOLLOW | OFlags::NONBLOCK } else { flags };
-        let Place { directory, name } = item.source;
+        let Place { directory, name } = item.route.source;
         let file = File::from(fs::openat(directory, name, flags, Mode::empty()).map_err(unreadable)?);
         if self.recursive && id(&fs::fstat(&file).map_err(unreadable)?) != id(&item.there) {
             return Err(CopyError::Source(std::io::Error::other("it was replaced while it was copied")));
@@ -181,10 +173,10 @@ impl TreeCopier {
 
     fn directory(&mut self, item: &Item<'_>) -> Result<Box<Entered>, CopyError> {
         // First what may fail without a trace.
-        let source = item.source.open_directory().map_err(unreadable)?;
+        let source = item.route.source.open_directory().map_err(unreadable)?;
         let names = names(&source).map_err(unreadable)?;
         let rights = self.copier.preserve.then(|| Rights::of(&source)).transpose().map_err(CopyError::Source)?;
-        let Place { directory, name } = item.target;
+        let Place { directory, name } = item.route.target;
         let is_new = match &item.existing {
             // `link/.` is the directory behind the link.
             Some(there) if kind(there) == FileType::Directory => false,
@@ -196,7 +188,7 @@ impl TreeCopier {
                 true
             }
         };
-        let target = item.target.open_directory().map_err(unwritable)?;
+        let target = item.route.target.open_directory().map_err(unwritable)?;
         let mut finish = Finish::Nothing;
         if is_new {
             let now = fs::fstat(&target).map_err(unwritable)?.st_mode & 0o7777;
@@ -216,10 +208,10 @@ impl TreeCopier {
     }
 
     fn link(&mut self, item: &Item<'_>, watch: Watch<'_>) -> Result<(), CopyError> {
-        let Place { directory, name } = item.source;
+        let Place { directory, name } = item.route.source;
         let text = fs::readlinkat(directory, name, Vec::new()).map_err(unreadable)?;
         self.make(item, watch, |place| fs::symlinkat(&text, place.directory, place.name))?;
-        if let Ok(Some(made)) = item.target.look() {
+        if let Ok(Some(made)) = item.route.target.look() {
             self.made.insert(id(&made));
         }
         Ok(())
@@ -238,7 +230,7 @@ impl TreeCopier {
         watch: Watch<'_>,
         make: impl Fn(Place<'_>) -> rustix::io::Result<()>,
     ) -> Result<(), CopyError> {
-        let target = item.target;
+        let target = item.route.target;
         if item.existing.is_none() {
             make(target).map_err(unwritable)?;
             self.dress(item, target, watch).map_err(CopyError::Target)?;
@@ -255,7 +247,7 @@ impl TreeCopier {
                 return Err(CopyError::Target(error));
             }
         }
-        watch(Event::Other(item.to));
+        watch(Event::Other(item.route.to));
         Ok(())
     }
 
@@ -269,9 +261,9 @@ impl TreeCopier {
         let held = place.hold(there)?;
         let group = fs::chownat(&held, "", None, Some(Gid::from_raw(there.st_gid)), AtFlags::EMPTY_PATH);
         let user = fs::chownat(&held, "", Some(Uid::from_raw(there.st_uid)), None, AtFlags::EMPTY_PATH);
-        let unkept = Attributes::of(Bearer::Named(&item.source.path())).give_to(Bearer::Named(&place.path()));
+        let unkept = Attributes::of(Bearer::Named(&item.route.source.path())).give_to(Bearer::Named(&place.path()));
         if !unkept.is_empty() {
-            watch(Event::Unkept(item.to, &unkept));
+            watch(Event::Unkept(item.route.to, &unkept));
         }
         if kind(there) != FileType::Symlink {
             let lent = if user.is_ok() && group.is_ok() { 0o7777 } else { 0o777 };

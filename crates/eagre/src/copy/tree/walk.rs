@@ -13,6 +13,7 @@ use std::path::Path;
 use rustix::fs::{self, Dir};
 
 use super::batch::{Finish, Waiting};
+use super::item::Route;
 use super::itself::lies_in;
 use super::place::{Id, Place, id};
 use super::{Event, TreeCopier, Watch};
@@ -59,7 +60,10 @@ impl TreeCopier {
             watch(Event::Failed { at, error: &error });
             return;
         }
-        let Found::Directory(top) = self.item(source, target, &from, &to, true, watch) else { return };
+        let Found::Directory(top) = self.item(Route { source, target, from: &from, to: &to, named: true }, watch)
+        else {
+            return;
+        };
         let mut levels = Vec::new();
         let Some(top_id) = self.enter(*top, &mut levels, &to, watch) else { return };
         while let Some(level) = levels.last_mut() {
@@ -79,7 +83,7 @@ impl TreeCopier {
                 watch(Event::Failed { at: &to, error: &CopyError::IntoItself });
                 Found::Done
             } else {
-                self.item(source, target, &from, &to, false, watch)
+                self.item(Route { source, target, from: &from, to: &to, named: false }, watch)
             };
             let entered = match found {
                 Found::Directory(entered) => self.enter(*entered, &mut levels, &to, watch).is_some(),

@@ -25,7 +25,7 @@ pub(in super::super) fn run<R>(work: impl FnOnce() -> R) -> R {
 }
 
 /// For an instruction of three operands: of two words and the smaller of them, the other, as a ^ b ^ c. It was faster
-/// than a maximum on the Xeon of docs/sorting.md.
+/// than a maximum on the Xeon of docs/lab/2026-11-23-sort-tried-xeon.md.
 pub(super) const OTHER: i32 = 0x96;
 
 /// The lanes in another order.
