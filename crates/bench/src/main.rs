@@ -5,7 +5,9 @@
 //! memory could have given, [`record`] keeps what was measured and [`report`] draws it. Rivals live
 //! in [`contenders`], and nowhere else in the workspace.
 //!
-//! Exit codes: 0 when no target was missed, 1 when one was, 2 on trouble, a wrong answer first of all.
+//! [`compare`] tells what became slower between two records or two builds.
+//!
+//! Exit codes of `run`: 0 when no target was missed, 1 when one was, 2 on trouble, a wrong answer first of all.
 
 #![deny(unsafe_code)]
 
@@ -14,6 +16,7 @@ mod cache;
 mod catalogue;
 #[allow(unsafe_code, reason = "wait4")]
 mod child;
+mod compare;
 mod contenders;
 mod corpus;
 #[allow(unsafe_code, reason = "SIMD loops over raw stream pointers")]
@@ -42,6 +45,7 @@ use std::sync::Arc;
 use clap::{Parser, Subcommand};
 
 use crate::catalogue::{Row, rows};
+use crate::compare::CompareArguments;
 use crate::contenders::file::own as errand;
 use crate::contenders::sort::errand as sort_errand;
 use crate::corpus::Store;
@@ -66,6 +70,12 @@ enum Command {
     Run(RunArguments),
     /// Runs the rows about rewiring itself: what it costs by kind of page, and what memory is worth then.
     Rewire(RunArguments),
+    /// Compares two records, or runs two builds of eagre-bench in turn: what became slower?
+    ///
+    /// For each contender in each case of a row, prints the speed of NEW divided by that of OLD: the median over the rounds
+    /// and its 90 % interval, worst first. A contender is marked "slower" if its whole interval lies below 0.95. Exit code:
+    /// 1 if anything is slower, 0 if not, 2 on trouble.
+    Compare(CompareArguments),
     /// Does one contender's work once, in this process, and says what came of it: what `run` starts.
     #[command(hide = true, name = errand::COMMAND)]
     Errand {
@@ -128,6 +138,9 @@ fn main() -> ExitCode {
         Command::List => print(&text::list()).map(|()| ExitCode::SUCCESS),
         Command::Run(arguments) => run(&arguments, ""),
         Command::Rewire(arguments) => run(&arguments, catalogue::REWIRE),
+        Command::Compare(arguments) => {
+            compare::run(&arguments).and_then(|(text, slower)| print(&text).map(|()| ExitCode::from(u8::from(slower))))
+        }
         Command::Errand { errand } => {
             errand::run(&errand).and_then(|reply| print(&(reply + "\n"))).map(|()| ExitCode::SUCCESS)
         }

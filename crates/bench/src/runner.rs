@@ -262,15 +262,6 @@ impl Unit {
             _ => rate,
         }
     }
-
-    /// A rate as tables show it.
-    fn shown(self, rate: f64) -> f64 {
-        match self {
-            Unit::MicrosecondsPerMove => 1e6 / rate,
-            Unit::NanosecondsPerAccess => 1e9 / rate,
-            _ => rate,
-        }
-    }
 }
 
 /// What the rounds of a case say.

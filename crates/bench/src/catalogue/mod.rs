@@ -46,7 +46,7 @@ pub(crate) struct Row {
 }
 
 /// What a row's rates are shown in.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Bytes per second, in 10^9.
     GigabytesPerSecond,
@@ -74,6 +74,28 @@ impl Unit {
             Unit::NanosecondsPerAccess => "ns per access",
             Unit::MegarowsPerSecondPerCore => "M rows/s per core",
             Unit::MegakeysPerSecond => "M keys/s",
+        }
+    }
+
+    /// The unit that tables write as `name`.
+    pub(crate) fn named(name: &str) -> Option<Unit> {
+        let units = [
+            Unit::GigabytesPerSecond,
+            Unit::GigabytesPerSecondPerCore,
+            Unit::MicrosecondsPerMove,
+            Unit::NanosecondsPerAccess,
+            Unit::MegarowsPerSecondPerCore,
+            Unit::MegakeysPerSecond,
+        ];
+        units.into_iter().find(|unit| unit.name() == name)
+    }
+
+    /// A rate as tables show it.
+    pub(crate) fn shown(self, rate: f64) -> f64 {
+        match self {
+            Unit::MicrosecondsPerMove => 1e6 / rate,
+            Unit::NanosecondsPerAccess => 1e9 / rate,
+            _ => rate,
         }
     }
 
