@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rustix::fs::{Advice, fadvise};
 
-use crate::contenders::Trouble;
+use crate::trouble::Trouble;
 
 /// `cachestat`, the same number on all architectures we know; the libraries do not have it.
 const SYS_CACHESTAT: libc::c_long = 451;

@@ -15,10 +15,22 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::contenders::{Process, Trouble};
+use crate::trouble::Trouble;
 
 /// How often memory is looked at.
 const GLANCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+
+/// What the process of a contender used.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Process {
+    /// Seconds of processor time, user and system, for the work.
+    pub processor: f64,
+    /// The peak of its own memory in bytes: anonymous and shared pages, and page tables. Pages of a mapped file are
+    /// the cache's.
+    pub memory: u64,
+    /// The peak of everything resident, in bytes, mapped files included.
+    pub resident: u64,
+}
 
 /// A process that has ended well.
 pub(crate) struct Ended {

@@ -1,13 +1,25 @@
-//! `eagre-bench`: what Eagre's speed is worth beside everybody else's, with an interval.
+//! `eagre-bench`: measures Eagre beside its peers, with an interval for each number.
 //!
-//! Definitions and targets are data in [`catalogue`]. [`runner`] interleaves the contenders and
-//! checks every answer, [`stats`] turns paired ratios into verdicts, [`roofline`] says what the
-//! memory could have given, [`record`] keeps what was measured and [`report`] draws it. Rivals live
-//! in [`contenders`], and nowhere else in the workspace.
+//! What is measured, and the targets, are data in [`catalogue`]. [`runner`] runs the contenders in turn and checks every
+//! answer. [`interval`] and [`verdict`] judge the ratios of neighbouring runs, [`roofline`] measures what memory could
+//! have given. [`record`] keeps what was measured, [`text`] and [`report`] show it, [`compare`] tells what became slower.
+//! The peers are used in [`contenders`] and nowhere else in the workspace.
 //!
-//! [`compare`] tells what became slower between two records or two builds.
+//! A module uses only modules on lines below its own:
 //!
-//! Exit codes of `run`: 0 when no target was missed, 1 when one was, 2 on trouble, a wrong answer first of all.
+//! ```text
+//! compare · record · report
+//! text · runner
+//! contenders · load
+//! corpus · outcome · spsc
+//! cache · child · figures · machine · roofline · usage · verdict
+//! catalogue · interval · kernels
+//! memory
+//! trouble
+//! ```
+//!
+//! Exit codes: 0 if no target was missed and nothing became slower, 1 if one was or something did, 2 on trouble, above all
+//! a wrong answer.
 
 #![deny(unsafe_code)]
 
@@ -19,6 +31,8 @@ mod child;
 mod compare;
 mod contenders;
 mod corpus;
+mod figures;
+mod interval;
 #[allow(unsafe_code, reason = "SIMD loops over raw stream pointers")]
 mod kernels;
 mod load;
@@ -32,10 +46,11 @@ mod roofline;
 mod runner;
 #[allow(unsafe_code, reason = "the hand-written queue shares its slots between two threads")]
 mod spsc;
-mod stats;
 mod text;
+mod trouble;
 #[allow(unsafe_code, reason = "getrusage")]
 mod usage;
+mod verdict;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -46,8 +61,8 @@ use clap::{Parser, Subcommand};
 
 use crate::catalogue::{Row, rows};
 use crate::compare::CompareArguments;
-use crate::contenders::file::own as errand;
-use crate::contenders::sort::errand as sort_errand;
+use crate::contenders::file::own as file_job;
+use crate::contenders::sort::job as sort_job;
 use crate::corpus::Store;
 use crate::load::Patience;
 use crate::outcome::Run;
@@ -77,16 +92,16 @@ enum Command {
     /// 1 if anything is slower, 0 if not, 2 on trouble.
     Compare(CompareArguments),
     /// Does one contender's work once, in this process, and says what came of it: what `run` starts.
-    #[command(hide = true, name = errand::COMMAND)]
-    Errand {
+    #[command(hide = true, name = file_job::COMMAND)]
+    FileJob {
         /// What to do, as JSON.
-        errand: String,
+        job: String,
     },
     /// The same for a contender that sorts.
-    #[command(hide = true, name = sort_errand::COMMAND)]
-    SortErrand {
+    #[command(hide = true, name = sort_job::COMMAND)]
+    SortJob {
         /// What to do, as JSON.
-        errand: String,
+        job: String,
     },
 }
 
@@ -107,7 +122,7 @@ struct RunArguments {
     #[arg(long, value_name = "DIR")]
     records: Option<PathBuf>,
     /// How often each contender runs; fewer than 15 give no verdict.
-    #[arg(long, value_name = "N", default_value_t = stats::MIN_PAIRS, value_parser = parse_pairs)]
+    #[arg(long, value_name = "N", default_value_t = verdict::MIN_PAIRS, value_parser = parse_pairs)]
     pairs: usize,
     /// Sorts at most 2^EXPONENT keys, on a machine with less memory; such cases get no verdict.
     #[arg(long, value_name = "EXPONENT", value_parser = clap::value_parser!(u32).range(10..=40))]
@@ -141,10 +156,10 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => {
             compare::run(&arguments).and_then(|(text, slower)| print(&text).map(|()| ExitCode::from(u8::from(slower))))
         }
-        Command::Errand { errand } => {
-            errand::run(&errand).and_then(|reply| print(&(reply + "\n"))).map(|()| ExitCode::SUCCESS)
+        Command::FileJob { job } => {
+            file_job::run(&job).and_then(|reply| print(&(reply + "\n"))).map(|()| ExitCode::SUCCESS)
         }
-        Command::SortErrand { errand } => sort_errand::run(&errand).map(|()| ExitCode::SUCCESS),
+        Command::SortJob { job } => sort_job::run(&job).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|message| {
         eprintln!("eagre-bench: {message}");

@@ -7,7 +7,7 @@ use std::ffi::c_void;
 use std::io;
 use std::ptr::NonNull;
 
-use crate::contenders::Trouble;
+use crate::trouble::Trouble;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use serde::{Deserialize, Serialize};
 

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::catalogue::Figure;
+use crate::interval::Estimate;
 use crate::machine::Machine;
 use crate::roofline::Roofline;
-use crate::stats::{Estimate, Verdict};
+use crate::verdict::Verdict;
 
 /// One contender's part in one case.
 #[derive(Debug, Serialize)]

@@ -6,7 +6,7 @@
 
 use super::{
     Cache::{self, Cold, Warm},
-    Case, Corpus, Entry, GIB, Job, KIB, MIB, Method,
+    Case, Corpus, Entry, FileJob, GIB, KIB, MIB, Method,
     Place::{self, Disk, Memory},
     Program, Row, Target, Task, Unit, Way, Work,
 };
@@ -19,7 +19,7 @@ const fn program(name: &'static str, program: Program, about: &'static str) -> E
     Entry::new(name, Way::Program(program), about)
 }
 
-const fn case(name: &'static str, job: Job, size: u64) -> Case {
+const fn case(name: &'static str, job: FileJob, size: u64) -> Case {
     // Not a multiple of any block: the tail is worth checking.
     let quick = match job.corpus {
         Corpus::Stations => 200_000,
@@ -29,8 +29,8 @@ const fn case(name: &'static str, job: Job, size: u64) -> Case {
     Case { name, work: Work::File(job), size, quick }
 }
 
-const fn job(task: Task, corpus: Corpus, place: Place, cache: Cache, threads: usize) -> Job {
-    Job { task, corpus, place, cache, threads }
+const fn job(task: Task, corpus: Corpus, place: Place, cache: Cache, threads: usize) -> FileJob {
+    FileJob { task, corpus, place, cache, threads }
 }
 
 /// One occurrence in 8 MiB: a few hundred in all.
@@ -42,7 +42,7 @@ const DIRECT_READ: Entry = own("direct", Method::Direct, "O_DIRECT, one 2 MiB pr
 const EAGRE_COMMAND: &str = "eagre-command";
 const WC: Entry = program("wc", Program::Wc, "wc -l");
 
-const fn keys(keys: u32, zipf: bool, threads: usize) -> Job {
+const fn keys(keys: u32, zipf: bool, threads: usize) -> FileJob {
     job(Task::Keys, Corpus::Keys { keys, zipf }, Disk, Warm, threads)
 }
 

@@ -1,8 +1,6 @@
 //! Rows about memory that grows and changes hands.
 
-use super::{Case, Entry, GIB, KIB, MIB, Row, Setting, Target, Unit, Way, Work};
-use crate::contenders::grow::Growth;
-use crate::contenders::vanish::{Behind, Half};
+use super::{Behind, Case, Entry, GIB, Growth, Half, KIB, MIB, Row, Setting, Target, Unit, Way, Work};
 
 const fn growing(name: &'static str, growth: Growth, about: &'static str) -> Entry {
     Entry::new(name, Way::Grow(growth), about)

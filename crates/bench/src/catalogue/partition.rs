@@ -1,7 +1,6 @@
 //! Rows about partitioning.
 
-use super::{Case, Entry, Row, Target, Unit, Way, Work};
-use crate::contenders::partition::Buckets;
+use super::{Buckets, Case, Entry, Row, Target, Unit, Way, Work};
 
 const fn entry(name: &'static str, buckets: Buckets, about: &'static str) -> Entry {
     Entry::new(name, Way::Partition(buckets), about)

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::measured::{Case, Measured, Standing};
 use super::{FEWEST_ROUNDS, Filter, SIDES};
 use crate::catalogue::Unit;
-use crate::stats::{self, Estimate};
+use crate::interval::{self, Estimate};
 
 /// A cell whose whole interval lies below this is slower: builds of the same code already differ by a few percent, by
 /// where the linker puts a loop.
@@ -136,7 +136,7 @@ fn cell(case: &Case, old: &Standing, new: &Standing) -> Option<Cell> {
         return None;
     }
     let ratios: Vec<f64> = old.rates.iter().zip(&new.rates).map(|(old, new)| new / old).collect();
-    let ratio = stats::estimate(&ratios)?;
+    let ratio = interval::estimate(&ratios)?;
     let verdict = match () {
         () if ratio.pairs < FEWEST_ROUNDS => Verdict::TooFewRounds,
         () if ratio.high < SLOWER => Verdict::Slower,
@@ -144,7 +144,7 @@ fn cell(case: &Case, old: &Standing, new: &Standing) -> Option<Cell> {
     };
     let unit = Unit::named(&case.unit);
     let median = |rates: &[f64]| {
-        let median = stats::estimate(rates)?.median;
+        let median = interval::estimate(rates)?.median;
         Some(unit.map_or(median, |unit| unit.shown(median)))
     };
     Some(Cell {

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::catalogue;
-use crate::stats;
+use crate::verdict;
 use cells::{Cell, Comparison};
 use measured::Measured;
 
@@ -47,7 +47,7 @@ pub(crate) struct CompareArguments {
     #[arg(long)]
     json: bool,
     /// Runs each build this many times per row.
-    #[arg(long, value_name = "N", default_value_t = stats::MIN_PAIRS, value_parser = parse_rounds)]
+    #[arg(long, value_name = "N", default_value_t = verdict::MIN_PAIRS, value_parser = parse_rounds)]
     rounds: usize,
     /// Sorts at most 2^EXPONENT keys, when builds are run.
     #[arg(long, value_name = "EXPONENT", value_parser = clap::value_parser!(u32).range(10..=40))]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::SIDES;
 use super::cells::{Cell, Comparison, SLOWER};
-use crate::text::number;
+use crate::figures::number;
 
 pub(super) fn table(paths: [&Path; 2], comparison: &Comparison) -> String {
     let mut out = String::new();

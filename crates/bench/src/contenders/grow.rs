@@ -21,34 +21,10 @@ use std::time::{Duration, Instant};
 use eagre::{BlockSize, Pool, RewiredVec};
 use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap, munmap};
 
+use crate::catalogue::Growth;
 use crate::contenders::{Contender, Measured, Trouble};
 use crate::kernels::{Tally, word};
 use crate::memory::{Pages, Region};
-
-/// What it grows on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Growth {
-    /// Memory for all of it, there beforehand: does not grow.
-    Plain,
-    /// Rewired blocks of a pool, there beforehand; a `push` a word.
-    Rewired,
-    /// The same through an `Appender` on a vector that belongs to somebody else.
-    RewiredAppender,
-    /// The same through `Extend`.
-    RewiredExtend,
-    /// Rewired blocks that the system must make first.
-    RewiredFresh,
-    /// `Vec`, a `push` a word.
-    Vec,
-    /// `Vec` with room for all of it, not touched yet.
-    VecReserved,
-    /// A mapping that doubles with `mremap`, huge pages asked for.
-    Mremap,
-    /// Memory that doubles with the C library's `realloc`.
-    Realloc,
-    /// A list of 2 MiB blocks, there beforehand.
-    Chain,
-}
 
 impl Growth {
     /// Whether memory is made while it grows.

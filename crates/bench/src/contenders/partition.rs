@@ -10,29 +10,9 @@ use std::time::{Duration, Instant};
 use eagre::partition::{Layout, Partitioner};
 use eagre::{BlockSize, Pool, RewiredVec};
 
+use crate::catalogue::Buckets;
 use crate::contenders::{Contender, Measured, Trouble};
 use crate::memory::{Pages, Region};
-
-/// How it is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Buckets {
-    /// Buckets whose sizes are known, writes combined: the bound.
-    Preallocated,
-    /// Eagre, items that stay.
-    Eagre,
-    /// The same, and one array comes of it.
-    EagreDense,
-    /// A vector that vanishes.
-    EagreVanishing,
-    /// Counted, then written.
-    TwoPass,
-    /// The same, writes combined.
-    TwoPassCombining,
-    /// Chunks of 64 KiB from the allocator, writes combined.
-    Chunks,
-    /// A `Vec` a bucket, a `push` a key.
-    Vecs,
-}
 
 /// Partitions one way.
 pub(crate) struct Partition {

@@ -8,28 +8,10 @@ use std::time::{Duration, Instant};
 
 use eagre::{BlockSize, Mover, Pool, StreamPool, Trap, VanishingArray};
 
-use crate::catalogue::Setting;
+use crate::catalogue::{Behind, Half, Setting};
 use crate::contenders::{Contender, Measured, Trouble};
 use crate::kernels::{expected_sum, fill_at, sum_at};
 use crate::memory::{Pages, Region};
-
-/// What stands behind the pointer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Behind {
-    /// Memory.
-    Plain,
-    /// A vanishing array, with this trap and mover.
-    Vanishing(Setting),
-}
-
-/// Which half of an array's life is timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Half {
-    /// It is written.
-    Write,
-    /// It is read.
-    Read,
-}
 
 /// One array, written and then read.
 pub(crate) struct OneArray {

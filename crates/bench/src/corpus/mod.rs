@@ -20,8 +20,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Corpus, Place};
-use crate::contenders::Trouble;
 use crate::corpus::table::Table;
+use crate::trouble::Trouble;
 
 /// What everybody looks for.
 pub(crate) const PATTERN: &[u8; 16] = b"rising tide wave";

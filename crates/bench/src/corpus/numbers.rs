@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::contenders::Trouble;
 use crate::kernels::{Tally, expected_sum, fill, word};
 use crate::memory::{bytes_of, bytes_of_mut};
+use crate::trouble::Trouble;
 
 /// Words that are made or looked at in one go.
 const PIECE: usize = (1 << 20) / 8;

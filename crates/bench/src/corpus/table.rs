@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
-use crate::contenders::Trouble;
+use crate::trouble::Trouble;
 
 /// One station's temperatures, in tenths of a degree.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

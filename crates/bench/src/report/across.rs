@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::scale::{Scale, px, trimmed};
 use crate::catalogue::{Row, Sorting, Unit, Work};
+use crate::interval::Estimate;
 use crate::outcome::{CaseResult, Standing};
-use crate::stats::Estimate;
 
 /// Where things are, in the picture's own pixels.
 const LEFT: f64 = 46.0;

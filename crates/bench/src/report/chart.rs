@@ -5,9 +5,9 @@ use maud::{Markup, html};
 
 use super::scale::{Scale, px, trimmed};
 use crate::catalogue::{Cache, Place, Row, Task, Unit, Work};
+use crate::figures::{interval, number};
+use crate::interval::{self, Estimate};
 use crate::outcome::{CaseResult, Standing};
-use crate::stats;
-use crate::text::{interval, number};
 
 /// Where things are, in the picture's own pixels.
 const LABELS: f64 = 150.0;
@@ -30,8 +30,7 @@ pub(super) fn chart(row: &Row, result: &CaseResult) -> Markup {
     let width = LABELS + BARS + VALUES + COLUMN * columns.len() as f64;
     // What a quick run measured of the memory means as little as its bars.
     let roofs = if result.quick { vec![] } else { roofs(row, result) };
-    let ends =
-        |pick: fn(&stats::Estimate) -> f64| result.standings.iter().filter_map(move |s| s.shown.as_ref().map(pick));
+    let ends = |pick: fn(&Estimate) -> f64| result.standings.iter().filter_map(move |s| s.shown.as_ref().map(pick));
     let (top, bottom) = (ends(|e| e.high).fold(0.0, f64::max), ends(|e| e.low).fold(f64::INFINITY, f64::min));
     // A roof far above all bars would squeeze them; it is then left to the words below.
     let near = roofs.iter().map(|roof| roof.1).filter(|value| *value < 3.0 * top).fold(0.0, f64::max);
@@ -89,7 +88,7 @@ fn bar(row: &Row, standing: &Standing, y: f64, at: impl Fn(f64) -> f64, columns:
         path.whisker d=(whisker) {}
         text.strong[ours] x=(LABELS + BARS + 14.0) y=(text) { (interval(shown)) }
         @for (i, column) in columns.iter().enumerate() {
-            @if let Some(value) = stats::estimate((column.values)(standing)) {
+            @if let Some(value) = interval::estimate((column.values)(standing)) {
                 text.end x=(column_end(i)) y=(text) { (number(value.median)) }
             }
         }

@@ -22,7 +22,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::catalogue::{Row, row};
 use crate::outcome::{CaseResult, Outcome, Run};
-use crate::stats::Verdict;
+use crate::verdict::Verdict;
 
 const STYLE: PreEscaped<&str> = PreEscaped(include_str!("style.css"));
 const CHECK: PreEscaped<&str> = PreEscaped(include_str!("check.js"));

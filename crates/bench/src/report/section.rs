@@ -6,9 +6,9 @@ use maud::{Markup, html};
 
 use super::{anchor, chart, mark};
 use crate::catalogue::{Row, Unit};
+use crate::figures::{interval, number};
 use crate::load::QUIET;
 use crate::outcome::{CaseResult, Outcome};
-use crate::text::{interval, number};
 
 pub(super) fn section(row: &Row, result: &CaseResult) -> Markup {
     html! {

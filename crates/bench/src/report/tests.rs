@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::catalogue::rows;
+use crate::interval::{Estimate, estimate};
 use crate::machine::Machine;
 use crate::outcome::{Identity, Standing};
 use crate::roofline::{Bandwidth, Roofline};
-use crate::stats::{Estimate, estimate};
 
 /// A run of all rows in which contenders are slow, fast, noisy and absent, and verdicts of every kind occur.
 fn everything() -> Run {

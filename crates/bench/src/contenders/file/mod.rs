@@ -1,6 +1,6 @@
 //! Jobs with large files: everyone in a process of its own, on the same corpus, with the page cache as the case says.
 //!
-//! [`own`] is code of this program: the process is this program once more, told by an [`own::Errand`] what to do.
+//! [`own`] is code of this program: the process is this program once more, told by a [`own::Job`] what to do.
 //! [`program`] is everybody else. Outputs are looked at afterwards: every byte in a contender's first run, samples of
 //! it in the later ones.
 
@@ -22,7 +22,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::cache;
-use crate::catalogue::{Cache, Case, Job, Task, Way, Work};
+use crate::catalogue::{Cache, Case, FileJob, Task, Way, Work};
 use crate::child;
 use crate::contenders::{Contender, Measured, Process, Trouble};
 use crate::corpus::keys::Figures;
@@ -85,7 +85,7 @@ trait How: Send {
 }
 
 /// The contender that goes `way`, for `job`.
-pub(crate) fn build(way: Way, job: Job, store: &Arc<Store>) -> Result<Box<dyn Contender>, Trouble> {
+pub(crate) fn build(way: Way, job: FileJob, store: &Arc<Store>) -> Result<Box<dyn Contender>, Trouble> {
     let how: Box<dyn How> = match way {
         Way::Own(method) => Box::new(own::Own { method, job }),
         Way::Program(program) => program::find(program, job, store)?,
@@ -97,7 +97,7 @@ pub(crate) fn build(way: Way, job: Job, store: &Arc<Store>) -> Result<Box<dyn Co
 /// What the device gives of the file a case reads, where the case is about the device. The corpus of the case is still
 /// there after its rounds.
 pub(crate) fn device(case: &Case, store: &Store) -> Option<f64> {
-    let Work::File(Job { task, corpus, place, cache: Cache::Cold, .. }) = case.work else { return None };
+    let Work::File(FileJob { task, corpus, place, cache: Cache::Cold, .. }) = case.work else { return None };
     let made = if task == Task::Write { None } else { store.corpus(corpus, place, case.size).ok() }?;
     cache::cold(&made.path).ok()?;
     device_reads(&made.path).ok()
@@ -106,7 +106,7 @@ pub(crate) fn device(case: &Case, store: &Store) -> Option<f64> {
 /// A contender in processes of its own.
 struct Files {
     how: Box<dyn How>,
-    job: Job,
+    job: FileJob,
     store: Arc<Store>,
     /// How closely the next output is looked at.
     look: Look,
@@ -114,7 +114,7 @@ struct Files {
 
 impl Contender for Files {
     fn run(&mut self, size: u64) -> Result<Measured, Trouble> {
-        let Job { task, corpus, place, cache, threads } = self.job;
+        let FileJob { task, corpus, place, cache, threads } = self.job;
         let made = if task == Task::Write { None } else { Some(self.store.corpus(corpus, place, size)?) };
         let to = if writes(task) { self.store.output(place)? } else { Default::default() };
         if let Some(made) = &made {
@@ -212,6 +212,6 @@ mod tests {
     use super::*;
     use crate::catalogue::{Corpus, Place};
 
-    pub(super) const JOB: Job =
-        Job { task: Task::Count, corpus: Corpus::Numbers, place: Place::Disk, cache: Cache::Warm, threads: 1 };
+    pub(super) const JOB: FileJob =
+        FileJob { task: Task::Count, corpus: Corpus::Numbers, place: Place::Disk, cache: Cache::Warm, threads: 1 };
 }

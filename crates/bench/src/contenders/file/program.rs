@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::catalogue::{Job, Program, Task};
+use crate::catalogue::{FileJob, Program, Task};
 use crate::contenders::Trouble;
 use crate::contenders::file::python::{self, Library};
 use crate::contenders::file::{Answer, Done, Ground, How, fio};
@@ -14,7 +14,7 @@ use crate::corpus::{PATTERN, Store};
 use crate::outcome::Identity;
 
 /// `program` for `job`, if it is here.
-pub(super) fn find(program: Program, job: Job, store: &Store) -> Result<Box<dyn How>, Trouble> {
+pub(super) fn find(program: Program, job: FileJob, store: &Store) -> Result<Box<dyn How>, Trouble> {
     let mut path = PathBuf::new();
     let version = match program {
         Program::Polars => Library::Polars.version()?,
@@ -117,7 +117,7 @@ fn version(program: &Path) -> String {
 /// A program and its job.
 struct Other {
     program: Program,
-    job: Job,
+    job: FileJob,
     /// Where it is; empty of what is used from Python.
     path: PathBuf,
     version: String,
@@ -269,7 +269,7 @@ mod tests {
     use crate::corpus::Places;
 
     fn other(program: Program, task: Task) -> Other {
-        Other { program, job: Job { task, ..JOB }, path: "/a/eagre".into(), version: String::new() }
+        Other { program, job: FileJob { task, ..JOB }, path: "/a/eagre".into(), version: String::new() }
     }
 
     #[test]
