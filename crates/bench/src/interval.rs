@@ -110,21 +110,18 @@ mod tests {
     /// The interval covers a known median as often as it claims, whatever the distribution.
     #[test]
     fn coverage_is_at_least_ninety_percent() {
-        let mut state = 1u64;
-        let mut uniform = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 11) as f64 / (1u64 << 53) as f64
-        };
+        const SEED: u64 = 1;
+        let mut random = fastrand::Rng::with_seed(SEED);
         let trials = 4000;
         let covered = (0..trials)
             .filter(|_| {
                 // Skewed: the median of u^4 is 1/16.
-                let values: Vec<f64> = (0..15).map(|_| uniform().powi(4)).collect();
+                let values: Vec<f64> = (0..15).map(|_| random.f64().powi(4)).collect();
                 let e = estimate(&values).unwrap();
                 e.low <= 1.0 / 16.0 && 1.0 / 16.0 <= e.high
             })
             .count();
         let share = covered as f64 / trials as f64;
-        assert!((0.95..0.98).contains(&share), "{share}; exact: 0.965");
+        assert!((0.95..0.98).contains(&share), "{share}; exact: 0.965; seed {SEED}");
     }
 }

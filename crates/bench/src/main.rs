@@ -57,6 +57,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Parser, Subcommand};
 
 use crate::catalogue::{Row, rows};
@@ -122,7 +123,7 @@ struct RunArguments {
     #[arg(long, value_name = "DIR")]
     records: Option<PathBuf>,
     /// How often each contender runs; fewer than 15 give no verdict.
-    #[arg(long, value_name = "N", default_value_t = verdict::MIN_PAIRS, value_parser = parse_pairs)]
+    #[arg(long, value_name = "N", default_value_t = verdict::MIN_PAIRS, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
     pairs: usize,
     /// Sorts at most 2^EXPONENT keys, on a machine with less memory; such cases get no verdict.
     #[arg(long, value_name = "EXPONENT", value_parser = clap::value_parser!(u32).range(10..=40))]
@@ -141,11 +142,6 @@ struct RunArguments {
     /// Only these contenders, separated by commas.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     contenders: Vec<String>,
-}
-
-fn parse_pairs(text: &str) -> Result<usize, String> {
-    let number = text.parse().map_err(|_| "not a number".to_owned())?;
-    if (1..=1000).contains(&number) { Ok(number) } else { Err("not in 1..=1000".into()) }
 }
 
 fn main() -> ExitCode {
@@ -248,10 +244,10 @@ fn choose(group: &str, names: &[String], contenders: &[String]) -> Result<Vec<&'
 
 /// The command as it was given, the program by its name alone.
 fn command_line() -> String {
-    let arguments = std::env::args()
-        .skip(1)
-        .map(|argument| if argument.contains(' ') { format!("'{argument}'") } else { argument });
-    std::iter::once("eagre-bench".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ")
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words = ["eagre-bench"].into_iter().chain(arguments.iter().map(String::as_str));
+    // Only a zero byte cannot be quoted, and no argument has one.
+    shlex::try_join(words).unwrap_or_default()
 }
 
 /// Prints to standard output; a reader that went away is no trouble.

@@ -159,7 +159,7 @@ fn trouble_is_one_line_and_exit_code_two() {
         (&here, &["--row", "nonesuch"], "nonesuch: neither OLD nor NEW has such a row"),
         (&here, &["--contenders", "nobody"], "nobody: neither OLD nor NEW has such a contender"),
         (&peers, &[], "OLD and NEW have no cell in common"),
-        (&here, &["--rounds", "4"], "not in 5..=1000"),
+        (&here, &["--rounds", "4"], "4 is not in 5..=1000"),
     ] {
         let (code, out, err) = compare(&here, new, options);
         assert_eq!((code, out.as_str()), (Some(2), ""), "{want}: {err}");

@@ -18,6 +18,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use clap::builder::RangedU64ValueParser;
 use serde::Serialize;
 
 use crate::catalogue;
@@ -47,7 +48,7 @@ pub(crate) struct CompareArguments {
     #[arg(long)]
     json: bool,
     /// Runs each build this many times per row.
-    #[arg(long, value_name = "N", default_value_t = verdict::MIN_PAIRS, value_parser = parse_rounds)]
+    #[arg(long, value_name = "N", default_value_t = verdict::MIN_PAIRS, value_parser = RangedU64ValueParser::<usize>::new().range(FEWEST_ROUNDS as u64..=1000))]
     rounds: usize,
     /// Sorts at most 2^EXPONENT keys, when builds are run.
     #[arg(long, value_name = "EXPONENT", value_parser = clap::value_parser!(u32).range(10..=40))]
@@ -60,11 +61,6 @@ pub(crate) struct CompareArguments {
     /// /var/tmp/eagre-bench].
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-}
-
-fn parse_rounds(text: &str) -> Result<usize, String> {
-    let number = text.parse().map_err(|_| "not a number".to_owned())?;
-    if (FEWEST_ROUNDS..=1000).contains(&number) { Ok(number) } else { Err("not in 5..=1000".into()) }
 }
 
 /// What the user calls the two sides.
