@@ -1,11 +1,10 @@
 //! The median of several measurements, and the interval in which it lies.
 //!
-//! In every round a contender and its peer run next to each other, so the ratio of the two is free
-//! of whatever the machine did that minute. The answer is the median of those ratios. Its interval
-//! comes from order statistics and assumes no distribution: the true median lies below the k-th
-//! smallest of `n` ratios only if fewer than `k` fell below it, which has the probability of fewer
-//! than `k` heads in `n` throws of a coin. The largest `k` that keeps each tail at or under 5 %
-//! gives an interval of at least 90 %; with 15 pairs it runs from the 4th to the 12th.
+//! In every round a contender and its peer run one after the other, so their ratio does not depend on the speed of the
+//! machine in that minute. The result is the median of these ratios. Its interval comes from order statistics and assumes no
+//! distribution: the true median lies below the k-th smallest of `n` ratios only if fewer than `k` of them fell below it,
+//! which is as likely as fewer than `k` heads in `n` coin tosses. The largest `k` with at most 5 % in each tail gives an
+//! interval of at least 90 %; for 15 pairs it runs from the 4th to the 12th ratio.
 
 use serde::Serialize;
 

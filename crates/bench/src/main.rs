@@ -80,11 +80,11 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Names every row, its contenders and its targets.
+    /// Lists every row with its cases, contenders and targets.
     List,
-    /// Runs rows; all of them if none is named.
+    /// Runs the rows that are named, or all rows.
     Run(RunArguments),
-    /// Runs the rows about rewiring itself: what it costs by kind of page, and what memory is worth then.
+    /// Runs the rows that begin with "rewire-": the cost of rewiring, and of access afterwards, by kind of page.
     Rewire(RunArguments),
     /// Compares two records, or runs two builds of eagre-bench in turn: what became slower?
     ///
@@ -92,13 +92,13 @@ enum Command {
     /// and its 90 % interval, worst first. A contender is marked "slower" if its whole interval lies below 0.95. Exit code:
     /// 1 if anything is slower, 0 if not, 2 on trouble.
     Compare(CompareArguments),
-    /// Does one contender's work once, in this process, and says what came of it: what `run` starts.
+    /// Does one job with a file in this process and prints the result; `run` starts it.
     #[command(hide = true, name = file_job::COMMAND)]
     FileJob {
         /// What to do, as JSON.
         job: String,
     },
-    /// The same for a contender that sorts.
+    /// Does one sorting job in this process and prints the result; `run` starts it.
     #[command(hide = true, name = sort_job::COMMAND)]
     SortJob {
         /// What to do, as JSON.
@@ -108,38 +108,38 @@ enum Command {
 
 #[derive(clap::Args)]
 struct RunArguments {
-    /// The rows, as `list` names them.
+    /// Rows to run, by the names that `list` prints.
     names: Vec<String>,
-    /// Tiny sizes, one round: checks the answers, measures nothing.
+    /// Runs one round with tiny sizes, which checks the answers and measures nothing.
     #[arg(long)]
     quick: bool,
     /// Prints the whole run as JSON instead of tables.
     #[arg(long)]
     json: bool,
-    /// Writes a page of HTML, index.html, into this directory.
+    /// Writes a page of HTML, index.html, to this directory.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
-    /// Keeps records here instead of ./bench-records or the user's data directory.
+    /// Adds records to a file in this directory [default: ./bench-records if it exists, else eagre/bench-records in
+    /// $XDG_DATA_HOME or ~/.local/share].
     #[arg(long, value_name = "DIR")]
     records: Option<PathBuf>,
-    /// How often each contender runs; fewer than 15 give no verdict.
-    #[arg(long, value_name = "N", default_value_t = verdict::MIN_PAIRS, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
+    /// Runs each contender this many times; fewer than 15 rounds give no verdict.
+    #[arg(long = "rounds", alias = "pairs", value_name = "N", default_value_t = verdict::MIN_PAIRS, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
     pairs: usize,
-    /// Sorts at most 2^EXPONENT keys, on a machine with less memory; such cases get no verdict.
+    /// Sorts at most 2^EXPONENT keys, for machines with less memory; cases that this makes smaller get no verdict.
     #[arg(long, value_name = "EXPONENT", value_parser = clap::value_parser!(u32).range(10..=40))]
     keys: Option<u32>,
-    /// How many seconds to spend, all in all, on waiting for other programs to leave the machine
-    /// alone and on repeating rounds they disturbed.
+    /// How many seconds in total to wait for other programs to become idle and to repeat rounds that they disturbed.
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     patience: u64,
-    /// Where files to work on are made, on the device to be measured [default: $EAGRE_BENCH_DIR, else
+    /// Makes the files to work on in this directory, on the device to be measured [default: $EAGRE_BENCH_DIR, else
     /// /var/tmp/eagre-bench].
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Keeps those files for later runs.
+    /// Keeps these files for later runs.
     #[arg(long)]
     keep: bool,
-    /// Only these contenders, separated by commas.
+    /// Runs only these contenders, separated by commas.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     contenders: Vec<String>,
 }
@@ -169,7 +169,7 @@ fn run(arguments: &RunArguments, group: &str) -> Result<ExitCode, String> {
     let store = Arc::new(store);
     store.remove_on_signals();
     let result = run_with(arguments, group, &store);
-    // Not left to the last owner: on a signal that is a thread which ends with this one.
+    // Not left to the last owner: after a signal that is another thread, which the end of this one may cut short.
     store.clear();
     result
 }

@@ -1,14 +1,14 @@
 //! Whether a measurement reaches its target.
 //!
-//! The verdict asks where the target lies: if the whole interval is on its good side the row passes, if the whole
-//! interval is on its bad side it fails; in between, or with too few pairs, nobody can tell.
+//! A target passes if the whole interval is on its good side, and fails if the whole interval is on its bad side.
+//! Otherwise, or with too few rounds, the measurement cannot tell.
 
 use serde::Serialize;
 
 use crate::catalogue::Bound;
 use crate::interval::Estimate;
 
-/// Fewer pairs than this give no verdict, unless a case says that it takes too long for so many.
+/// Fewer rounds than this give no verdict, unless the case asks for fewer because it takes long.
 pub(crate) const MIN_PAIRS: usize = 15;
 
 /// What the measurement says about a target.
@@ -24,7 +24,7 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// As a reader wants to see it.
+    /// As tables write it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Verdict::Pass => "pass",

@@ -31,19 +31,19 @@ const GIB: u64 = 1 << 30;
 
 /// One benchmark.
 pub(crate) struct Row {
-    /// What `run` calls it.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What is measured, in a sentence.
+    /// What is measured.
     pub about: &'static str,
     /// Where the targets come from.
     pub source: &'static str,
-    /// What the rates are shown in.
+    /// The unit of its speeds.
     pub unit: Unit,
-    /// The sizes and settings it is measured at.
+    /// Sizes and settings.
     pub cases: &'static [Case],
-    /// Who takes part.
+    /// The contenders.
     pub contenders: &'static [Entry],
-    /// What is asked of whom; empty for a row that only reports.
+    /// The targets; none for a row that only reports.
     pub targets: &'static [Target],
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Case {
     pub name: &'static str,
     /// What there is to do.
     pub work: Work,
-    /// How much of it: bytes per stream, bytes or rows of a file, passes over the blocks, or keys.
+    /// How much: bytes per stream, bytes or rows of a file, passes over the blocks, or keys.
     pub size: u64,
     /// The same under `--quick`.
     pub quick: u64,
@@ -66,9 +66,9 @@ pub(crate) struct Entry {
     pub name: &'static str,
     /// How it does the work.
     pub way: Way,
-    /// What it is, in a sentence.
+    /// A description.
     pub about: &'static str,
-    /// One stream only, also where the case has several: the peer of those that run them all.
+    /// Whether it runs one stream even if the case has several, as the peer of contenders that run them all.
     pub one: bool,
 }
 
@@ -77,7 +77,7 @@ impl Entry {
         Entry { name, way, about, one: false }
     }
 
-    /// The same with one stream only, under another name.
+    /// The same contender with one stream only, under another name.
     const fn one(self, name: &'static str) -> Entry {
         Entry { name, one: true, ..self }
     }

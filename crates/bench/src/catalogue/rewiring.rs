@@ -1,38 +1,38 @@
-//! What is done to blocks that are wired in random order, and how they come to their addresses.
+//! Rewiring: how blocks get their addresses, and which access is timed.
 
 use crate::memory::Pages;
 
-/// What is done to blocks of so many bytes that are wired into consecutive addresses, in random order.
+/// Blocks are rewired to consecutive addresses in random order, then accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rewiring {
     /// The size of a block.
     pub block: u64,
-    /// What of it is timed.
+    /// The part that is timed.
     pub timed: Timed,
 }
 
-/// What is timed.
+/// The part that is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timed {
-    /// Wiring.
+    /// Rewiring.
     Wiring,
-    /// Writing one word of each page of 4 KiB, in order, after so many passes that were not timed.
+    /// Writing one word to each page of 4 KiB, in order, after `before` passes that are not timed.
     Pass { before: u32 },
-    /// Reading all of it in order, once every page has been touched.
+    /// Reading everything in order, after each page was touched.
     Scan,
-    /// Reading one word of each cache line in random order, likewise. `dependent`: no address is known before the load
-    /// ahead of it has ended.
+    /// Reading one word of each cache line in random order, after each page was touched. If `dependent`, each address
+    /// depends on the previous load.
     Random { dependent: bool },
 }
 
-/// What blocks are made of, and how they come to their addresses.
+/// The memory of the blocks, and how they get their addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wiring {
-    /// Anonymous memory; blocks are copied into other such memory that is there. Not rewired: the peer.
+    /// Anonymous memory; blocks are copied into other mapped memory. Not rewired: the peer.
     Copied(Pages),
-    /// Anonymous memory that nobody has touched. Not rewired, and no block ever was in it.
+    /// Anonymous memory, not touched before. Not rewired.
     Fresh(Pages),
-    /// Anonymous memory, and a directory: the address of each block, looked up with every access.
+    /// Anonymous memory and a table of block addresses, looked up with each access. Not rewired.
     Directory,
     /// Anonymous memory, moved by `mremap`.
     Mremap(Pages),
@@ -55,11 +55,11 @@ pub(crate) enum FilePages {
     Hugetlb,
 }
 
-/// When page tables are filled.
+/// When the page table is filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fill {
-    /// By the fault of the first touch.
+    /// By the fault of the first access.
     Lazily,
-    /// By the call that maps (`MAP_POPULATE`).
+    /// By `mmap` (`MAP_POPULATE`).
     AtOnce,
 }

@@ -1,32 +1,32 @@
-//! What is sorted, in what order it comes, and who sorts it.
+//! Sorting: keys, their distribution, and the sorts.
 
 use serde::{Deserialize, Serialize};
 
 use crate::memory::Pages;
 
-/// The share of the keys the trial is about.
+/// The trial sorts one part in this many of the keys.
 pub(crate) const TRIAL: u64 = 16;
 
-/// So many peers run after the trial,
+/// At most this many peers run after the trial.
 pub(crate) const PEERS: usize = 3;
 
-/// and none that was slower than this share of the best of them.
+/// A peer runs after the trial only if it reaches this share of the best peer's speed.
 pub(crate) const SHARE: f64 = 0.6;
 
-/// What is to be sorted, and by how many threads.
+/// What is sorted, and with how many threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sorting {
     /// What a key is.
     pub keys: Keys,
-    /// How they come.
+    /// How they are distributed.
     pub pattern: Pattern,
-    /// How many are sorted at a time; all of them if there are fewer.
+    /// How many are sorted at a time; all if there are fewer.
     pub piece: u64,
     /// How many threads may work on it.
     pub threads: usize,
-    /// What the array lies on.
+    /// The pages of the array.
     pub pages: Pages,
-    /// Fewer rounds than usual, where one takes long.
+    /// Fewer rounds than usual, if a round takes long.
     pub rounds: Option<usize>,
 }
 
@@ -37,39 +37,40 @@ pub(crate) enum Keys {
     U32,
     /// 64 bits.
     U64,
-    /// Floating point, without NaNs.
+    /// 64-bit floating point, without NaNs.
     F64,
-    /// 64 bits and another 64 bits, which break ties.
+    /// Two numbers of 64 bits; the second breaks ties.
     Pairs,
-    /// 64 bits that are compared and 64 bits that say which came first: sorted stably, these are in order too.
+    /// Two numbers of 64 bits: the first is compared, the second is the position. After a stable sort, equal first numbers
+    /// have ascending positions.
     Stable,
 }
 
-/// How keys come.
+/// How keys are distributed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Pattern {
-    /// Any number as likely as any other.
+    /// All numbers equally likely.
     Uniform,
-    /// Any width as likely as any other.
+    /// All bit widths equally likely.
     Exponential,
-    /// Of 2^24 numbers the k-th about as often as 1/k.
+    /// The k-th of 2^24 numbers with a probability of about 1/k (Zipf).
     Zipf,
     /// One of 256 numbers.
     Few,
-    /// In order.
+    /// Ascending.
     Sorted,
-    /// In the opposite order.
+    /// Descending.
     Reversed,
-    /// All zero but one of a thousand.
+    /// Zero, but for one in a thousand.
     Zeros,
-    /// Each byte as often zero as not: half of what shares a prefix shares the next byte too, however long it is.
+    /// Each byte is zero with a probability of one half: half of the keys with a common prefix also share the next byte.
     Prefixes,
 }
 
-/// Who sorts.
+/// A sort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum By {
-    /// Eagre, within so much memory beside the keys.
+    /// Eagre, with this much extra memory.
     Eagre(Slack),
     /// `slice::sort_unstable`.
     StdUnstable,
@@ -83,22 +84,22 @@ pub(crate) enum By {
     Voracious,
     /// The crate `rdst`.
     Rdst,
-    /// The same with its tuner for little memory.
+    /// The crate `rdst` with its low-memory tuner.
     RdstLow,
-    /// A function of a C++ library, by the beginning of its name.
+    /// A C++ library.
     Foreign(Foreign),
     /// A library for Python.
     Python(Module),
 }
 
-/// How much memory Eagre may take beside the keys.
+/// How much memory Eagre may take in addition to the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Slack {
-    /// What it takes if it is not told.
+    /// The default.
     Default,
-    /// As much as it likes.
+    /// No limit.
     Free,
-    /// One part of so many of the keys' own memory.
+    /// One part in this many of the memory of the keys.
     Part(u32),
 }
 

@@ -11,12 +11,12 @@ const QUEUE: Entry = Entry::new(
 const ITERATOR: Entry = Entry::new(
     "iterator",
     Way::Iterator { vectors: false },
-    "iterator of u64 over the blocks of that queue: one next() and one push() per word",
+    "iterator of u64 over the blocks of a hand-written queue: one next() and one push() per word",
 );
 const ITERATOR_SIMD: Entry = Entry::new(
     "iterator-simd",
     Way::Iterator { vectors: true },
-    "iterator of 64-byte vectors over the blocks of that queue",
+    "iterator of 64-byte vectors over the blocks of a hand-written queue",
 );
 const CROSSBEAM: Entry =
     Entry::new("crossbeam", Way::Crossbeam, "2 MiB blocks sent through bounded crossbeam channels and returned");

@@ -58,17 +58,17 @@ pub(crate) enum Way {
 /// How code of this program does a file job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Method {
-    /// The library, as its users call it; where there are two forms, the one without pointers.
+    /// The library; if it has two interfaces, the one without pointers.
     Eagre,
-    /// The library, code on plain pointers.
+    /// The library, through plain pointers.
     EagrePointer,
     /// `BufReader` or `BufWriter` of the standard library.
     Buffered,
-    /// The file mapped, the best known kernel of the task on it.
+    /// The best known kernel for the task on the mapped file.
     Mapped,
     /// `pread` or `pwrite` of one aligned 2 MiB buffer past the page cache.
     Direct,
-    /// Not the task but a bound for it: the mapped file added up by as many threads.
+    /// An upper bound instead of the task: sums the mapped file with as many threads.
     MappedSum,
 }
 
@@ -98,7 +98,7 @@ pub(crate) enum Program {
 }
 
 impl Way {
-    /// Whether it is Eagre's.
+    /// Whether it is one of Eagre's.
     pub(crate) const fn is_ours(self) -> bool {
         matches!(
             self,
@@ -124,64 +124,64 @@ pub(crate) enum Setting {
     SignalRemap,
     /// userfaultfd and `UFFDIO_MOVE`; plain pointers.
     PagerMove,
-    /// As the first, with every block zeroed before the writer gets it.
+    /// As `SignalMove`, and each block is zeroed before the writer gets it.
     SignalMoveSparse,
     /// No faults: `reserve`, `commit`, `fill`, `consume`.
     Explicit,
-    /// The same with as many blocks as the queue has: no windows behind the ends.
+    /// As `Explicit`, without windows: as many blocks as the queue has.
     ExplicitNarrow,
 }
 
-/// What a vector grows on.
+/// How a vector grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Growth {
-    /// Memory for all of it, there beforehand: does not grow.
+    /// It does not: all its memory is preallocated.
     Plain,
-    /// Rewired blocks of a pool, there beforehand; a `push` a word.
+    /// By rewired blocks that the pool already has; one `push` per word.
     Rewired,
-    /// The same through an `Appender` on a vector that belongs to somebody else.
+    /// As `Rewired`, through an `Appender` on a vector behind a reference.
     RewiredAppender,
-    /// The same through `Extend`.
+    /// As `Rewired`, through `Extend`.
     RewiredExtend,
-    /// Rewired blocks that the system must make first.
+    /// By rewired blocks that the system must make first.
     RewiredFresh,
-    /// `Vec`, a `push` a word.
+    /// As `Vec` does; one `push` per word.
     Vec,
-    /// `Vec` with room for all of it, not touched yet.
+    /// It does not: `Vec::with_capacity`, whose memory was not touched before.
     VecReserved,
-    /// A mapping that doubles with `mremap`, huge pages asked for.
+    /// A mapping on huge pages doubles with `mremap`.
     Mremap,
-    /// Memory that doubles with the C library's `realloc`.
+    /// Memory of the C library doubles with `realloc`.
     Realloc,
-    /// A list of 2 MiB blocks, there beforehand.
+    /// By the next of a list of preallocated 2 MiB blocks.
     Chain,
 }
 
 /// How keys are partitioned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Buckets {
-    /// Buckets whose sizes are known, writes combined: the bound.
+    /// Into buckets of known size with software write-combining: the upper bound.
     Preallocated,
-    /// Eagre, items that stay.
+    /// By Eagre; the input stays.
     Eagre,
-    /// The same, and one array comes of it.
+    /// By Eagre, into one array.
     EagreDense,
-    /// A vector that vanishes.
+    /// By Eagre, from a vector that vanishes as it is read.
     EagreVanishing,
-    /// Counted, then written.
+    /// In two passes: count, then write.
     TwoPass,
-    /// The same, writes combined.
+    /// In two passes with software write-combining.
     TwoPassCombining,
-    /// Chunks of 64 KiB from the allocator, writes combined.
+    /// Into 64 KiB chunks from the allocator with software write-combining.
     Chunks,
-    /// A `Vec` a bucket, a `push` a key.
+    /// Into a `Vec` per bucket, with one `push` per key.
     Vecs,
 }
 
-/// What stands behind the pointer.
+/// The memory behind a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Behind {
-    /// Memory.
+    /// Ordinary memory.
     Plain,
     /// A vanishing array, with this trap and mover.
     Vanishing(Setting),

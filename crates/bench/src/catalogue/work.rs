@@ -1,38 +1,38 @@
-//! What a case gives its contenders to do.
+//! The work of a case.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Rewiring, Sorting, TRIAL};
 use crate::memory::Pages;
 
-/// What there is to do.
+/// The work of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
-    /// One thread fills, another adds up; so many streams side by side.
+    /// One thread fills a stream and another sums it; `streams` of them run at the same time.
     Pipe { streams: u32 },
-    /// Move blocks of so many bytes, backed by such pages, to other addresses and back, while a
-    /// second thread of the process runs or does not.
+    /// Move blocks of `block` bytes to other addresses and back. If `peer_runs`, a second thread of the process runs
+    /// meanwhile.
     Move { block: u64, pages: Pages, peer_runs: bool },
     /// Read a file with one system call.
     Read,
     /// Append words to an empty vector.
     Fill,
-    /// Wire blocks in random order, and use what comes of it.
+    /// Rewire blocks in random order, and access them.
     Rewire(Rewiring),
-    /// Write words to an array and read them once; one half of it is timed.
+    /// Write words to an array and read them once; one of the two is timed.
     Vanish(Half),
-    /// Partition words by their highest bits, one store each.
+    /// Partition words by their highest `bits` bits, one store per word.
     Scatter { bits: u32 },
     /// Something a user does with a large file.
     File(FileJob),
     /// Sort keys in memory.
     Sort(Sorting),
-    /// Partition keys in memory by so many bits.
+    /// Partition keys in memory by their highest `bits` bits.
     Partition { bits: u32 },
 }
 
 impl Work {
-    /// The rounds that count, where `pairs` are asked for: fewer of work that takes long.
+    /// The number of rounds that count if `pairs` were asked for: fewer for work that takes long.
     pub(crate) fn rounds(self, pairs: usize) -> usize {
         match self {
             Work::Sort(Sorting { rounds: Some(few), .. }) => pairs.min(few),
@@ -40,66 +40,65 @@ impl Work {
         }
     }
 
-    /// So much of `size` that there are at most `keys` keys to sort.
+    /// `size`, or `keys` if it is more and the work is sorting.
     pub(crate) fn limited(self, size: u64, keys: u64) -> u64 {
         if matches!(self, Work::Sort(_)) { size.min(keys) } else { size }
     }
 
-    /// The share of the work in which it turns out who of the peers is strong enough to run the rounds that count, where
-    /// there are many.
+    /// For work with many peers: a trial on one part in this many of the work selects the peers that run all rounds.
     pub(crate) fn trial(self) -> Option<u64> {
         matches!(self, Work::Sort(_)).then_some(TRIAL)
     }
 }
 
-/// Something a user does with a large file, and where.
+/// A task on a large file, and where the file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileJob {
     /// What is done.
     pub task: Task,
     /// What the file holds.
     pub corpus: Corpus,
-    /// Where it lies.
+    /// Where it is.
     pub place: Place,
-    /// Whether the page cache has it when the clock starts.
+    /// Whether it is in the page cache when the clock starts.
     pub cache: Cache,
-    /// How many threads may work on it, where a contender can be told.
+    /// How many threads may work on it, if the contender has a setting for that.
     pub threads: usize,
 }
 
 /// What is done with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Task {
-    /// Read it and add up its words.
+    /// Read it and sum its words.
     Sum,
-    /// Write it, safe on the device at the end.
+    /// Write it and sync it to the device.
     Write,
     /// Count its lines.
     Count,
-    /// Find every place of the pattern that the corpus knows.
+    /// Find all occurrences of the pattern.
     Find,
     /// Minimum, mean and maximum of each key of `key;value` lines.
     Stats,
-    /// The same of many keys, in their order.
+    /// Minimum, mean and maximum of each of many keys, sorted by key.
     Keys,
-    /// Copy it, safe on the device at the end.
+    /// Copy it and sync the copy to the device.
     Copy,
 }
 
-/// What a file holds. Every byte of it follows from this and its size.
+/// The contents of a file. This and its size determine every byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Corpus {
     /// The known sequence of words.
     Numbers,
-    /// Lines of words, and in each so many bytes one occurrence of the pattern.
+    /// Lines of words, with one occurrence of the pattern in each `every` bytes.
     Text { every: u64 },
     /// `station;temperature` lines of 413 stations; its size is in rows.
     Stations,
-    /// `key;value` lines of so many keys, evenly spread or as Zipf's law has it; its size is in rows.
+    /// `key;value` lines of `keys` keys, uniform or Zipf-distributed; its size is in rows.
     Keys { keys: u32, zipf: bool },
 }
 
-/// Where a file lies.
+/// Where a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
     /// On a device.
@@ -108,7 +107,7 @@ pub(crate) enum Place {
     Memory,
 }
 
-/// What the page cache holds of a file when the clock starts.
+/// How much of a file is in the page cache when the clock starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cache {
     /// Nothing.
@@ -117,11 +116,11 @@ pub(crate) enum Cache {
     Warm,
 }
 
-/// Which half of an array's life is timed.
+/// Which pass over an array is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Half {
-    /// It is written.
+    /// The pass that writes it.
     Write,
-    /// It is read.
+    /// The pass that reads it.
     Read,
 }

@@ -1,4 +1,4 @@
-//! A contender in a case: what it did in each round so far.
+//! A contender in a case, and its measurements so far.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use crate::usage::Usage;
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// A contender on the starting line.
+/// A contender in a case, and its measurements so far.
 pub(super) struct Entrant {
     pub entry: Entry,
     pub contender: Result<Box<dyn Contender>, String>,
-    /// Why it does not take part after the trial.
+    /// Why it runs no rounds after the trial, if so.
     pub left_out: Option<String>,
     pub rates: Vec<f64>,
     pub processor: Vec<f64>,
@@ -37,7 +37,7 @@ impl Entrant {
         }
     }
 
-    /// Takes one round's result into account.
+    /// Adds the result of one round.
     pub(super) fn count(&mut self, unit: Unit, measured: &Measured, usage: Usage, rounds: usize) {
         let rate = unit.rate(measured);
         self.rates.push(rate);
@@ -49,7 +49,7 @@ impl Entrant {
             self.resident.push(process.resident as f64 / MIB);
         }
         let amount = unit.amount(measured) * rounds as f64;
-        // What this process used says nothing of work done in another one.
+        // The usage of this process does not include work done in another one.
         let here = usage.fields().into_iter().filter(|_| measured.process.is_none());
         for (name, value) in here.chain(measured.counters.iter().copied()) {
             *self.costs.entry(name).or_default() += value / amount;
@@ -58,7 +58,7 @@ impl Entrant {
 }
 
 impl Unit {
-    /// What `measured` did, in gigabytes, moves or accesses.
+    /// The amount of work of `measured`, in gigabytes, moves, accesses, or millions of rows or keys.
     fn amount(self, measured: &Measured) -> f64 {
         match self {
             Unit::MicrosecondsPerMove | Unit::NanosecondsPerAccess => measured.amount as f64,
@@ -67,7 +67,7 @@ impl Unit {
         }
     }
 
-    /// Gigabytes or moves per second, or per second and core: more is better.
+    /// The amount per second, or per second and core. More is better.
     pub(super) fn rate(self, measured: &Measured) -> f64 {
         let rate = self.amount(measured) / measured.took.as_secs_f64().max(1e-9);
         match self {

@@ -1,4 +1,4 @@
-//! What the rounds of a case say about its targets.
+//! From the rounds of a case to verdicts on its targets.
 
 use super::Plan;
 use super::entrant::Entrant;
@@ -8,7 +8,7 @@ use crate::outcome::{CaseResult, Outcome, Standing};
 use crate::roofline::Roofline;
 use crate::verdict::{self, MIN_PAIRS};
 
-/// A case that has been run and not yet judged.
+/// A case whose rounds have been run.
 pub(super) struct Ran<'a> {
     pub case: &'a Case,
     pub size: u64,
@@ -17,7 +17,7 @@ pub(super) struct Ran<'a> {
     pub entrants: Vec<Entrant>,
 }
 
-/// What the rounds of a case say.
+/// The result of a case.
 pub(super) fn conclude(row: &Row, ran: Ran, plan: &Plan, roofline: Roofline) -> CaseResult {
     let Ran { case, size, foreign, device, entrants } = ran;
     let pairs = case.work.rounds(plan.pairs);
@@ -48,7 +48,7 @@ pub(super) fn conclude(row: &Row, ran: Ran, plan: &Plan, roofline: Roofline) -> 
         .filter(|_| !plan.quick)
         .map(|target| {
             let enough = case.work.rounds(MIN_PAIRS);
-            // Of less work than the target is about nobody can tell.
+            // The target is about the full size: a reduced case gives no verdict.
             judge(target, &standings, &roofline, if size == case.size { enough } else { usize::MAX })
         })
         .collect();
@@ -67,8 +67,7 @@ pub(super) fn conclude(row: &Row, ran: Ran, plan: &Plan, roofline: Roofline) -> 
     }
 }
 
-/// The figure of a target, divided round by round by what it is held against, and the verdict on it, if there are
-/// `enough` rounds.
+/// Divides the figure of a target by what it is compared with, round by round, and judges it if there are `enough` rounds.
 pub(super) fn judge(target: &Target, standings: &[Standing], roofline: &Roofline, enough: usize) -> Outcome {
     let standing = |name: &str| standings.iter().find(|standing| standing.contender == name);
     let figures = |name: &str| standing(name).map_or(&[][..], |standing| standing.figures(target.figure));
@@ -102,7 +101,7 @@ pub(super) fn judge(target: &Target, standings: &[Standing], roofline: &Roofline
     }
 }
 
-/// Of the target's peers that have figures, the one whose median is best.
+/// The peer of the target with the best median.
 fn best<'a>(target: &Target, figures: impl Fn(&str) -> &'a [f64]) -> Option<&'static str> {
     let medians =
         target.against.peers().iter().filter_map(|peer| Some((*peer, interval::estimate(figures(peer))?.median)));

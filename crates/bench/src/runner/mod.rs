@@ -1,14 +1,13 @@
-//! Runs a row: every contender once a round, one after the other, for as many rounds as pairs.
+//! Runs a row: in each round, every contender once, one after the other.
 //!
-//! A contender and its peer meet in every round, so each round gives one ratio per target. The
-//! order turns by one place a round and runs backwards in every second one, so nobody always
-//! follows the same predecessor. A first round is not counted. Every answer is checked, in that
-//! round too.
+//! A contender and its peer run in the same round, so each round gives one ratio per target. The order rotates by one place
+//! per round and is reversed in every second round, so that no contender always follows the same one. The first round is a
+//! warm-up and does not count. Every answer is checked, in the warm-up too.
 //!
-//! Where there are many peers, a trial of all of them on a part of the work comes first, and only the strongest go on.
+//! If there are many peers, all of them first run a trial on a part of the work, and only the fastest run the rounds
+//! ([`mod@trial`]).
 //!
-//! A round during which others used the machine is run again while there is patience; see
-//! [`crate::load`].
+//! A round that other programs disturbed is repeated while there is patience; see [`crate::load`].
 
 mod entrant;
 mod judge;
@@ -30,29 +29,29 @@ use trial::trial;
 
 /// How rows are run.
 pub(crate) struct Plan {
-    /// Rounds that count.
+    /// The number of rounds that count.
     pub pairs: usize,
-    /// Small sizes, one round, answers only.
+    /// Whether to run one round of tiny sizes, which checks answers only.
     pub quick: bool,
-    /// At most so many keys are sorted at once.
+    /// The most keys to sort at once.
     pub keys: u64,
-    /// Only these contenders; empty: all.
+    /// The contenders to run; all if empty.
     pub only: Vec<String>,
-    /// Whether to say on standard error how far we are.
+    /// Whether to show progress on standard error.
     pub progress: bool,
 }
 
-/// What a whole run shares.
+/// What all rows of a run share.
 pub(crate) struct Bench {
     /// Measures the roofline.
     pub gauge: Gauge,
-    /// What is left of it.
+    /// How long the run still waits for a quiet machine.
     pub patience: Patience,
-    /// Where files are kept.
+    /// Where files are made.
     pub store: Arc<Store>,
 }
 
-/// Runs all cases of `row`; an error is a wrong answer or a broken contender, with its place.
+/// Runs all cases of `row`. An error names the row, the case and the contender that failed or gave a wrong answer.
 pub(crate) fn run(row: &Row, plan: &Plan, bench: &mut Bench) -> Result<Vec<CaseResult>, String> {
     bench.patience.wait_for_quiet();
     let before = bench.gauge.measure();

@@ -7,7 +7,7 @@ use crate::contenders::{Measured, Trouble};
 use crate::load::{Load, Patience, QUIET};
 use crate::usage::Usage;
 
-/// The rounds of one case; the cores others used meanwhile, on average, or an error that names the
+/// Runs the rounds of one case. Returns how many cores other programs used meanwhile, on average; an error names the
 /// contender.
 pub(super) fn rounds(
     row: &Row,
@@ -17,7 +17,7 @@ pub(super) fn rounds(
     patience: &mut Patience,
     entrants: &mut [Entrant],
 ) -> Result<f64, (&'static str, String)> {
-    // A trial has warmed up what there is to warm up.
+    // A trial was a warm-up, too.
     let warm_up = usize::from(!plan.quick && case.work.trial().is_none());
     let pairs = case.work.rounds(plan.pairs);
     let (mut round, mut foreign) = (0, 0.0);
@@ -49,10 +49,10 @@ pub(super) fn rounds(
     Ok(foreign)
 }
 
-/// One contender's part in a round, if it can run here.
+/// The result of one contender in a round, if it can run here.
 pub(super) type Part = Option<(Measured, Usage)>;
 
-/// Everybody once; what came of it, in the order of `entrants`.
+/// Runs every contender once. Returns the results in the order of `entrants`.
 pub(super) fn one_round(
     size: u64,
     round: usize,

@@ -1,14 +1,14 @@
-//! The trial: where there are many peers, it decides which of them run the rounds.
+//! The trial: if there are many peers, it selects those that run the rounds.
 
 use super::entrant::Entrant;
 use super::rounds::one_round;
 use crate::catalogue::{PEERS, Row, SHARE};
 use crate::figures::number;
 
-/// Everybody with `size` of the work; peers that turn out weak are left out of what follows.
+/// Runs every contender on `size` of the work and leaves out peers that are slow.
 pub(super) fn trial(row: &Row, size: u64, entrants: &mut [Entrant]) -> Result<(), (&'static str, String)> {
     let mut best = vec![0f64; entrants.len()];
-    // Twice: one bad moment leaves nobody out.
+    // Twice, so that one disturbance leaves no peer out.
     for round in 0..2 {
         for (best, part) in best.iter_mut().zip(one_round(size.max(1), round, entrants)?) {
             *best = best.max(part.map_or(0.0, |(measured, _)| row.unit.rate(&measured)));

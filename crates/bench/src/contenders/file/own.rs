@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{FileJob, Method, Task};
 use crate::contenders::Trouble;
-use crate::contenders::file::{Answer, Done, Ground, How, counting, finding, library, reading, writing};
+use crate::contenders::file::{Answer, Done, Files, Launcher, counting, finding, library, reading, writing};
 use crate::outcome::Identity;
 use crate::usage::Usage;
 
@@ -18,7 +18,7 @@ pub(crate) const COMMAND: &str = "file-job";
 /// What the process is told.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Job {
-    /// How to do it.
+    /// Launcher to do it.
     pub method: Method,
     /// What to do.
     pub task: Task,
@@ -26,7 +26,7 @@ pub(crate) struct Job {
     pub from: PathBuf,
     /// The file to write.
     pub to: PathBuf,
-    /// How much, in bytes or rows.
+    /// Launcher much, in bytes or rows.
     pub size: u64,
     /// With how many threads.
     pub threads: usize,
@@ -47,14 +47,14 @@ pub(super) struct Own {
     pub job: FileJob,
 }
 
-impl How for Own {
-    fn commands(&self, ground: &Ground) -> Result<Vec<Command>, Trouble> {
+impl Launcher for Own {
+    fn commands(&self, files: &Files) -> Result<Vec<Command>, Trouble> {
         let job = Job {
             method: self.method,
             task: self.job.task,
-            from: ground.from.to_owned(),
-            to: ground.to.to_owned(),
-            size: ground.size,
+            from: files.from.to_owned(),
+            to: files.to.to_owned(),
+            size: files.size,
             threads: self.job.threads,
         };
         let program = std::env::current_exe().map_err(|e| Trouble::failed("this program", e))?;
@@ -64,7 +64,7 @@ impl How for Own {
         Ok(vec![command])
     }
 
-    fn understand(&self, output: &[u8], _seconds: f64, _ground: &Ground) -> Result<Done, Trouble> {
+    fn understand(&self, output: &[u8], _seconds: f64, _ground: &Files) -> Result<Done, Trouble> {
         match serde_json::from_slice(output).map_err(|e| Trouble::failed("reply", e))? {
             Reply::Done(done) => Ok(done),
             Reply::Unavailable(why) => Err(Trouble::Unavailable(why)),
@@ -154,8 +154,8 @@ mod tests {
         let job = r#"{"method":"Mapped","task":"Count","from":"/nonesuch","to":"","size":0,"threads":1}"#;
         let reply = run(job).unwrap();
         let own = Own { method: Method::Mapped, job: crate::contenders::file::tests::JOB };
-        let ground = Ground { from: "/nonesuch".as_ref(), to: "".as_ref(), size: 0 };
-        let Err(Trouble::Failed(why)) = own.understand(reply.as_bytes(), 1.0, &ground) else { panic!("{reply}") };
+        let files = Files { from: "/nonesuch".as_ref(), to: "".as_ref(), size: 0 };
+        let Err(Trouble::Failed(why)) = own.understand(reply.as_bytes(), 1.0, &files) else { panic!("{reply}") };
         assert!(why.contains("No such file"), "{why}");
         assert!(run("{}").is_err());
     }
