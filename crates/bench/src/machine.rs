@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-/// What about a machine changes its numbers.
+/// The properties of a machine that affect results.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Machine {
     /// The processor's name.
@@ -64,7 +64,7 @@ impl Machine {
         }
     }
 
-    /// A name for files: processor, cores, memory.
+    /// A file name of processor, cores and memory.
     pub(crate) fn slug(&self) -> String {
         let gib = self.memory.div_ceil(1 << 30);
         let text = format!("{}-{}c-{gib}g", self.cpu, self.cores).to_lowercase();

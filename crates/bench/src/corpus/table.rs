@@ -1,5 +1,5 @@
-//! Minimum, mean and maximum of each station, kept in the plainest way while the rows go by, and compared with what
-//! others make of them.
+//! Minimum, mean and maximum of each station, computed in the simplest way while the rows are written, and compared with the
+//! answers of contenders.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -22,7 +22,7 @@ struct Station {
 pub(crate) struct Table(HashMap<String, Station>);
 
 impl Table {
-    /// Takes one line into account, its end stripped.
+    /// Adds one line, without its end.
     fn line(&mut self, line: &[u8]) -> io::Result<()> {
         let odd = || io::Error::other(format!("an odd row: {:?}", String::from_utf8_lossy(line)));
         let text = std::str::from_utf8(line).map_err(|_| odd())?;
