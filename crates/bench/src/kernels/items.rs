@@ -8,6 +8,7 @@ use super::{Level, STEP, word};
 pub(crate) const LANES: usize = 8;
 
 /// Hands the stream's first `items` vectors to `push`, one at a time.
+#[inline(never)] // Its vectors would otherwise share the caller's stack frame with the loop over words.
 pub(crate) fn fill_items(items: u64, push: impl FnMut([u64; LANES])) {
     match Level::best() {
         // SAFETY: the level says the feature is there.
@@ -21,6 +22,7 @@ pub(crate) fn fill_items(items: u64, push: impl FnMut([u64; LANES])) {
 }
 
 /// The sum of all words of all `items`.
+#[inline(never)] // As above.
 pub(crate) fn sum_items(items: impl Iterator<Item = [u64; LANES]>) -> u64 {
     match Level::best() {
         // SAFETY: the level says the feature is there.
