@@ -85,13 +85,8 @@ fn main() {
 
 /// So many numbers, the same every time.
 fn numbers(pattern: &str, n: usize) -> Vec<u64> {
-    let mut state = 1u64;
-    let mut random = move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
+    let mut generator = fastrand::Rng::with_seed(1);
+    let mut random = move || generator.u64(..);
     let mut make: Box<dyn FnMut(usize) -> u64> = match pattern {
         "uniform" => Box::new(move |_| random()),
         // Every width as likely as any other.

@@ -1,4 +1,4 @@
-//! What the page cache holds of a file: looked up, emptied, filled.
+//! The part of a file in the page cache: queried, dropped, filled.
 
 use std::fs::File;
 use std::io;
@@ -8,9 +8,9 @@ use std::path::Path;
 
 use rustix::fs::{Advice, fadvise};
 
-use crate::contenders::Trouble;
+use crate::trouble::Trouble;
 
-/// `cachestat`, the same number on all architectures we know; the libraries do not have it.
+/// `cachestat`, with the same number on all architectures that this program runs on; libc and rustix lack it.
 const SYS_CACHESTAT: libc::c_long = 451;
 
 #[repr(C)]
@@ -40,20 +40,18 @@ fn resident(file: &File) -> io::Result<u64> {
     Ok(stat.cached * rustix::param::page_size() as u64)
 }
 
-/// As [`resident`], a kernel without the call being no failure of ours.
+/// As [`resident`]; on a kernel without the call the contender is unavailable.
 fn looked_up(file: &File) -> Result<u64, Trouble> {
     resident(file).map_err(|e| match e.raw_os_error() {
-        Some(libc::ENOSYS) => {
-            Trouble::Unavailable("the kernel does not tell what is cached (cachestat); 6.5 does".into())
-        }
+        Some(libc::ENOSYS) => Trouble::Unavailable("the kernel has no cachestat; it needs Linux 6.5".into()),
         _ => Trouble::failed("cachestat", e),
     })
 }
 
-/// Makes the page cache forget the file, and makes sure that it has.
+/// Drops the file from the page cache, and checks that no page is left.
 pub(crate) fn cold(path: &Path) -> Result<(), Trouble> {
     let file = File::open(path).map_err(|e| Trouble::failed("corpus", e))?;
-    // A page that is being written or looked at stays for the moment.
+    // A page that is being written or read stays for a moment.
     for _ in 0..20 {
         file.sync_data().map_err(|e| Trouble::failed("fdatasync", e))?;
         fadvise(&file, 0, None, Advice::DontNeed).map_err(|e| Trouble::failed("fadvise", e))?;

@@ -1,8 +1,8 @@
-//! Another process: started, watched, and what it used.
+//! Runs another process and measures what it uses.
 //!
-//! Its output goes to a file in memory, so that nobody has to read along on one of the two cores. Its memory is looked
-//! at every few milliseconds while it runs: what the process took for itself (anonymous and shared pages, page
-//! tables), which `getrusage` does not tell apart from pages of files it has mapped.
+//! Its output goes to a file in memory, so that no reader takes one of the cores. Its memory is read from `/proc` every few
+//! milliseconds while it runs: anonymous and shared pages and page tables. `getrusage` does not separate these from the
+//! pages of mapped files.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -15,12 +15,23 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::contenders::{Process, Trouble};
+use crate::trouble::Trouble;
 
-/// How often memory is looked at.
-const GLANCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+/// How often the memory of the process is read.
+const PERIOD: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
 
-/// A process that has ended well.
+/// What the process of a contender used.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Process {
+    /// Seconds of processor time, user and system, for the work.
+    pub processor: f64,
+    /// Peak memory in bytes: anonymous and shared pages, and page tables. Pages of mapped files belong to the page cache.
+    pub memory: u64,
+    /// Peak resident memory in bytes, with mapped files.
+    pub resident: u64,
+}
+
+/// A process that has ended with success.
 pub(crate) struct Ended {
     /// From before its start to after its end.
     pub took: Duration,
@@ -30,7 +41,7 @@ pub(crate) struct Ended {
     pub output: Vec<u8>,
 }
 
-/// Runs `command` to its end. Trouble if it cannot be started or does not say that all is well.
+/// Runs `command` to its end. It is an error if it cannot be started or reports failure.
 pub(crate) fn run(command: &mut Command) -> Result<Ended, Trouble> {
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = |e: io::Error| Trouble::Failed(format!("{name}: {e}"));
@@ -65,7 +76,7 @@ fn memory_file() -> io::Result<File> {
     Ok(memfd_create("output", MemfdFlags::CLOEXEC)?.into())
 }
 
-/// Waits until `child` has ended, without taking note of it; the peaks of its memory.
+/// Waits until `child` has ended, without reaping it. Returns the peaks of its memory.
 fn watch(child: &Child) -> io::Result<Process> {
     let pid = Pid::from_raw(child.id().cast_signed()).ok_or(io::ErrorKind::InvalidInput)?;
     let end = pidfd_open(pid, PidfdFlags::empty())?;
@@ -77,7 +88,7 @@ fn watch(child: &Child) -> io::Result<Process> {
         let length = status.read_at(&mut text, 0).unwrap_or(0);
         let now = memory(&String::from_utf8_lossy(&text[..length]));
         peak = Process { memory: peak.memory.max(now.memory), resident: peak.resident.max(now.resident), ..peak };
-        match poll(&mut [PollFd::new(&end, PollFlags::IN)], Some(&GLANCE)) {
+        match poll(&mut [PollFd::new(&end, PollFlags::IN)], Some(&PERIOD)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => {}
             Ok(_) => return Ok(peak),
             Err(e) => return Err(e.into()),

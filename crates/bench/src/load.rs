@@ -1,19 +1,19 @@
-//! How busy the machine is with other things: what turns a measurement into noise.
+//! The load by other programs, which turns a measurement into noise.
 //!
-//! `/proc/stat` counts the time of all processors, `getrusage` our own; the difference, steal by a
-//! hypervisor included, is somebody else's. On two cores one foreign thread was seen to change the
-//! rate of a pipe by a factor of ten, so rounds during which others ran are worth repeating. That
-//! choice never looks at a result, so it cannot favour anybody.
+//! `/proc/stat` counts the time of all processors, `getrusage` that of this process. The difference, time stolen by a
+//! hypervisor included, belongs to other programs. On two cores one foreign thread has changed the speed of a pipe by a
+//! factor of ten, so rounds that others disturbed are repeated. The choice never depends on a result, so it favours no
+//! contender.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use crate::usage::Usage;
 
-/// More foreign work than this, in cores, makes a round noisy.
+/// A round during which other programs used more cores than this is noisy.
 pub(crate) const QUIET: f64 = 0.1;
 
-/// A point in time to measure the load from.
+/// Measures the load from one point in time on.
 pub(crate) struct Load {
     start: Instant,
     busy: f64,
@@ -21,17 +21,17 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// From now on.
+    /// Starts now.
     pub(crate) fn start() -> Load {
         Load { start: Instant::now(), busy: busy_seconds(), own: own_seconds() }
     }
 
-    /// How long ago that was.
+    /// The time since the start.
     pub(crate) fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
 
-    /// The cores others have used since, on average.
+    /// How many cores other programs have used since the start, on average.
     pub(crate) fn foreign(&self) -> f64 {
         let elapsed = self.start.elapsed().as_secs_f64();
         let (busy, own) = (busy_seconds() - self.busy, own_seconds() - self.own);
@@ -45,25 +45,25 @@ fn others(busy: f64, own: f64, elapsed: f64) -> f64 {
     ((busy - own) / elapsed.max(1e-6)).max(0.0)
 }
 
-/// How long a run is willing to wait for a quiet machine, all in all.
+/// How long a run still waits for a quiet machine, in total.
 pub(crate) struct Patience(Duration);
 
 impl Patience {
-    /// Up to `seconds`.
+    /// Waits for up to `seconds` in total.
     pub(crate) fn new(seconds: u64) -> Patience {
         Patience(Duration::from_secs(seconds))
     }
 
-    /// Returns when nobody else runs, or when patience is at its end.
+    /// Returns when no other program runs, or when no patience is left.
     pub(crate) fn wait_for_quiet(&mut self) {
-        const GLANCE: Duration = Duration::from_millis(100);
+        const PROBE: Duration = Duration::from_millis(100);
         while !self.0.is_zero() {
             let load = Load::start();
-            std::thread::sleep(GLANCE);
+            std::thread::sleep(PROBE);
             if load.foreign() <= QUIET {
                 return;
             }
-            self.0 = self.0.saturating_sub(GLANCE);
+            self.0 = self.0.saturating_sub(PROBE);
         }
     }
 
@@ -75,8 +75,8 @@ impl Patience {
     }
 }
 
-/// Seconds of processor time of this process, of those it has waited for, and of the kernel's own threads: what they
-/// write back or complete meanwhile, they do for us.
+/// Seconds of processor time of this process, of its children that have ended, and of the kernel's threads, which write
+/// back and complete I/O for this process.
 fn own_seconds() -> f64 {
     let seconds = |usage: Usage| usage.user_seconds + usage.system_seconds;
     seconds(Usage::now()) + seconds(Usage::of_children()) + kernel_seconds()
@@ -94,7 +94,7 @@ fn kernel_seconds() -> f64 {
     stats.map(|stat| kernel_ticks(&stat)).sum::<u64>() as f64 / ticks
 }
 
-/// The ticks a line of `/proc/PID/stat` tells of, if it is that of a thread of the kernel.
+/// The ticks in a line of `/proc/PID/stat`, if it belongs to a thread of the kernel; else 0.
 fn kernel_ticks(stat: &str) -> u64 {
     /// The flag of such threads.
     const PF_KTHREAD: u64 = 0x0020_0000;
@@ -108,7 +108,7 @@ fn kernel_ticks(stat: &str) -> u64 {
     }
 }
 
-/// Seconds all processors have spent on anything, or had stolen; 0 where nobody counts.
+/// Seconds that all processors were busy or stolen; 0 if the system does not count them.
 fn busy_seconds() -> f64 {
     let ticks = rustix::param::clock_ticks_per_second().max(1) as f64;
     parse(&fs::read_to_string("/proc/stat").unwrap_or_default()) as f64 / ticks

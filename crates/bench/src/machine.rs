@@ -1,12 +1,12 @@
 //! Where and when a measurement was taken.
 
 use std::fs;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-/// What about a machine changes its numbers.
-#[derive(Clone, Debug, Serialize)]
+/// The properties of a machine that affect results.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Machine {
     /// The processor's name.
     pub cpu: String,
@@ -64,7 +64,7 @@ impl Machine {
         }
     }
 
-    /// A name for files: processor, cores, memory.
+    /// A file name of processor, cores and memory.
     pub(crate) fn slug(&self) -> String {
         let gib = self.memory.div_ceil(1 << 30);
         let text = format!("{}-{}c-{gib}g", self.cpu, self.cores).to_lowercase();
@@ -96,47 +96,12 @@ impl Machine {
 
 /// Now, in UTC, as `2026-01-31T23:59:59Z`.
 pub(crate) fn timestamp() -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    format_time(now.as_secs())
-}
-
-/// Seconds since 1970 as a date and a time.
-fn format_time(seconds: u64) -> String {
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Days since 1 March of the year 0, in cycles of 400 years; a year that begins in March has its
-    // leap day at the end, so month and day follow from the day of the year by one linear formula.
-    let day = days + 719_468;
-    let (cycle, day) = (day / 146_097, day % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (year, month) = match month {
-        0..=9 => (year + 400 * cycle, month + 3),
-        _ => (year + 400 * cycle + 1, month - 9),
-    };
-    let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn dates_are_those_of_the_calendar() {
-        for (seconds, want) in [
-            (0, "1970-01-01T00:00:00Z"),
-            (951_782_399, "2000-02-28T23:59:59Z"),
-            (951_782_400, "2000-02-29T00:00:00Z"),
-            (951_868_800, "2000-03-01T00:00:00Z"),
-            (1_709_164_800, "2024-02-29T00:00:00Z"),
-            (1_735_689_599, "2024-12-31T23:59:59Z"),
-            (4_107_542_400, "2100-03-01T00:00:00Z"),
-        ] {
-            assert_eq!(format_time(seconds), want);
-        }
-    }
 
     #[test]
     fn fields_and_slugs() {

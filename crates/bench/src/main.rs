@@ -1,11 +1,25 @@
-//! `eagre-bench`: what Eagre's speed is worth beside everybody else's, with an interval.
+//! `eagre-bench`: measures Eagre beside its peers, with an interval for each number.
 //!
-//! Definitions and targets are data in [`catalogue`]. [`runner`] interleaves the contenders and
-//! checks every answer, [`stats`] turns paired ratios into verdicts, [`roofline`] says what the
-//! memory could have given, [`record`] keeps what was measured and [`report`] draws it. Rivals live
-//! in [`contenders`], and nowhere else in the workspace.
+//! What is measured, and the targets, are data in [`catalogue`]. [`runner`] runs the contenders in turn and checks every
+//! answer. [`interval`] and [`verdict`] judge the ratios of neighbouring runs, [`roofline`] measures what memory could
+//! have given. [`record`] keeps what was measured, [`text`] and [`report`] show it, [`compare`] tells what became slower.
+//! The peers are used in [`contenders`] and nowhere else in the workspace.
 //!
-//! Exit codes: 0 when no target was missed, 1 when one was, 2 on trouble, a wrong answer first of all.
+//! A module uses only modules on lines below its own:
+//!
+//! ```text
+//! compare · record · report
+//! text · runner
+//! contenders · load
+//! corpus · outcome · spsc
+//! cache · child · figures · machine · roofline · usage · verdict
+//! catalogue · interval · kernels
+//! memory
+//! trouble
+//! ```
+//!
+//! Exit codes: 0 if no target was missed and nothing became slower, 1 if one was or something did, 2 on trouble, above all
+//! a wrong answer.
 
 #![deny(unsafe_code)]
 
@@ -14,8 +28,11 @@ mod cache;
 mod catalogue;
 #[allow(unsafe_code, reason = "wait4")]
 mod child;
+mod compare;
 mod contenders;
 mod corpus;
+mod figures;
+mod interval;
 #[allow(unsafe_code, reason = "SIMD loops over raw stream pointers")]
 mod kernels;
 mod load;
@@ -29,21 +46,24 @@ mod roofline;
 mod runner;
 #[allow(unsafe_code, reason = "the hand-written queue shares its slots between two threads")]
 mod spsc;
-mod stats;
 mod text;
+mod trouble;
 #[allow(unsafe_code, reason = "getrusage")]
 mod usage;
+mod verdict;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Parser, Subcommand};
 
 use crate::catalogue::{Row, rows};
-use crate::contenders::file::own as errand;
-use crate::contenders::sort::errand as sort_errand;
+use crate::compare::CompareArguments;
+use crate::contenders::file::own as file_job;
+use crate::contenders::sort::job as sort_job;
 use crate::corpus::Store;
 use crate::load::Patience;
 use crate::outcome::Run;
@@ -60,67 +80,68 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Names every row, its contenders and its targets.
+    /// Lists every row with its cases, contenders and targets.
     List,
-    /// Runs rows; all of them if none is named.
+    /// Runs the rows that are named, or all rows.
     Run(RunArguments),
-    /// Runs the rows about rewiring itself: what it costs by kind of page, and what memory is worth then.
+    /// Runs the rows that begin with "rewire-": the cost of rewiring, and of access afterwards, by kind of page.
     Rewire(RunArguments),
-    /// Does one contender's work once, in this process, and says what came of it: what `run` starts.
-    #[command(hide = true, name = errand::COMMAND)]
-    Errand {
+    /// Compares two records, or runs two builds of eagre-bench in turn: what became slower?
+    ///
+    /// For each contender in each case of a row, prints the speed of NEW divided by that of OLD: the median over the rounds
+    /// and its 90 % interval, worst first. A contender is marked "slower" if its whole interval lies below 0.95. Exit code:
+    /// 1 if anything is slower, 0 if not, 2 on trouble.
+    Compare(CompareArguments),
+    /// Does one job with a file in this process and prints the result; `run` starts it.
+    #[command(hide = true, name = file_job::COMMAND)]
+    FileJob {
         /// What to do, as JSON.
-        errand: String,
+        job: String,
     },
-    /// The same for a contender that sorts.
-    #[command(hide = true, name = sort_errand::COMMAND)]
-    SortErrand {
+    /// Does one sorting job in this process and prints the result; `run` starts it.
+    #[command(hide = true, name = sort_job::COMMAND)]
+    SortJob {
         /// What to do, as JSON.
-        errand: String,
+        job: String,
     },
 }
 
 #[derive(clap::Args)]
 struct RunArguments {
-    /// The rows, as `list` names them.
+    /// Rows to run, by the names that `list` prints.
     names: Vec<String>,
-    /// Tiny sizes, one round: checks the answers, measures nothing.
+    /// Runs one round with tiny sizes, which checks the answers and measures nothing.
     #[arg(long)]
     quick: bool,
     /// Prints the whole run as JSON instead of tables.
     #[arg(long)]
     json: bool,
-    /// Writes a page of HTML, index.html, into this directory.
+    /// Writes a page of HTML, index.html, to this directory.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
-    /// Keeps records here instead of ./bench-records or the user's data directory.
+    /// Adds records to a file in this directory [default: ./bench-records if it exists, else eagre/bench-records in
+    /// $XDG_DATA_HOME or ~/.local/share].
     #[arg(long, value_name = "DIR")]
     records: Option<PathBuf>,
-    /// How often each contender runs; fewer than 15 give no verdict.
-    #[arg(long, value_name = "N", default_value_t = stats::MIN_PAIRS, value_parser = parse_pairs)]
+    /// Runs each contender this many times; fewer than 15 rounds give no verdict.
+    #[arg(long = "rounds", alias = "pairs", value_name = "N", default_value_t = verdict::MIN_PAIRS, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
     pairs: usize,
-    /// Sorts at most 2^EXPONENT keys, on a machine with less memory; such cases get no verdict.
+    /// Sorts at most 2^EXPONENT keys, for machines with less memory; cases that this makes smaller get no verdict.
     #[arg(long, value_name = "EXPONENT", value_parser = clap::value_parser!(u32).range(10..=40))]
     keys: Option<u32>,
-    /// How many seconds to spend, all in all, on waiting for other programs to leave the machine
-    /// alone and on repeating rounds they disturbed.
+    /// How many seconds in total to wait for other programs to become idle and to repeat rounds that they disturbed.
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     patience: u64,
-    /// Where files to work on are made, on the device to be measured [default: $EAGRE_BENCH_DIR, else
+    /// Makes the files to work on in this directory, on the device to be measured [default: $EAGRE_BENCH_DIR, else
     /// /var/tmp/eagre-bench].
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Keeps those files for later runs.
+    /// Keeps these files for later runs.
     #[arg(long)]
     keep: bool,
-    /// Only these contenders, separated by commas.
+    /// Runs only these contenders, separated by commas.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     contenders: Vec<String>,
-}
-
-fn parse_pairs(text: &str) -> Result<usize, String> {
-    let number = text.parse().map_err(|_| "not a number".to_owned())?;
-    if (1..=1000).contains(&number) { Ok(number) } else { Err("not in 1..=1000".into()) }
 }
 
 fn main() -> ExitCode {
@@ -128,10 +149,13 @@ fn main() -> ExitCode {
         Command::List => print(&text::list()).map(|()| ExitCode::SUCCESS),
         Command::Run(arguments) => run(&arguments, ""),
         Command::Rewire(arguments) => run(&arguments, catalogue::REWIRE),
-        Command::Errand { errand } => {
-            errand::run(&errand).and_then(|reply| print(&(reply + "\n"))).map(|()| ExitCode::SUCCESS)
+        Command::Compare(arguments) => {
+            compare::run(&arguments).and_then(|(text, slower)| print(&text).map(|()| ExitCode::from(u8::from(slower))))
         }
-        Command::SortErrand { errand } => sort_errand::run(&errand).map(|()| ExitCode::SUCCESS),
+        Command::FileJob { job } => {
+            file_job::run(&job).and_then(|reply| print(&(reply + "\n"))).map(|()| ExitCode::SUCCESS)
+        }
+        Command::SortJob { job } => sort_job::run(&job).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|message| {
         eprintln!("eagre-bench: {message}");
@@ -145,7 +169,7 @@ fn run(arguments: &RunArguments, group: &str) -> Result<ExitCode, String> {
     let store = Arc::new(store);
     store.remove_on_signals();
     let result = run_with(arguments, group, &store);
-    // Not left to the last owner: on a signal that is a thread which ends with this one.
+    // Not left to the last owner: after a signal that is another thread, which the end of this one may cut short.
     store.clear();
     result
 }
@@ -220,10 +244,10 @@ fn choose(group: &str, names: &[String], contenders: &[String]) -> Result<Vec<&'
 
 /// The command as it was given, the program by its name alone.
 fn command_line() -> String {
-    let arguments = std::env::args()
-        .skip(1)
-        .map(|argument| if argument.contains(' ') { format!("'{argument}'") } else { argument });
-    std::iter::once("eagre-bench".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ")
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words = ["eagre-bench"].into_iter().chain(arguments.iter().map(String::as_str));
+    // Only a zero byte cannot be quoted, and no argument has one.
+    shlex::try_join(words).unwrap_or_default()
 }
 
 /// Prints to standard output; a reader that went away is no trouble.

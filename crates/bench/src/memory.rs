@@ -1,23 +1,22 @@
-//! Plain memory for the peers: a mapping with chosen pages, touched beforehand if wished.
+//! Plain memory for the peers: a mapping with a chosen page size, touched beforehand on request.
 //!
-//! The peers stand on this and not on Eagre's own pool, so that a fault in one cannot flatter the
-//! other.
+//! The peers use this instead of Eagre's own pool, so that a flaw of the pool does not slow the peers down.
 
 use std::ffi::c_void;
 use std::io;
 use std::ptr::NonNull;
 
-use crate::contenders::Trouble;
+use crate::trouble::Trouble;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use serde::{Deserialize, Serialize};
 
 /// Regions begin at multiples of this: the largest block a row moves.
 pub(crate) const ALIGNMENT: usize = 4 << 20;
 
-/// What the kernel is asked to back a region with.
+/// The page size that the kernel is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Pages {
-    /// 2 MiB pages, where the machine gives them.
+    /// 2 MiB pages, if the machine has them.
     Huge,
     /// 4 KiB pages.
     Small,

@@ -1,58 +1,59 @@
-//! What came of a run: the structures that tables, records and reports are made from.
+//! The results of a run: the structures that tables, records and reports are made from.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use crate::catalogue::Figure;
+use crate::interval::Estimate;
 use crate::machine::Machine;
 use crate::roofline::Roofline;
-use crate::stats::{Estimate, Verdict};
+use crate::verdict::Verdict;
 
 /// One contender's part in one case.
 #[derive(Debug, Serialize)]
 pub(crate) struct Standing {
-    /// Its name.
+    /// The name of the contender.
     pub contender: &'static str,
     /// Why it could not run here.
     pub unavailable: Option<String>,
-    /// Why it ran the trial only.
+    /// Why it took part in the trial only.
     pub left_out: Option<String>,
-    /// What it is exactly, if the catalogue does not say it all: the version of a program, the command that was run.
+    /// Its version and command line, where the catalogue does not give them.
     pub identity: Identity,
-    /// Its rate in each round, more is better: gigabytes or moves per second, or per second and core.
+    /// Its speed in each round, in gigabytes, moves or rows per second, or per second and core. More is better.
     pub rates: Vec<f64>,
     /// Seconds of processor time in each round, per gigabyte, million rows or move.
     pub processor: Vec<f64>,
-    /// The peak of its process's own memory in each round, MiB; empty where it has no process of its own.
+    /// Peak memory of its process in each round, in MiB, without mapped files. Empty if it has no process of its own.
     pub memory: Vec<f64>,
-    /// The peak of everything its process had resident, pages of mapped files included, in each round, MiB.
+    /// Peak resident memory of its process in each round, in MiB, with mapped files.
     pub resident: Vec<f64>,
-    /// How many threads worked on it at once.
+    /// How many threads worked at once.
     pub threads: usize,
-    /// Median and interval in the row's unit: what tables show.
+    /// Median and interval of its speed in the unit of the row, as tables show it.
     pub shown: Option<Estimate>,
-    /// Means per gigabyte, or per move, of what the process used and the contender counted.
+    /// Mean costs per gigabyte or per move: what the process used and what the contender counted.
     pub costs: BTreeMap<&'static str, f64>,
 }
 
-/// What a contender is exactly.
+/// The exact version and command line of a contender.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Identity {
-    /// As a program or library names its version.
+    /// The version as the program or library prints it.
     pub version: Option<String>,
-    /// The command line, files by their short names.
+    /// The command line, with short names for files.
     pub command: Option<String>,
 }
 
 impl Standing {
-    /// Why it has no results, in words.
+    /// Why it has no results, if it has none.
     pub(crate) fn absent(&self) -> Option<String> {
         let unavailable = self.unavailable.as_ref().map(|why| format!("not here: {why}"));
         unavailable.or_else(|| self.left_out.as_ref().map(|why| format!("left out: {why}")))
     }
 
-    /// Its figures, round by round.
+    /// The values of `figure`, round by round.
     pub(crate) fn figures(&self, figure: Figure) -> &[f64] {
         match figure {
             _ if self.absent().is_some() => &[],
@@ -63,70 +64,70 @@ impl Standing {
     }
 }
 
-/// What came of one target.
+/// The result of one target.
 #[derive(Debug, Serialize)]
 pub(crate) struct Outcome {
-    /// Of whom.
+    /// The contender that the target is about.
     pub contender: &'static str,
-    /// What was judged, in words: `a / b`, `a: memory, MiB`.
+    /// What was judged: `a / b`, `a: memory, MiB`.
     pub subject: String,
-    /// What was asked, in words: `>= 0.72 (aim 0.85)`.
+    /// What was asked for: `>= 0.72 (aim 0.85)`.
     pub goals: String,
-    /// How many rounds it stands on, where they are few.
+    /// The number of rounds, if there were fewer than a verdict usually takes.
     pub few: Option<usize>,
-    /// The ratio, or the figure itself.
+    /// The ratio, or the figure itself if the target compares it with nothing.
     pub value: Option<Estimate>,
     /// The value that separates success from failure.
     pub must: Option<f64>,
-    /// What the measurement says of that.
+    /// The verdict on `must`.
     pub must_verdict: Option<Verdict>,
     /// The value we would like.
     pub aim: Option<f64>,
-    /// What the measurement says of that.
+    /// The verdict on `aim`.
     pub aim_verdict: Option<Verdict>,
 }
 
 /// One case of a row, measured.
 #[derive(Debug, Serialize)]
 pub(crate) struct CaseResult {
-    /// The row.
+    /// The name of the row.
     pub row: &'static str,
-    /// The case.
+    /// The name of the case.
     pub case: &'static str,
-    /// What `shown` is in.
+    /// The unit of `shown`.
     pub unit: &'static str,
-    /// How much work it was.
+    /// The size of the work.
     pub size: u64,
-    /// Whether that was less than the case is about.
+    /// Whether that is less than the catalogue asks for.
     pub reduced: bool,
-    /// Rounds that count.
+    /// The number of rounds that count.
     pub pairs: usize,
-    /// Whether it was run for the answers only.
+    /// Whether the run checked the answers only.
     pub quick: bool,
-    /// The cores other programs used meanwhile, on average.
+    /// How many cores other programs used meanwhile, on average.
     pub foreign: f64,
-    /// Everybody who took part, in the catalogue's order.
+    /// All contenders, in the order of the catalogue.
     pub standings: Vec<Standing>,
-    /// Every target of the case, in the catalogue's order.
+    /// All targets of the case, in the order of the catalogue.
     pub outcomes: Vec<Outcome>,
-    /// Bandwidth in the same run.
+    /// Bandwidths measured in the same run.
     pub roofline: Roofline,
 }
 
-/// A whole run: what a record line per case and a report are made from.
+/// A whole run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Run {
     /// When it began, UTC.
     pub date: String,
     /// This program's version.
     pub version: &'static str,
-    /// How it was called.
+    /// The command line.
     pub command: String,
-    /// Where.
+    /// The machine it ran on.
     pub machine: Machine,
-    /// Where files were made, and on what kind of file system; empty if none were.
+    /// The directories in which files were made, with their file systems. Empty if no file was made.
     pub places: Vec<String>,
-    /// What came of it.
+    /// A result for each case.
     pub results: Vec<CaseResult>,
 }
 

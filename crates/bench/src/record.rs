@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::machine::Machine;
 use crate::outcome::{CaseResult, Run};
 
-/// One line: a case with everything needed to understand it alone.
+/// One line: a case, with everything that describes its run.
 #[derive(Serialize)]
 struct Line<'a> {
     date: &'a str,
@@ -21,7 +21,7 @@ struct Line<'a> {
     result: &'a CaseResult,
 }
 
-/// Where records go when nobody says: `bench-records` here if it is there, else the user's data.
+/// The default directory for records: `bench-records` here if it exists, else one in the user's data directory.
 pub(crate) fn default_directory() -> PathBuf {
     let here = PathBuf::from("bench-records");
     if here.is_dir() {
@@ -35,7 +35,7 @@ pub(crate) fn default_directory() -> PathBuf {
     }
 }
 
-/// Adds the run to its file below `directory`; the file's path.
+/// Adds the run to its file below `directory` and returns the path of the file.
 pub(crate) fn append(directory: &Path, run: &Run) -> io::Result<PathBuf> {
     fs::create_dir_all(directory)?;
     let day = run.date.split('T').next().unwrap_or_default();

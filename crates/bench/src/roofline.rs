@@ -1,9 +1,9 @@
-//! What the memory of this machine gives, measured in the same run as the rows it stands beside.
+//! The bandwidth of this machine's memory, measured in the same run as the rows.
 //!
-//! Three loops over a range: read (sum), write (fill), copy (memcpy, counted once). Four settings:
-//! a range as large as the blocks of one pipe, which the shared cache holds; a range far beyond it;
-//! and the same with two threads and with a thread on every core. The best of several passes counts, and a later
-//! measurement only ever raises it.
+//! Three loops run over a range: read (sum), write (fill), copy (memcpy, each byte counted once). There are four settings: a
+//! range as large as the blocks of one pipe, which fits the shared cache; a range much larger than that; and the large range
+//! with two threads and with a thread on every core. The best of several passes counts, and a later measurement can only
+//! raise it.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -50,7 +50,7 @@ pub(crate) struct Roofline {
     pub two_cores: Bandwidth,
     /// All cores, memory; the sum.
     pub all_cores: Bandwidth,
-    /// Reading the case's file past the page cache, where that is what a case is about.
+    /// Reading the file of the case past the page cache, for cases that read from the device.
     pub device: Option<f64>,
 }
 
@@ -65,7 +65,7 @@ impl Roofline {
         ]
     }
 
-    /// What memory gives to so many reading threads.
+    /// The read bandwidth for this many threads.
     pub(crate) fn reads(&self, threads: usize) -> f64 {
         match threads {
             0 | 1 => self.memory.read,
@@ -83,7 +83,7 @@ pub(crate) struct Gauge {
 }
 
 impl Gauge {
-    /// Ranges of a size that measures something, or (`quick`) of one that only runs.
+    /// Allocates the ranges; tiny ones if `quick`, which measure nothing.
     pub(crate) fn new(quick: bool) -> std::io::Result<Gauge> {
         let (memory, cache) = if quick { (8 << 20, 1 << 20) } else { (256 << 20, 6 << 20) };
         let cores = std::thread::available_parallelism().map_or(1, usize::from).min(64);
@@ -91,7 +91,7 @@ impl Gauge {
         Ok(Gauge { regions, cache: cache / 8, best: Roofline::default() })
     }
 
-    /// Measures everything once more; the best so far.
+    /// Measures everything again and returns the best so far.
     pub(crate) fn measure(&mut self) -> Roofline {
         let cache = self.cache;
         let repeat = self.regions[0].words().len() / cache;
@@ -116,8 +116,8 @@ const REQUESTS: u64 = 4;
 /// Bytes each of them reads at a time.
 const PIECE: u64 = 2 << 20;
 
-/// What the device gives of the file at `path` to several threads that read past the page cache, in gigabytes per
-/// second; the best of several passes over at most a gigabyte.
+/// The bandwidth, in gigabytes per second, at which several threads read the file at `path` past the page cache: the best of
+/// several passes over at most a gigabyte.
 pub(crate) fn device_reads(path: &Path) -> std::io::Result<f64> {
     let file = File::options().read(true).custom_flags(libc::O_DIRECT).open(path)?;
     let pieces = file.metadata()?.len().min(1 << 30) / PIECE;

@@ -3,9 +3,11 @@
 use std::fmt::{self, Write};
 
 use crate::catalogue::{Row, Unit, row, rows};
+use crate::figures::{interval, number};
+use crate::interval;
 use crate::load::QUIET;
 use crate::outcome::{CaseResult, Outcome, Standing};
-use crate::stats::{self, Estimate, Verdict};
+use crate::verdict::Verdict;
 
 /// What `list` prints.
 pub(crate) fn list() -> String {
@@ -29,22 +31,6 @@ fn describe(out: &mut String, row: &Row) -> fmt::Result {
         writeln!(out, "  target: {} {}{place}", target.subject(None), target.goals())?;
     }
     writeln!(out)
-}
-
-/// A number with three significant digits, as far as a table needs them.
-pub(crate) fn number(value: f64) -> String {
-    match value.abs() {
-        v if v >= 99.95 || v == 0.0 => format!("{value:.0}"),
-        v if v >= 9.995 => format!("{value:.1}"),
-        v if v >= 0.0995 => format!("{value:.2}"),
-        _ => format!("{value:.4}"),
-    }
-}
-
-/// `12.3 [12.1, 12.6]`.
-pub(crate) fn interval(estimate: &Estimate) -> String {
-    let Estimate { median, low, high, .. } = estimate;
-    format!("{} [{}, {}]", number(*median), number(*low), number(*high))
 }
 
 /// One case as a table.
@@ -98,7 +84,9 @@ fn write_standing(out: &mut String, result: &CaseResult, standing: &Standing) ->
         (None, Some(shown)) => write!(out, "  {name:<16} {}", interval(shown))?,
         (None, None) => write!(out, "  {name:<16} -")?,
     }
-    if let (Some(processor), Some(memory)) = (stats::estimate(&standing.processor), stats::estimate(&standing.memory)) {
+    if let (Some(processor), Some(memory)) =
+        (interval::estimate(&standing.processor), interval::estimate(&standing.memory))
+    {
         let (unit, of) = row(result.row).map_or(("GB", "MiB"), |row| (row.unit.amount_name(), row.unit.memory_name()));
         let (processor, memory) = (number(processor.median), number(memory.median));
         write!(out, "; {processor} s of processor per {unit}, {memory} {of}")?;
@@ -138,15 +126,7 @@ pub(crate) fn sentence(outcome: &Outcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_short() {
-        for (value, want) in
-            [(0.0, "0"), (0.01234, "0.0123"), (0.7249, "0.72"), (1.0, "1.00"), (19.96, "20.0"), (123.4, "123")]
-        {
-            assert_eq!(number(value), want);
-        }
-    }
+    use crate::interval::Estimate;
 
     #[test]
     fn a_target_is_one_sentence() {

@@ -1,15 +1,15 @@
-//! What the process has used so far: faults, switches, processor time.
+//! What the process has used so far: faults, context switches, processor time.
 
 use serde::Serialize;
 
 /// Totals from `getrusage`, or the difference of two.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Usage {
-    /// Faults the kernel served without a device, in thousands or single; SIGSEGVs are not among them.
+    /// Faults that the kernel served without a device; faults that raise SIGSEGV do not count.
     pub minor_faults: f64,
     /// Switches because a thread waited.
     pub voluntary_switches: f64,
-    /// Switches because its time was up.
+    /// Switches because its time slice ended.
     pub involuntary_switches: f64,
     /// Seconds of processor time in the program.
     pub user_seconds: f64,
@@ -18,12 +18,12 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// The totals of the process, threads that have ended included.
+    /// The totals of the process, including threads that have ended.
     pub(crate) fn now() -> Usage {
         Usage::of(libc::RUSAGE_SELF)
     }
 
-    /// The totals of the processes this one has waited for.
+    /// The totals of the child processes that this process has waited for.
     pub(crate) fn of_children() -> Usage {
         Usage::of(libc::RUSAGE_CHILDREN)
     }

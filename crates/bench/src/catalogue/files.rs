@@ -6,7 +6,7 @@
 
 use super::{
     Cache::{self, Cold, Warm},
-    Case, Corpus, Entry, GIB, Job, KIB, MIB, Method,
+    Case, Corpus, Entry, FileJob, GIB, KIB, MIB, Method,
     Place::{self, Disk, Memory},
     Program, Row, Target, Task, Unit, Way, Work,
 };
@@ -19,7 +19,7 @@ const fn program(name: &'static str, program: Program, about: &'static str) -> E
     Entry::new(name, Way::Program(program), about)
 }
 
-const fn case(name: &'static str, job: Job, size: u64) -> Case {
+const fn case(name: &'static str, job: FileJob, size: u64) -> Case {
     // Not a multiple of any block: the tail is worth checking.
     let quick = match job.corpus {
         Corpus::Stations => 200_000,
@@ -29,8 +29,8 @@ const fn case(name: &'static str, job: Job, size: u64) -> Case {
     Case { name, work: Work::File(job), size, quick }
 }
 
-const fn job(task: Task, corpus: Corpus, place: Place, cache: Cache, threads: usize) -> Job {
-    Job { task, corpus, place, cache, threads }
+const fn job(task: Task, corpus: Corpus, place: Place, cache: Cache, threads: usize) -> FileJob {
+    FileJob { task, corpus, place, cache, threads }
 }
 
 /// One occurrence in 8 MiB: a few hundred in all.
@@ -38,11 +38,11 @@ const RARE: Corpus = Corpus::Text { every: 8 * MIB };
 /// One in each 4 KiB.
 const FREQUENT: Corpus = Corpus::Text { every: 4 * KIB };
 
-const DIRECT_READ: Entry = own("direct", Method::Direct, "O_DIRECT, one 2 MiB pread after the other");
+const DIRECT_READ: Entry = own("direct", Method::Direct, "O_DIRECT, one pread of 2 MiB after the other");
 const EAGRE_COMMAND: &str = "eagre-command";
 const WC: Entry = program("wc", Program::Wc, "wc -l");
 
-const fn keys(keys: u32, zipf: bool, threads: usize) -> Job {
+const fn keys(keys: u32, zipf: bool, threads: usize) -> FileJob {
     job(Task::Keys, Corpus::Keys { keys, zipf }, Disk, Warm, threads)
 }
 
@@ -50,18 +50,26 @@ const fn keys(keys: u32, zipf: bool, threads: usize) -> Job {
 pub(super) const ROWS: &[Row] = &[
     Row {
         name: "read-file",
-        about: "read a file that the page cache does not have, and add up its words",
+        about: "read a file that is not in the page cache and sum its words",
         source: "files at device speed, row 1: 0.95 of the best, 16 MiB, processor time 1.1 of O_DIRECT",
         unit: Unit::GigabytesPerSecond,
         cases: &[case("4 GiB, cold", job(Task::Sum, Corpus::Numbers, Disk, Cold, 1), 4 * GIB)],
         contenders: &[
-            own("eagre", Method::Eagre, "Eagre: a file as a source, its blocks in place"),
-            own("eagre-pointer", Method::EagrePointer, "Eagre: the same source, code on a plain pointer"),
-            own("bufreader", Method::Buffered, "BufReader of 1 MiB, its buffer in place"),
-            own("mmap", Method::Mapped, "the file mapped, MADV_SEQUENTIAL"),
+            own("eagre", Method::Eagre, "Eagre: the file as a source, its blocks summed in place"),
+            own("eagre-pointer", Method::EagrePointer, "Eagre: the file as a source, summed through a plain pointer"),
+            own("bufreader", Method::Buffered, "BufReader of 1 MiB, its buffer summed in place"),
+            own("mmap", Method::Mapped, "mmap of the file with MADV_SEQUENTIAL"),
             DIRECT_READ,
-            program("fio-psync", Program::Fio { uring: false }, "fio, O_DIRECT, 2 MiB preads; looks at nothing"),
-            program("fio-uring", Program::Fio { uring: true }, "fio, O_DIRECT, io_uring, 8 x 2 MiB; looks at nothing"),
+            program(
+                "fio-psync",
+                Program::Fio { uring: false },
+                "fio, O_DIRECT, one pread of 2 MiB at a time; does not look at the data",
+            ),
+            program(
+                "fio-uring",
+                Program::Fio { uring: true },
+                "fio, O_DIRECT, io_uring, 8 requests of 2 MiB; does not look at the data",
+            ),
         ],
         targets: &[
             Target::must_best("eagre", 0.95, &["bufreader", "mmap", "direct", "fio-psync", "fio-uring"]),
@@ -74,16 +82,16 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "write-file",
-        about: "write words to a new file, fsync included",
+        about: "write words to a new file and fsync it",
         source: "files at device speed, row 2: 0.95 of the best",
         unit: Unit::GigabytesPerSecond,
         cases: &[case("4 GiB, ext4", job(Task::Write, Corpus::Numbers, Disk, Cold, 1), 4 * GIB)],
         contenders: &[
-            own("eagre", Method::Eagre, "Eagre: a file as a sink, words put into its blocks in place"),
-            own("eagre-pointer", Method::EagrePointer, "Eagre: the same sink, code on a plain pointer"),
-            own("bufwriter", Method::Buffered, "BufWriter of 1 MiB, fsync"),
-            own("mmap", Method::Mapped, "the file extended and mapped, msync, fsync"),
-            own("direct", Method::Direct, "O_DIRECT, one 2 MiB pwrite after the other, fsync"),
+            own("eagre", Method::Eagre, "Eagre: the file as a sink, its blocks filled in place"),
+            own("eagre-pointer", Method::EagrePointer, "Eagre: the file as a sink, filled through a plain pointer"),
+            own("bufwriter", Method::Buffered, "BufWriter of 1 MiB, then fsync"),
+            own("mmap", Method::Mapped, "ftruncate and mmap of the file, then msync and fsync"),
+            own("direct", Method::Direct, "O_DIRECT, one pwrite of 2 MiB after the other, then fsync"),
         ],
         targets: &[
             Target::must_best("eagre", 0.95, &["bufwriter", "mmap", "direct"]),
@@ -92,7 +100,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "count-warm",
-        about: "count the lines of a file the page cache has",
+        about: "count the lines of a file that is in the page cache",
         source: "files at device speed, row 3: bytecount on a mapping, 1.4 of it with two threads, 0.85 of memory reads",
         unit: Unit::GigabytesPerSecond,
         cases: &[
@@ -105,9 +113,9 @@ pub(super) const ROWS: &[Row] = &[
             own("eagre", Method::Eagre, "Eagre: the library"),
             program(EAGRE_COMMAND, Program::Eagre, "eagre count -l"),
             WC,
-            own("bytecount", Method::Mapped, "the bytecount crate on a mapping, one thread"),
-            program("polars", Program::Polars, "polars.scan_csv(...).select(polars.len()), import not counted"),
-            own("mapped-sum", Method::MappedSum, "no count: the mapped file added up, what page-cached mappings give"),
+            own("bytecount", Method::Mapped, "the bytecount crate on a mapped file, one thread"),
+            program("polars", Program::Polars, "polars.scan_csv(...).select(polars.len()); the import is not timed"),
+            own("mapped-sum", Method::MappedSum, "not a count: sums the mapped file, the upper bound for mapped files"),
         ],
         targets: &[
             Target::must("eagre", 1.0, "bytecount").at("ext4, 1 thread"),
@@ -119,7 +127,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "count-cold",
-        about: "count the lines of a file the page cache does not have",
+        about: "count the lines of a file that is not in the page cache",
         source: "files at device speed, row 4: 0.95 of the best",
         unit: Unit::GigabytesPerSecond,
         cases: &[case("ext4", job(Task::Count, RARE, Disk, Cold, 1), 4 * GIB)],
@@ -127,7 +135,7 @@ pub(super) const ROWS: &[Row] = &[
             own("eagre", Method::Eagre, "Eagre: the library"),
             program(EAGRE_COMMAND, Program::Eagre, "eagre count -l"),
             WC,
-            own("direct", Method::Direct, "O_DIRECT, one 2 MiB pread after the other, the bytecount crate on each"),
+            own("direct", Method::Direct, "O_DIRECT, one pread of 2 MiB after the other, the bytecount crate on each"),
         ],
         targets: &[
             Target::must_best("eagre", 0.95, &["wc", "direct"]),
@@ -136,7 +144,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "find",
-        about: "find every place of a 16-byte pattern in a file the page cache has",
+        about: "find all occurrences of a 16-byte pattern in a file that is in the page cache",
         source: "files at device speed, row 5: 0.95 of memchr::memmem on a mapping, faster than grep",
         unit: Unit::GigabytesPerSecond,
         cases: &[
@@ -148,7 +156,7 @@ pub(super) const ROWS: &[Row] = &[
             program(EAGRE_COMMAND, Program::Eagre, "eagre find -b"),
             program("grep", Program::Grep, "grep -F -o -b"),
             program("rg", Program::Ripgrep, "rg -F -o -b, one thread"),
-            own("memmem", Method::Mapped, "memchr::memmem on a mapping"),
+            own("memmem", Method::Mapped, "memchr::memmem on a mapped file"),
         ],
         targets: &[
             Target::must("eagre", 0.95, "memmem"),
@@ -158,7 +166,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "stats",
-        about: "minimum, mean and maximum for each of 413 stations, 10^8 rows, page-cached",
+        about: "minimum, mean and maximum of each of 413 stations, 10^8 rows, in the page cache",
         source: "files at device speed, row 6: 60 M rows/s per core, 7 times polars",
         unit: Unit::MegarowsPerSecondPerCore,
         cases: &[
@@ -168,9 +176,9 @@ pub(super) const ROWS: &[Row] = &[
         contenders: &[
             own("eagre", Method::Eagre, "Eagre: the library"),
             program(EAGRE_COMMAND, Program::Eagre, "eagre stats"),
-            program("onebrc", Program::Onebrc, "a C program for this file and no other"),
-            program("polars", Program::Polars, "polars, streaming group_by, import not counted"),
-            program("duckdb", Program::Duckdb, "duckdb, read_csv with the columns named, import not counted"),
+            program("onebrc", Program::Onebrc, "C program written for this file format only"),
+            program("polars", Program::Polars, "polars, streaming group_by; the import is not timed"),
+            program("duckdb", Program::Duckdb, "duckdb, read_csv with named columns; the import is not timed"),
         ],
         targets: &[
             Target::rate("eagre", 60.0),
@@ -180,7 +188,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "stats-keys",
-        about: "the same for many keys, in the order of the keys, 2 * 10^7 rows, page-cached",
+        about: "minimum, mean and maximum of each of many keys, sorted by key, 2 * 10^7 rows, in the page cache",
         source: "stats with many keys: 1.5 times the best of polars and duckdb, uniform and Zipf",
         unit: Unit::MegarowsPerSecondPerCore,
         cases: &[
@@ -197,9 +205,9 @@ pub(super) const ROWS: &[Row] = &[
         ],
         contenders: &[
             own("eagre", Method::Eagre, "Eagre: the library"),
-            program(EAGRE_COMMAND, Program::Eagre, "eagre stats, its output read"),
-            program("polars", Program::Polars, "polars, streaming group_by and sort, import not counted"),
-            program("duckdb", Program::Duckdb, "duckdb, read_csv, ordered into a table, import not counted"),
+            program(EAGRE_COMMAND, Program::Eagre, "eagre stats; its output is parsed"),
+            program("polars", Program::Polars, "polars, streaming group_by and sort; the import is not timed"),
+            program("duckdb", Program::Duckdb, "duckdb, read_csv into a sorted table; the import is not timed"),
         ],
         targets: &[
             Target::must_best("eagre", 1.5, &["polars", "duckdb"]),
@@ -208,7 +216,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "copy",
-        about: "copy a file, safe on the device at the end; the source of ext4 is not in the page cache",
+        about: "copy a file and sync the copy to the device; on ext4 the source is not in the page cache",
         source: "files at device speed, row 7: the best of cp and dd",
         unit: Unit::GigabytesPerSecond,
         cases: &[
@@ -218,8 +226,8 @@ pub(super) const ROWS: &[Row] = &[
         contenders: &[
             own("eagre", Method::Eagre, "Eagre: the library"),
             program(EAGRE_COMMAND, Program::Eagre, "eagre copy"),
-            program("cp", Program::Cp { sync: false }, "cp: not on the device when it ends; no target"),
-            program("cp-sync", Program::Cp { sync: true }, "cp, and sync of the copy"),
+            program("cp", Program::Cp { sync: false }, "cp; does not sync the copy; no target"),
+            program("cp-sync", Program::Cp { sync: true }, "cp, then sync of the copy"),
             program("dd", Program::Dd { direct: false }, "dd bs=2M conv=fsync"),
             program("dd-direct", Program::Dd { direct: true }, "dd bs=2M iflag=direct oflag=direct conv=fsync"),
         ],

@@ -1,7 +1,6 @@
 //! Rows about partitioning.
 
-use super::{Case, Entry, Row, Target, Unit, Way, Work};
-use crate::contenders::partition::Buckets;
+use super::{Buckets, Case, Entry, Row, Target, Unit, Way, Work};
 
 const fn entry(name: &'static str, buckets: Buckets, about: &'static str) -> Entry {
     Entry::new(name, Way::Partition(buckets), about)
@@ -15,18 +14,30 @@ const fn case(name: &'static str, bits: u32) -> Case {
 pub(super) const ROWS: &[Row] = &[Row {
     name: "partition",
     about: "partition uniform 64-bit keys by their highest bits, one thread",
-    source: "partition in one pass: 0.95 of preallocated buckets, 1.5 of two passes (RUMA; Vortex, table 7)",
+    source: "partition in one pass: 0.95 of preallocated buckets, 1.5 times two passes (RUMA; Vortex, table 7)",
     unit: Unit::MegakeysPerSecond,
     cases: &[case("256 ways", 8), case("512 ways", 9)],
     contenders: &[
-        entry("preallocated", Buckets::Preallocated, "buckets of known size, writes combined: a bound"),
-        entry("eagre", Buckets::Eagre, "Eagre, in one pass, a block a bucket at a time, rewired"),
-        entry("eagre-dense", Buckets::EagreDense, "the same into one array"),
-        entry("eagre-vanishing", Buckets::EagreVanishing, "Eagre, a vector that vanishes as it is read"),
-        entry("two-pass", Buckets::TwoPass, "counted, then a store a key into one array"),
-        entry("two-pass-combining", Buckets::TwoPassCombining, "counted, then written with the bound's loop"),
-        entry("chunks", Buckets::Chunks, "64 KiB at a time from the allocator, with the bound's loop; not contiguous"),
-        entry("vecs", Buckets::Vecs, "a Vec a bucket, a push a key"),
+        entry(
+            "preallocated",
+            Buckets::Preallocated,
+            "buckets of known size, software write-combining: the upper bound",
+        ),
+        entry("eagre", Buckets::Eagre, "Eagre: one pass, each bucket takes rewired blocks as it fills"),
+        entry("eagre-dense", Buckets::EagreDense, "Eagre: one pass, then all buckets in one array"),
+        entry("eagre-vanishing", Buckets::EagreVanishing, "Eagre: one pass over a vector that vanishes as it is read"),
+        entry("two-pass", Buckets::TwoPass, "a counting pass, then one store per key into one array"),
+        entry(
+            "two-pass-combining",
+            Buckets::TwoPassCombining,
+            "a counting pass, then software write-combining into one array",
+        ),
+        entry(
+            "chunks",
+            Buckets::Chunks,
+            "buckets of 64 KiB chunks from the allocator, software write-combining; not contiguous",
+        ),
+        entry("vecs", Buckets::Vecs, "a Vec per bucket, a push per key"),
     ],
     targets: &[
         Target::must("eagre", 0.95, "preallocated"),

@@ -3,75 +3,13 @@
 //! They ask what RUMA's micro-benchmarks ask, of every kind of page a pool could be made of: what a mapping costs, made at
 //! once or by faults; what the first and the second touch of a page cost; and how fast memory is that is wired in no order.
 
-use super::{Case, Entry, KIB, MIB, Row, Target, Unit, Way, Work};
+use super::{Case, Entry, FilePages, Fill, KIB, MIB, Rewiring, Row, Target, Timed, Unit, Way, Wiring, Work};
 use crate::memory::Pages;
-
-/// What is done to blocks of so many bytes that are wired into consecutive addresses, in random order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rewiring {
-    /// The size of a block.
-    pub block: u64,
-    /// What of it is timed.
-    pub timed: Timed,
-}
-
-/// What is timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Timed {
-    /// Wiring.
-    Wiring,
-    /// Writing one word of each page of 4 KiB, in order, after so many passes that were not timed.
-    Pass { before: u32 },
-    /// Reading all of it in order, once every page has been touched.
-    Scan,
-    /// Reading one word of each cache line in random order, likewise. `dependent`: no address is known before the load
-    /// ahead of it has ended.
-    Random { dependent: bool },
-}
-
-/// What blocks are made of, and how they come to their addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wiring {
-    /// Anonymous memory; blocks are copied into other such memory that is there. Not rewired: the peer.
-    Copied(Pages),
-    /// Anonymous memory that nobody has touched. Not rewired, and no block ever was in it.
-    Fresh(Pages),
-    /// Anonymous memory, and a directory: the address of each block, looked up with every access.
-    Directory,
-    /// Anonymous memory, moved by `mremap`.
-    Mremap(Pages),
-    /// Anonymous memory, moved by `UFFDIO_MOVE`.
-    UffdioMove(Pages),
-    /// Blocks of an Eagre pool, mapped into an Eagre region.
-    Eagre,
-    /// A file in memory, mapped block by block, as in the paper.
-    File { pages: FilePages, fill: Fill },
-}
-
-/// The pages of a file in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FilePages {
-    /// `memfd`, 4 KiB.
-    Small,
-    /// `memfd`, collapsed into 2 MiB with `MADV_COLLAPSE`.
-    Collapsed,
-    /// `memfd` of reserved huge pages (`MFD_HUGETLB`).
-    Hugetlb,
-}
-
-/// When page tables are filled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fill {
-    /// By the fault of the first touch.
-    Lazily,
-    /// By the call that maps (`MAP_POPULATE`).
-    AtOnce,
-}
 
 /// How the names of these rows begin: the group that `eagre-bench rewire` runs.
 pub(crate) const PREFIX: &str = "rewire-";
 
-const SOURCE: &str = "the questions of RUMA's figures 5 and 6 and tables 1 and 2; the targets are that a region costs no more than its parts";
+const SOURCE: &str = "the experiments of RUMA's figures 5 and 6 and tables 1 and 2; target: a region costs no more than the calls it makes";
 
 const fn wired(name: &'static str, wiring: Wiring, about: &'static str) -> Entry {
     Entry::new(name, Way::Wired(wiring), about)
@@ -88,29 +26,40 @@ const fn file(name: &'static str, pages: FilePages, fill: Fill, about: &'static 
 }
 
 const COPIED_HUGE: Entry =
-    wired("copied", Wiring::Copied(Pages::Huge), "not rewired: huge pages, blocks copied into place");
+    wired("copied", Wiring::Copied(Pages::Huge), "not rewired: blocks copied into place, on huge pages");
 const COPIED_SMALL: Entry =
-    wired("copied-small", Wiring::Copied(Pages::Small), "not rewired: 4 KiB pages, blocks copied into place");
-const DIRECTORY: Entry = wired("directory", Wiring::Directory, "not rewired: huge pages, a directory of blocks");
+    wired("copied-small", Wiring::Copied(Pages::Small), "not rewired: blocks copied into place, on 4 KiB pages");
+const DIRECTORY: Entry =
+    wired("directory", Wiring::Directory, "not rewired: a table of block addresses, on huge pages");
 const MREMAP: Entry = wired("mremap", Wiring::Mremap(Pages::Huge), "anonymous huge pages, mremap");
 const MREMAP_SMALL: Entry = wired("mremap-small", Wiring::Mremap(Pages::Small), "anonymous 4 KiB pages, mremap");
 const MOVE: Entry = wired("move", Wiring::UffdioMove(Pages::Huge), "anonymous huge pages, UFFDIO_MOVE");
 const MOVE_SMALL: Entry = wired("move-small", Wiring::UffdioMove(Pages::Small), "anonymous 4 KiB pages, UFFDIO_MOVE");
 const EAGRE: Entry = wired("region", Wiring::Eagre, "Eagre: blocks of a pool, Region::map");
-const MEMFD: Entry = file("memfd", FilePages::Small, Fill::Lazily, "memfd of 4 KiB pages, mapped, tables by fault");
+const MEMFD: Entry =
+    file("memfd", FilePages::Small, Fill::Lazily, "memfd of 4 KiB pages, mmap; faults fill the page table");
 const MEMFD_AT_ONCE: Entry =
-    file("memfd-populate", FilePages::Small, Fill::AtOnce, "memfd of 4 KiB pages, mapped with MAP_POPULATE");
-const COLLAPSED: Entry =
-    file("collapsed", FilePages::Collapsed, Fill::Lazily, "memfd collapsed to huge pages, mapped, tables by fault");
-const COLLAPSED_AT_ONCE: Entry =
-    file("collapsed-populate", FilePages::Collapsed, Fill::AtOnce, "the same, mapped with MAP_POPULATE");
+    file("memfd-populate", FilePages::Small, Fill::AtOnce, "memfd of 4 KiB pages, mmap with MAP_POPULATE");
+const COLLAPSED: Entry = file(
+    "collapsed",
+    FilePages::Collapsed,
+    Fill::Lazily,
+    "memfd collapsed to huge pages, mmap; faults fill the page table",
+);
+const COLLAPSED_AT_ONCE: Entry = file(
+    "collapsed-populate",
+    FilePages::Collapsed,
+    Fill::AtOnce,
+    "memfd collapsed to huge pages, mmap with MAP_POPULATE",
+);
 const HUGETLB: Entry =
-    file("hugetlb", FilePages::Hugetlb, Fill::Lazily, "memfd of reserved huge pages, mapped, tables by fault");
+    file("hugetlb", FilePages::Hugetlb, Fill::Lazily, "memfd of reserved huge pages, mmap; faults fill the page table");
 const HUGETLB_AT_ONCE: Entry =
-    file("hugetlb-populate", FilePages::Hugetlb, Fill::AtOnce, "the same, mapped with MAP_POPULATE");
-const FRESH_HUGE: Entry = wired("fresh", Wiring::Fresh(Pages::Huge), "not rewired: huge pages that are not there yet");
+    file("hugetlb-populate", FilePages::Hugetlb, Fill::AtOnce, "memfd of reserved huge pages, mmap with MAP_POPULATE");
+const FRESH_HUGE: Entry =
+    wired("fresh", Wiring::Fresh(Pages::Huge), "not rewired: fresh huge pages, not touched before");
 const FRESH_SMALL: Entry =
-    wired("fresh-small", Wiring::Fresh(Pages::Small), "not rewired: 4 KiB pages that are not there yet");
+    wired("fresh-small", Wiring::Fresh(Pages::Small), "not rewired: fresh 4 KiB pages, not touched before");
 
 /// Those whose memory is the same once it is wired and touched stand for each other.
 const READERS: &[Entry] = &[COPIED_HUGE, COPIED_SMALL, DIRECTORY, EAGRE, MREMAP_SMALL, MEMFD, COLLAPSED, HUGETLB];
@@ -119,7 +68,7 @@ const READERS: &[Entry] = &[COPIED_HUGE, COPIED_SMALL, DIRECTORY, EAGRE, MREMAP_
 pub(super) const ROWS: &[Row] = &[
     Row {
         name: "rewire-map",
-        about: "give each of many blocks another address, in random order",
+        about: "rewire many blocks to other addresses, in random order",
         source: SOURCE,
         unit: Unit::MicrosecondsPerMove,
         cases: &[
@@ -146,7 +95,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "rewire-touch",
-        about: "write one word of each 4 KiB of blocks wired in random order",
+        about: "write one word to each 4 KiB of blocks that were rewired in random order",
         source: SOURCE,
         unit: Unit::NanosecondsPerAccess,
         cases: &[
@@ -174,7 +123,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "rewire-scan",
-        about: "read all of blocks wired in random order, in the order of their addresses",
+        about: "scan blocks that were rewired in random order, in address order",
         source: SOURCE,
         unit: Unit::GigabytesPerSecond,
         cases: &[
@@ -187,7 +136,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "rewire-random",
-        about: "read one word of each cache line of blocks wired in random order, in random order",
+        about: "read one word of each cache line, in random order, from blocks that were rewired in random order",
         source: SOURCE,
         unit: Unit::NanosecondsPerAccess,
         cases: &[

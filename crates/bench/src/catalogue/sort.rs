@@ -2,151 +2,22 @@
 //!
 //! Everybody sorts the same keys in an array on the same kind of pages, in a process of its own; rates are in keys, and
 //! the memory of a contender is what it takes beside the array. There are many peers and most are slow, so each case
-//! begins with a trial of all of them on a part of the keys ([`TRIAL`]); only the strongest run the rounds that count.
+//! begins with a trial of all of them on a part of the keys ([`super::TRIAL`]); only the strongest run the rounds that count.
 
-use serde::{Deserialize, Serialize};
-
-use super::{Case, Entry, Row, Target, Unit, Way, Work};
+use super::{By, Case, Entry, Foreign, Keys, Module, Pattern, Row, Slack, Sorting, Target, Unit, Way, Work};
 use crate::memory::Pages;
-
-/// The share of the keys the trial is about.
-pub(crate) const TRIAL: u64 = 16;
-
-/// So many peers run after the trial,
-pub(crate) const PEERS: usize = 3;
-
-/// and none that was slower than this share of the best of them.
-pub(crate) const SHARE: f64 = 0.6;
-
-/// What is to be sorted, and by how many threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sorting {
-    /// What a key is.
-    pub keys: Keys,
-    /// How they come.
-    pub pattern: Pattern,
-    /// How many are sorted at a time; all of them if there are fewer.
-    pub piece: u64,
-    /// How many threads may work on it.
-    pub threads: usize,
-    /// What the array lies on.
-    pub pages: Pages,
-    /// Fewer rounds than usual, where one takes long.
-    pub rounds: Option<usize>,
-}
-
-/// What a key is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) enum Keys {
-    /// 32 bits.
-    U32,
-    /// 64 bits.
-    U64,
-    /// Floating point, without NaNs.
-    F64,
-    /// 64 bits and another 64 bits, which break ties.
-    Pairs,
-    /// 64 bits that are compared and 64 bits that say which came first: sorted stably, these are in order too.
-    Stable,
-}
-
-/// How keys come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) enum Pattern {
-    /// Any number as likely as any other.
-    Uniform,
-    /// Any width as likely as any other.
-    Exponential,
-    /// Of 2^24 numbers the k-th about as often as 1/k.
-    Zipf,
-    /// One of 256 numbers.
-    Few,
-    /// In order.
-    Sorted,
-    /// In the opposite order.
-    Reversed,
-    /// All zero but one of a thousand.
-    Zeros,
-    /// Each byte as often zero as not: half of what shares a prefix shares the next byte too, however long it is.
-    Prefixes,
-}
-
-/// Who sorts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum By {
-    /// Eagre, within so much memory beside the keys.
-    Eagre(Slack),
-    /// `slice::sort_unstable`.
-    StdUnstable,
-    /// `slice::sort`.
-    StdStable,
-    /// `rayon`'s parallel unstable sort.
-    RayonUnstable,
-    /// The crate `radsort`.
-    Radsort,
-    /// The crate `voracious_radix_sort`.
-    Voracious,
-    /// The crate `rdst`.
-    Rdst,
-    /// The same with its tuner for little memory.
-    RdstLow,
-    /// A function of a C++ library, by the beginning of its name.
-    Foreign(Foreign),
-    /// A library for Python.
-    Python(Module),
-}
-
-/// How much memory Eagre may take beside the keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Slack {
-    /// What it takes if it is not told.
-    Default,
-    /// As much as it likes.
-    Free,
-    /// One part of so many of the keys' own memory.
-    Part(u32),
-}
-
-/// A sort written in C++.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Foreign {
-    /// Highway's.
-    Vqsort,
-    /// Intel's, which is also NumPy's.
-    X86SimdSort,
-    /// In-place parallel super scalar samplesort.
-    Ips4o,
-    /// Boost's radix hybrid.
-    Spreadsort,
-    /// Boost's pattern-defeating quicksort.
-    Pdqsort,
-    /// Boost's parallel sort in place.
-    BlockIndirect,
-    /// Boost's stable merge sort.
-    Spinsort,
-}
-
-/// A sort used from Python.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Module {
-    /// `numpy.ndarray.sort`, in place.
-    Numpy,
-    /// `polars.Series.sort`, into a new series.
-    Polars,
-}
 
 const fn by(name: &'static str, by: By, about: &'static str) -> Entry {
     Entry::new(name, Way::Sort(by), about)
 }
 
-const EAGRE: Entry =
-    by("eagre", By::Eagre(Slack::Default), "Eagre in place, an eighth of the keys' memory beside them");
-const EAGRE_FREE: Entry = by("eagre-free", By::Eagre(Slack::Free), "the same, as much memory beside them as it likes");
-const VQSORT: Entry = by("vqsort", By::Foreign(Foreign::Vqsort), "Highway's vectorised quicksort, in place");
+const EAGRE: Entry = by("eagre", By::Eagre(Slack::Default), "Eagre, in place; extra memory: an eighth of the keys");
+const EAGRE_FREE: Entry = by("eagre-free", By::Eagre(Slack::Free), "Eagre, in place; extra memory: no limit");
+const VQSORT: Entry = by("vqsort", By::Foreign(Foreign::Vqsort), "vectorised quicksort of Highway, in place");
 const X86: Entry = by(
     "x86-simd-sort",
     By::Foreign(Foreign::X86SimdSort),
-    "the vectorised quicksort NumPy uses, in place, with OpenMP for threads",
+    "vectorised quicksort that NumPy uses, in place, with OpenMP for threads",
 );
 const IPS4O: Entry = by("ips4o", By::Foreign(Foreign::Ips4o), "in-place parallel super scalar samplesort");
 const SPREADSORT: Entry = by("spreadsort", By::Foreign(Foreign::Spreadsort), "Boost's radix hybrid, in place");
@@ -159,13 +30,13 @@ const POLARS: Entry = by("polars", By::Python(Module::Polars), "polars, Series.s
 const STD: Entry = by("std", By::StdUnstable, "slice::sort_unstable, in place");
 const STD_STABLE: Entry = by("std-stable", By::StdStable, "slice::sort_by_key, stable");
 const EAGRE_STABLE: Entry =
-    by("eagre", By::Eagre(Slack::Default), "Eagre's sort_pairs, an eighth of their memory beside them");
+    by("eagre", By::Eagre(Slack::Default), "Eagre's sort_pairs; extra memory: an eighth of the pairs");
 const VORACIOUS_STABLE: Entry = by("voracious", By::Voracious, "voracious_stable_sort");
 const RAYON: Entry = by("rayon", By::RayonUnstable, "rayon's par_sort_unstable, in place");
 const RADSORT: Entry = by("radsort", By::Radsort, "radsort, a radix sort into a second array");
-const VORACIOUS: Entry = by("voracious", By::Voracious, "voracious_radix_sort, which chooses among several");
-const RDST: Entry = by("rdst", By::Rdst, "rdst, radix sorts as its standard tuner chooses");
-const RDST_LOW: Entry = by("rdst-low", By::RdstLow, "the same, its tuner for little memory");
+const VORACIOUS: Entry = by("voracious", By::Voracious, "voracious_radix_sort, which chooses among several algorithms");
+const RDST: Entry = by("rdst", By::Rdst, "rdst, radix sorts chosen by its standard tuner");
+const RDST_LOW: Entry = by("rdst-low", By::RdstLow, "rdst, radix sorts chosen by its low-memory tuner");
 
 /// Who sorts with one thread: of Eagre's these, and all peers.
 macro_rules! one {
@@ -213,10 +84,10 @@ const STABLE: &[Entry] = &[EAGRE_STABLE, VORACIOUS_STABLE, STD_STABLE, SPINSORT]
 
 /// Eagre within bounds of memory.
 const SLACKS: &[Entry] = &[
-    by("slack-1/16", By::Eagre(Slack::Part(16)), "Eagre, a sixteenth of the keys' memory beside them"),
-    by("slack-1/8", By::Eagre(Slack::Part(8)), "the same, an eighth: what it takes if it is not told"),
-    by("slack-1/4", By::Eagre(Slack::Part(4)), "the same, a quarter"),
-    by("slack-1/1", By::Eagre(Slack::Part(1)), "the same, as much as the keys themselves"),
+    by("slack-1/16", By::Eagre(Slack::Part(16)), "Eagre; extra memory: a sixteenth of the keys"),
+    by("slack-1/8", By::Eagre(Slack::Part(8)), "Eagre; extra memory: an eighth of the keys, the default"),
+    by("slack-1/4", By::Eagre(Slack::Part(4)), "Eagre; extra memory: a quarter of the keys"),
+    by("slack-1/1", By::Eagre(Slack::Part(1)), "Eagre; extra memory: as much as the keys"),
 ];
 
 /// MiB that are no slack: stacks, code that was not needed before.
@@ -271,7 +142,7 @@ const fn patterns(threads: usize) -> [Case; 7] {
     ]
 }
 
-const SOURCE: &str = "rewired memory and sorting: the targets of its table of speeds";
+const SOURCE: &str = "the targets for sorting on rewired memory";
 
 /// The rows.
 pub(super) const ROWS: &[Row] = &[
@@ -305,7 +176,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "sort-small",
-        about: "sort pieces of so many random 64-bit keys, warm in the cache if they fit it, one thread",
+        about: "sort pieces of random 64-bit keys, by piece size; in the cache if they fit; one thread",
         source: SOURCE,
         unit: Unit::MegakeysPerSecond,
         cases: &[
@@ -336,7 +207,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "sort-small-zipf",
-        about: "sort pieces of so many zipf-like 64-bit keys, warm in the cache, one thread",
+        about: "sort pieces of 64-bit keys of a Zipf-like distribution, by piece size; in the cache; one thread",
         source: SOURCE,
         unit: Unit::MegakeysPerSecond,
         cases: &[
@@ -350,7 +221,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "sort-small-exponential",
-        about: "sort pieces of so many 64-bit keys, any width as likely, warm in the cache, one thread",
+        about: "sort pieces of 64-bit keys of uniform bit width, by piece size; in the cache; one thread",
         source: SOURCE,
         unit: Unit::MegakeysPerSecond,
         cases: &[
@@ -363,7 +234,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "sort-small-prefixes",
-        about: "sort pieces of so many 64-bit keys whose bytes are half zero, warm in the cache, one thread",
+        about: "sort pieces of 64-bit keys half of whose bytes are zero, by piece size; in the cache; one thread",
         source: SOURCE,
         unit: Unit::MegakeysPerSecond,
         cases: &[
@@ -376,7 +247,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "sort-small-few",
-        about: "sort pieces of 2^14 64-bit keys of which few are distinct, warm in the cache, one thread",
+        about: "sort pieces of 2^14 64-bit keys of which few are distinct; in the cache; one thread",
         source: SOURCE,
         unit: Unit::MegakeysPerSecond,
         cases: &[pieces("one of 256", 14, Pattern::Few), pieces("almost all zeros", 14, Pattern::Zeros)],
@@ -385,7 +256,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "sort-types",
-        about: "sort random keys of other kinds in place with one thread",
+        about: "sort random keys of other types in place with one thread",
         source: SOURCE,
         unit: Unit::MegakeysPerSecond,
         cases: &[
@@ -402,7 +273,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "sort-skew",
-        about: "sort 2^27 64-bit keys that are not random, one thread",
+        about: "sort 2^27 64-bit keys that are not uniform, one thread",
         source: SOURCE,
         unit: Unit::MegakeysPerSecond,
         cases: &patterns(1),
@@ -411,7 +282,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "sort-skew-threads",
-        about: "sort 2^27 64-bit keys that are not random, two threads",
+        about: "sort 2^27 64-bit keys that are not uniform, two threads",
         source: SOURCE,
         unit: Unit::MegakeysPerSecond,
         cases: &patterns(2),
@@ -420,7 +291,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "sort-plain",
-        about: "sort random 64-bit keys in an ordinary array, without huge pages, one thread",
+        about: "sort random 64-bit keys in an array without huge pages, one thread",
         source: SOURCE,
         unit: Unit::MegakeysPerSecond,
         cases: &[case("2^27", 27, Sorting { pages: Pages::Small, ..UNIFORM })],
@@ -429,7 +300,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "sort-stable",
-        about: "sort 2^26 pairs of 64 bits and 64 bits by the first part alone, equal ones as they came, one thread",
+        about: "sort 2^26 pairs (u64, u64) stably by the first number, one thread",
         source: SOURCE,
         unit: Unit::MegakeysPerSecond,
         cases: &[
@@ -441,7 +312,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "sort-slack",
-        about: "sort 2^27 random 64-bit keys within bounds of memory, as seen from outside",
+        about: "sort 2^27 random 64-bit keys within a memory limit, measured from another process",
         source: SOURCE,
         unit: Unit::MegakeysPerSecond,
         cases: &[case("1 thread", 27, UNIFORM), case("2 threads", 27, Sorting { threads: 2, ..UNIFORM })],

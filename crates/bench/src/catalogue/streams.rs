@@ -6,24 +6,33 @@ use crate::memory::Pages::{self, Huge, Small};
 const QUEUE: Entry = Entry::new(
     "queue",
     Way::Queue { block: 2 * MIB, blocks: 3 },
-    "hand-written queue of recycled 2 MiB blocks, filled and summed in place: the ideal",
+    "hand-written queue of recycled 2 MiB blocks, filled and summed in place: the upper bound",
 );
 const ITERATOR: Entry = Entry::new(
     "iterator",
     Way::Iterator { vectors: false },
-    "an iterator of u64 over that queue: one next() and one push() an item",
+    "iterator of u64 over the blocks of a hand-written queue: one next() and one push() per word",
 );
-const ITERATOR_SIMD: Entry =
-    Entry::new("iterator-simd", Way::Iterator { vectors: true }, "an iterator of 64-byte vectors over that queue");
+const ITERATOR_SIMD: Entry = Entry::new(
+    "iterator-simd",
+    Way::Iterator { vectors: true },
+    "iterator of 64-byte vectors over the blocks of a hand-written queue",
+);
 const CROSSBEAM: Entry =
-    Entry::new("crossbeam", Way::Crossbeam, "the same blocks through bounded crossbeam channels, there and back");
+    Entry::new("crossbeam", Way::Crossbeam, "2 MiB blocks sent through bounded crossbeam channels and returned");
 const STD_MPSC: Entry =
-    Entry::new("std-mpsc", Way::StdMpsc, "the same blocks through std::sync::mpsc::sync_channel, there and back");
-const RING: Entry =
-    Entry::new("ring", Way::Ring, "a shared ring of words (the rtrb crate), written and read in chunks in place");
-const OS_PIPE: Entry = Entry::new("pipe(2)", Way::OsPipe, "an operating-system pipe of 1 MiB");
-const TIMELY: Entry =
-    Entry::new("timely", Way::Timely, "a dataflow of two timely workers: source on one, exchange, sum on the other");
+    Entry::new("std-mpsc", Way::StdMpsc, "2 MiB blocks sent through std::sync::mpsc::sync_channel and returned");
+const RING: Entry = Entry::new(
+    "ring",
+    Way::Ring,
+    "ring buffer of words (the rtrb crate), written and read in place, a chunk at a time",
+);
+const OS_PIPE: Entry = Entry::new("pipe(2)", Way::OsPipe, "pipe of the operating system with a buffer of 1 MiB");
+const TIMELY: Entry = Entry::new(
+    "timely",
+    Way::Timely,
+    "timely dataflow of two workers: a source on one, an exchange, the sum on the other",
+);
 const SIGNAL_MOVE: Entry =
     Entry::new("signal+move", Way::Stream(Setting::SignalMove), "Eagre: plain pointers, SIGSEGV, UFFDIO_MOVE");
 const SIGNAL_REMAP: Entry =
@@ -33,14 +42,14 @@ const PAGER_MOVE: Entry =
 const SPARSE: Entry = Entry::new(
     "sparse",
     Way::Stream(Setting::SignalMoveSparse),
-    "as signal+move, every block zeroed before it is written",
+    "Eagre: as signal+move, and each block is zeroed before it is written",
 );
 const EXPLICIT: Entry =
     Entry::new("explicit", Way::Stream(Setting::Explicit), "Eagre: explicit calls, no faults, default windows");
 const EXPLICIT_NARROW: Entry = Entry::new(
     "explicit-narrow",
     Way::Stream(Setting::ExplicitNarrow),
-    "the same with L = M = 0: three blocks, as many as the queue",
+    "Eagre: explicit calls, no faults, no windows (L = M = 0): three blocks, as many as the queue",
 );
 
 const fn moving(name: &'static str, block: u64, pages: Pages, peer_runs: bool, size: u64) -> Case {
@@ -54,7 +63,7 @@ const fn moving(name: &'static str, block: u64, pages: Pages, peer_runs: bool, s
 pub(super) const ROWS: &[Row] = &[
     Row {
         name: "move",
-        about: "one block to another address: time per block, by size and kind of page",
+        about: "move one block to another address: time per block, by block size and page size",
         source: "streams between threads, row 1: 20 times faster than memcpy at 2 MiB; aim: the primitive itself",
         unit: Unit::MicrosecondsPerMove,
         cases: &[
@@ -71,21 +80,21 @@ pub(super) const ROWS: &[Row] = &[
             Entry::new(
                 "memcpy",
                 Way::Memcpy { warm: false },
-                "copy the block to memory that is there; many blocks in turn",
+                "copies the block to memory that is already mapped; many blocks in turn",
             ),
             Entry::new(
                 "memcpy-warm",
                 Way::Memcpy { warm: true },
-                "the same with one block to and fro, in the cache as far as it fits",
+                "copies one block to and fro, in the cache if it fits",
             ),
             Entry::new("mremap", Way::Mremap, "mremap with MREMAP_FIXED and MREMAP_DONTUNMAP"),
-            Entry::new("uffdio-move", Way::UffdioMove, "UFFDIO_MOVE, one call a block"),
+            Entry::new("uffdio-move", Way::UffdioMove, "UFFDIO_MOVE, one call per block"),
             Entry::new(
                 "fault+move",
                 Way::FaultAndMove,
-                "touch the block; a bare SIGSEGV handler does mprotect and UFFDIO_MOVE",
+                "touches the block; a minimal SIGSEGV handler calls mprotect and UFFDIO_MOVE",
             ),
-            Entry::new("first-touch", Way::FirstTouch, "no move: fresh memory, first write"),
+            Entry::new("first-touch", Way::FirstTouch, "no move: the first write to fresh memory"),
             SIGNAL_MOVE,
             SIGNAL_REMAP,
             PAGER_MOVE,
@@ -98,7 +107,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "pipe",
-        about: "two threads, one stream: SIMD fill here, SIMD sum there",
+        about: "one stream between two threads: one fills the blocks, the other sums them, both with SIMD",
         source: "streams between threads, row 2",
         unit: Unit::GigabytesPerSecond,
         cases: &[Case { name: "12 GiB", work: Work::Pipe { streams: 1 }, size: 12 * GIB, quick: 16 * MIB + 4 * KIB }],
@@ -130,7 +139,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "pipes",
-        about: "several such streams at once on all cores, against one, per core",
+        about: "several streams at once on all cores, per core, compared with one stream",
         source: "streams between threads, row 3",
         unit: Unit::GigabytesPerSecondPerCore,
         cases: &[
@@ -155,24 +164,24 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "read-1gib",
-        about: "one read(2) of 1 GiB of page cache into a stream pointer, against plain memory",
+        about: "one read(2) of 1 GiB from the page cache into a stream pointer, compared with plain memory",
         source: "streams between threads, row 4",
         unit: Unit::GigabytesPerSecond,
         cases: &[Case { name: "1 GiB", work: Work::Read, size: GIB, quick: 16 * MIB }],
         contenders: &[
-            Entry::new("plain", Way::PlainRead, "into huge pages that are there and stay there"),
-            Entry::new("blocks", Way::BlockRead, "a call for each 2 MiB block of a hand-written queue"),
+            Entry::new("plain", Way::PlainRead, "reads into huge pages that are already mapped and stay mapped"),
+            Entry::new("blocks", Way::BlockRead, "one read(2) per 2 MiB block of a hand-written queue"),
             Entry::new(
                 "pager+move",
                 Way::StreamRead(Setting::PagerMove),
-                "into an Eagre stream pointer, a second thread consuming it",
+                "Eagre: reads into a stream pointer while a second thread consumes the stream",
             ),
         ],
         targets: &[Target::must("pager+move", 0.85, "plain").aiming(1.0)],
     },
     Row {
         name: "overhead",
-        about: "what the protocol costs: faults, moves, switches and processor time per gigabyte",
+        about: "cost of the protocol: faults, moves, context switches and processor time per gigabyte",
         source: "streams between threads, row 5: reported only",
         unit: Unit::Overhead,
         cases: &[Case { name: "8 GiB", work: Work::Pipe { streams: 1 }, size: 8 * GIB, quick: 8 * MIB }],

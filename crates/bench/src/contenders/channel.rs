@@ -1,7 +1,7 @@
-//! The same blocks through the channels people use: `crossbeam-channel` and `std::sync::mpsc`.
+//! Blocks through common channels: `crossbeam-channel` and `std::sync::mpsc`.
 //!
-//! Blocks, pages and loops are those of the hand-written queue, and blocks are recycled through a
-//! second channel, so the difference is the channel and its way of waiting.
+//! Blocks, pages and loops are those of the hand-written queue, and a second channel returns the blocks, so that only the
+//! channel and its way of waiting differ.
 
 use std::sync::mpsc;
 
@@ -68,7 +68,7 @@ impl Contender for StdMpsc {
     }
 }
 
-/// A block, and how many of its words count.
+/// A block, and how many of its words are valid.
 type Full<'a> = (&'a mut [u64], usize);
 
 /// The four ends of two channels.
@@ -109,7 +109,7 @@ where
             let mut tally = Tally::default();
             while let Some((block, n)) = take_full() {
                 tally.add(&block[..n]);
-                // The writer may be done and gone: then nobody wants the block back.
+                // The writer may have finished; then no one needs the block back.
                 give_empty(block);
             }
             tally.answer()

@@ -1,7 +1,7 @@
-//! The least a fault and a move can cost together: what Eagre's signal streams may be compared with.
+//! The minimal cost of a fault and a move, as a lower bound for Eagre's streams with the signal trap.
 //!
 //! A touch of the next block, behind `PROT_NONE`, raises SIGSEGV; the handler opens the block with `mprotect`, brings
-//! its pages with `UFFDIO_MOVE`, and returns. No windows, no other end, no registry: whoever resolves faults in a
+//! its pages with `UFFDIO_MOVE`, and returns. It has no windows, no other end and no registry: every resolver of faults in a
 //! signal handler does at least this.
 
 use std::io;
@@ -23,7 +23,7 @@ struct FaultAndMove {
     installed: Option<Installed>,
 }
 
-/// The one block that is to come next; the handler has no other way to know.
+/// The next block, for the handler.
 struct Scene {
     uffd: AtomicUsize,
     to: AtomicUsize,

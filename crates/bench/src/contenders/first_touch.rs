@@ -1,4 +1,4 @@
-//! What a block costs when nobody kept it: the first write to fresh memory.
+//! The cost of a block that was not kept: the first write to fresh memory.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ impl FirstTouch {
 }
 
 impl Contender for FirstTouch {
-    /// Once over the blocks, whatever the size: there is only one first time.
+    /// One pass over the blocks, whatever the size: only the first write is to fresh memory.
     fn run(&mut self, _size: u64) -> Result<Measured, Trouble> {
         let mut region = Region::map(primitive::TOTAL, self.0.pages).map_err(|e| Trouble::failed("memory", e))?;
         let blocks = (region.len() / self.0.block) as u64;

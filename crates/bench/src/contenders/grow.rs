@@ -1,16 +1,16 @@
-//! Vectors that nobody knows the length of: word after word is appended, one call each.
+//! Vectors of unknown length: words are appended, one call per word.
 //!
-//! Every run starts with an empty vector and ends with a full one; making the memory that is *there beforehand* (the
-//! plain buffer, the blocks of the chain, the pool) is not timed, growing is. Memory is given up after each run, so that
-//! large cases fit whatever the number of contenders.
+//! Every run starts with an empty vector and ends with a full one. Growing is timed; making preallocated memory (the plain
+//! buffer, the blocks of the chain, the pool) is not. Memory is freed after each run, so that large cases fit with any number
+//! of contenders.
 //!
-//! For those that take memory from the system while they grow, the *machine* is warmed up: as much memory as the case has
-//! is touched and given up first, until that goes no faster. The host of a virtual machine takes back within seconds what
-//! its guest does not use, and making a page again costs it twenty times what zeroing costs. Without the warming the rate of
-//! a contender says who ran before it, and how long ago, and little else.
+//! Contenders that take memory from the system while they grow need a warm *machine*: as much memory as the case takes is
+//! touched and freed first, until that gets no faster. The host of a virtual machine takes unused memory back within
+//! seconds, and making a page again takes it twenty times as long as zeroing one. Without this warm-up the speed of a
+//! contender mainly depends on who ran before it, and how long ago.
 //!
-//! Each loop is a function of its own, whose vector is a local variable: there the compiler has registers for everybody.
-//! In the midst of a large function it runs out of them, and one instruction more in a loop of seven shows.
+//! Each loop is a function of its own with a local vector, so that the compiler keeps the vector in registers. Inside a large
+//! function it runs out of them, and one more instruction in a loop of seven is measurable.
 
 use std::ffi::c_void;
 use std::io;
@@ -21,34 +21,10 @@ use std::time::{Duration, Instant};
 use eagre::{BlockSize, Pool, RewiredVec};
 use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap, munmap};
 
+use crate::catalogue::Growth;
 use crate::contenders::{Contender, Measured, Trouble};
 use crate::kernels::{Tally, word};
 use crate::memory::{Pages, Region};
-
-/// What it grows on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Growth {
-    /// Memory for all of it, there beforehand: does not grow.
-    Plain,
-    /// Rewired blocks of a pool, there beforehand; a `push` a word.
-    Rewired,
-    /// The same through an `Appender` on a vector that belongs to somebody else.
-    RewiredAppender,
-    /// The same through `Extend`.
-    RewiredExtend,
-    /// Rewired blocks that the system must make first.
-    RewiredFresh,
-    /// `Vec`, a `push` a word.
-    Vec,
-    /// `Vec` with room for all of it, not touched yet.
-    VecReserved,
-    /// A mapping that doubles with `mremap`, huge pages asked for.
-    Mremap,
-    /// Memory that doubles with the C library's `realloc`.
-    Realloc,
-    /// A list of 2 MiB blocks, there beforehand.
-    Chain,
-}
 
 impl Growth {
     /// Whether memory is made while it grows.
@@ -61,7 +37,7 @@ impl Growth {
     }
 }
 
-/// Fills one of them.
+/// Fills a vector that grows this way.
 pub(crate) struct Grow(pub(crate) Growth);
 
 const BLOCK: usize = 2 << 20;
@@ -99,7 +75,7 @@ fn timed(work: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-/// Touches and gives up so many bytes. The kernel need not hand out again what it got last: once is not enough.
+/// Touches and frees so many bytes, several times: the kernel need not hand out the same pages again at once.
 fn warm_up(bytes: usize) -> Result<(), Trouble> {
     let mut before = Duration::MAX;
     for _ in 0..4 {
@@ -114,7 +90,7 @@ fn warm_up(bytes: usize) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// A pool for so many bytes, whose memory is there or is not.
+/// A pool for so many bytes, preallocated or not.
 fn pool(bytes: u64, there: bool) -> Result<Pool, Trouble> {
     let blocks = bytes.div_ceil(BLOCK as u64) as u32;
     let pool = Pool::new(BlockSize::DEFAULT, blocks, None, None).map_err(memory)?;
@@ -189,16 +165,16 @@ fn push_chain(words: u64, tally: &mut Tally) -> Result<Duration, Trouble> {
     Ok(took)
 }
 
-/// Memory that can be asked to become larger, where it is or elsewhere.
+/// Memory that can be enlarged, in place or by moving.
 trait Memory {
-    /// `bytes` of it, or null.
+    /// Allocates `bytes`, or returns null.
     fn get(bytes: usize) -> *mut u64;
-    /// The same contents in `new` bytes, or null, and then it is as it was.
+    /// Enlarges it to `new` bytes and keeps the contents. On failure returns null and leaves it as it was.
     ///
     /// # Safety
-    /// `start` has `old` bytes and is used by nobody else.
+    /// `start` is an allocation of `old` bytes that nothing else uses.
     unsafe fn enlarge(start: *mut u64, old: usize, new: usize) -> *mut u64;
-    /// Gives it up.
+    /// Frees it.
     ///
     /// # Safety
     /// As above, and it is not used again.
@@ -291,7 +267,7 @@ impl<M: Memory> Doubling<M> {
     }
 }
 
-/// Does not get to see the vector, and does not unwind: so a loop of pushes keeps it in registers.
+/// Takes no reference to the vector and does not unwind, so that a loop of pushes keeps the vector in registers.
 ///
 /// # Safety
 /// As [`Memory::enlarge`].
@@ -309,7 +285,7 @@ impl<M: Memory> Drop for Doubling<M> {
     }
 }
 
-/// A list of blocks: what one writes who must not copy and has no rewiring. Its words are not contiguous.
+/// A list of blocks: growth without copies and without rewiring. Its words are not contiguous.
 struct Chain<'l> {
     /// Where the next word goes, and where the last block ends.
     next: *mut u64,
@@ -321,7 +297,7 @@ struct Chain<'l> {
 struct List {
     region: Region,
     used: Vec<usize>,
-    /// In the order in which a free list that has been used a while gives them.
+    /// In the order in which a free list returns them after some use.
     free: Vec<usize>,
 }
 
@@ -361,7 +337,7 @@ impl<'l> Chain<'l> {
     }
 }
 
-/// Does not get to see the chain, and does not unwind.
+/// Takes no reference to the chain and does not unwind.
 #[cold]
 #[inline(never)]
 extern "C" fn next_block(list: &mut List) -> *mut u64 {

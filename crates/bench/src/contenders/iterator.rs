@@ -1,10 +1,8 @@
-//! The same queue behind an iterator: one `push` and one `next` an item, as streaming code is
-//! usually written.
+//! The hand-written queue behind an iterator: one `push` and one `next` per item, as streaming code is usually written.
 //!
-//! Every item costs a test for the end of the block, which keeps the compiler from using vectors
-//! across items; the loops are otherwise inlined and as good as the compiler makes them. `vectors`
-//! makes the item a 64-byte vector. Internal iteration (`for_each` over whole blocks) would hide
-//! the blocks from the test and is what the queue contender measures.
+//! Every item needs a test for the end of the block, which keeps the compiler from vectorising across items; otherwise the
+//! loops are inlined and optimised. `vectors` makes the item a 64-byte vector. Internal iteration (`for_each` over whole
+//! blocks) would need no such test; the queue contender measures that.
 
 use crate::contenders::{Contender, Measured, Trouble, two_threads};
 use crate::kernels::{LANES, fill_items, sum_items, word};
@@ -14,7 +12,7 @@ use crate::spsc::{self, Consumer, Producer, SPIN};
 const BLOCK: usize = 2 << 20;
 const BLOCKS: usize = 3;
 
-/// A region of blocks, and what an item is.
+/// A region of blocks, and the kind of item.
 pub(crate) struct Items {
     region: Region,
     vectors: bool,
@@ -27,7 +25,7 @@ impl Items {
     }
 }
 
-/// Blocks of items on their way; the second part says how many of them count.
+/// A block of items in transit, and how many of them are valid.
 type Full<'a, T> = (&'a mut [T], usize);
 
 /// The writing end: an item at a time.

@@ -29,14 +29,15 @@ mod timely;
 #[allow(unsafe_code, reason = "vanishing arrays behind plain pointers")]
 pub(crate) mod vanish;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::catalogue::{Entry, Way, Work};
+pub(crate) use crate::child::Process;
 use crate::corpus::Store;
 use crate::kernels::expected_sum;
 use crate::outcome::Identity;
+pub(crate) use crate::trouble::Trouble;
 
 /// One run's result, before anybody has checked it.
 #[derive(Debug)]
@@ -88,36 +89,6 @@ impl Measured {
         } else {
             Err(Trouble::Wrong(format!("{0} ({0:#x}), expected {1} ({1:#x})", self.answer, self.expected)))
         }
-    }
-}
-
-/// What the process of a contender used.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Process {
-    /// Seconds of processor time, user and system, for the work.
-    pub processor: f64,
-    /// The peak of its own memory in bytes: anonymous and shared pages, and page tables. Pages of a mapped file are
-    /// the cache's.
-    pub memory: u64,
-    /// The peak of everything resident, in bytes, mapped files included.
-    pub resident: u64,
-}
-
-/// Why there is no result.
-#[derive(Debug)]
-pub(crate) enum Trouble {
-    /// This machine cannot do it; the row goes on without.
-    Unavailable(String),
-    /// It did it and got it wrong; the program ends.
-    Wrong(String),
-    /// It should have been able to and was not; the program ends.
-    Failed(String),
-}
-
-impl Trouble {
-    /// A failed step, named.
-    pub(crate) fn failed(what: &str, why: impl fmt::Display) -> Trouble {
-        Trouble::Failed(format!("{what}: {why}"))
     }
 }
 

@@ -1,7 +1,8 @@
-//! Uniform keys into buckets by their highest bits, one thread.
+//! Partitioning uniform keys by their highest bits, with one thread.
 //!
-//! All memory is there beforehand and on huge pages, but for the vectors and the chunks, which come from the allocator.
-//! The loops of the peers that combine writes are Eagre's: a buffer of 512 bytes a bucket, written past the caches.
+//! All memory is preallocated and on huge pages, except the vectors and the chunks, which come from the allocator.
+//! Peers with software write-combining use the same loop as Eagre: a buffer of 512 bytes per bucket, written with
+//! non-temporal stores.
 //! Every result is compared with the input, key by key and in order.
 
 use std::alloc::{Layout as Shape, alloc, dealloc};
@@ -10,38 +11,18 @@ use std::time::{Duration, Instant};
 use eagre::partition::{Layout, Partitioner};
 use eagre::{BlockSize, Pool, RewiredVec};
 
+use crate::catalogue::Buckets;
 use crate::contenders::{Contender, Measured, Trouble};
 use crate::memory::{Pages, Region};
 
-/// How it is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Buckets {
-    /// Buckets whose sizes are known, writes combined: the bound.
-    Preallocated,
-    /// Eagre, items that stay.
-    Eagre,
-    /// The same, and one array comes of it.
-    EagreDense,
-    /// A vector that vanishes.
-    EagreVanishing,
-    /// Counted, then written.
-    TwoPass,
-    /// The same, writes combined.
-    TwoPassCombining,
-    /// Chunks of 64 KiB from the allocator, writes combined.
-    Chunks,
-    /// A `Vec` a bucket, a `push` a key.
-    Vecs,
-}
-
-/// Partitions one way.
+/// Partitions in one way.
 pub(crate) struct Partition {
     buckets: Buckets,
     bits: u32,
 }
 
 const BLOCK: usize = 2 << 20;
-/// Keys of a buffer.
+/// Keys in a buffer.
 const BUFFER: usize = 64;
 const CHUNK: usize = 64 << 10;
 
@@ -97,7 +78,7 @@ impl Contender for Partition {
                 let keys = input(n)?;
                 let keys = &keys.words()[..n];
                 let known = (self.buckets == Buckets::Preallocated).then(|| count(keys, shift, ways));
-                // Buckets begin at whole lines.
+                // Buckets begin at cache lines.
                 let mut out = Region::touched((n + ways * 8) * 8, Pages::Huge).map_err(memory)?;
                 let mut starts = Vec::new();
                 let mut counts = Vec::new();
@@ -158,7 +139,7 @@ fn input(n: usize) -> Result<Region, Trouble> {
     Ok(region)
 }
 
-/// How many keys are where they belong: each bucket must have its keys in the order of the input, and no more.
+/// Counts the keys that are in the right place: each bucket must hold exactly its keys, in the order of the input.
 fn matching<'k>(n: usize, shift: u32, buckets: impl Iterator<Item = impl Iterator<Item = &'k u64>>) -> u64 {
     let mut buckets: Vec<_> = buckets.collect();
     let right = (0..n).map(key).filter(|key| buckets[(key >> shift) as usize].next() == Some(key)).count();
@@ -172,13 +153,13 @@ fn count(keys: &[u64], shift: u32, ways: usize) -> Vec<usize> {
     counts
 }
 
-/// Where buckets begin, each at a whole line.
+/// The starts of the buckets, each at a cache line.
 fn places(counts: &[usize]) -> Vec<usize> {
     let next = |at: &mut usize, &count: &usize| Some(std::mem::replace(at, (*at + count).next_multiple_of(8)));
     counts.iter().scan(0, next).collect()
 }
 
-/// Where the next buffer of a bucket goes.
+/// The destination of the next buffer of a bucket.
 #[derive(Clone, Copy)]
 struct Lane {
     to: *mut u64,
@@ -193,8 +174,8 @@ impl Lane {
 #[repr(align(64))]
 struct Buffer([u64; BUFFER]);
 
-/// Takes keys to their buckets through buffers, which are written whole; returns what is left in them. `more` gives room
-/// for at least a buffer.
+/// Partitions keys through buffers that are written when they are full; returns what is left in them. `more` makes room for
+/// at least one buffer.
 fn combine(
     keys: &[u64],
     shift: u32,
@@ -233,7 +214,7 @@ fn combine(
     buffers.iter().zip(&filled).map(|(buffer, &filled)| buffer.0[..filled as usize].to_vec()).collect()
 }
 
-/// Writes a buffer past the caches.
+/// Writes a buffer with non-temporal stores.
 ///
 /// # Safety
 /// There is room for it at `to`, a multiple of a line.

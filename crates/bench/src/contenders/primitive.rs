@@ -1,8 +1,8 @@
-//! The ways to move a block that the kernel offers, and the copy they are compared with.
+//! The kernel's ways to move a block, and the copy they are compared with.
 //!
 //! Every run maps its blocks afresh, fills them, and then moves all of them to the other half of
 //! the addresses and back, as often as the row says; only the moves are timed. Then the blocks are
-//! read where they ended up. Fresh memory matters for blocks below 2 MiB: the first move out of a
+//! read at their final addresses. Fresh memory matters for blocks below 2 MiB: the first move out of a
 //! huge page splits it, and only the first.
 
 use std::ffi::c_void;
@@ -25,13 +25,12 @@ pub(crate) struct Load {
     pub block: usize,
     /// The pages behind it.
     pub pages: Pages,
-    /// Whether a second thread of this process runs meanwhile: then its translations must be shot
-    /// down, too.
+    /// Whether a second thread of this process runs meanwhile, so that each move needs a TLB shootdown.
     pub peer_runs: bool,
 }
 
 impl Load {
-    /// Does `timed` with the peer thread running, or without.
+    /// Runs `timed` with or without the peer thread.
     pub(crate) fn beside_peer(&self, timed: impl FnOnce() -> Duration) -> Duration {
         if !self.peer_runs {
             return timed();
@@ -56,7 +55,7 @@ impl Load {
 
 /// One way to move a block.
 pub(super) trait Primitive: Send {
-    /// Whether the target's pages must be there beforehand.
+    /// Whether the target's pages must exist beforehand.
     fn touches_target(&self) -> bool {
         false
     }
@@ -224,7 +223,7 @@ const UFFD_USER_MODE_ONLY: libc::c_int = 1;
 const UFFDIO_REGISTER_MODE_MISSING: u64 = 1;
 
 impl UffdioMove {
-    /// Opens a descriptor, or says what this machine lacks.
+    /// Opens a descriptor; an error says what this machine lacks.
     pub(super) fn open() -> Result<UffdioMove, Trouble> {
         let flags = libc::O_CLOEXEC | libc::O_NONBLOCK | UFFD_USER_MODE_ONLY;
         // SAFETY: the call takes flags and returns a new descriptor or -1.

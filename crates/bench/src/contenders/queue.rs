@@ -1,7 +1,6 @@
-//! The hand-written block queue: what a programmer gets who writes the protocol out.
+//! The hand-written block queue: the speed of a protocol written for one program.
 //!
-//! A few recycled 2 MiB blocks on huge pages that are there, filled and summed in place, handed over
-//! through our own queue. Measured on a 2-core Zen 5 VM with 1 MiB of second-level cache, GB/s, both
+//! A few recycled 2 MiB blocks on preallocated huge pages, filled and summed in place, handed over through our own queue. Measured on a 2-core Zen 5 VM with 1 MiB of second-level cache, GB/s, both
 //! cores free: 3 blocks of 2 MiB 110-115, 2 of them 106-115, 4 of them 103-113, 3 of 4 MiB 100-107,
 //! 3 of 1 MiB 78, 4 of 512 KiB 50-58, 3 of 256 KiB 7-38. Small blocks lose because the reader then
 //! fetches them out of the writer's own cache; large ones have moved on to the shared one by then.
@@ -18,7 +17,7 @@ pub(crate) struct Queue {
     blocks: usize,
 }
 
-/// What travels: a block and how many of its words count.
+/// A block in transit, and how many of its words are valid.
 struct Full<'a> {
     block: &'a mut [u64],
     words: usize,
@@ -64,7 +63,7 @@ impl Contender for Queue {
                 let mut tally = Tally::default();
                 while let Some(full) = full_out.receive() {
                     tally.add(&full.block[..full.words]);
-                    // The writer may be done and gone: then nobody wants the block back.
+                    // The writer may have finished; then no one needs the block back.
                     let _ = empty_in.send(full.block);
                 }
                 tally.answer()

@@ -1,5 +1,5 @@
-//! Reading a file that is in the page cache: one `read(2)` into plain memory, the peer of `read-1gib`; and block by
-//! block through the hand-written queue, which has the same work for the caches as a stream has.
+//! Reading a file that is in the page cache: with one `read(2)` into plain memory, the peer of `read-1gib`, and block by block
+//! through the hand-written queue, which uses the caches as a stream does.
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -11,8 +11,8 @@ use crate::kernels::{Tally, fill};
 use crate::memory::{Pages, Region, bytes_of, bytes_of_mut};
 use crate::spsc::{self, SPIN};
 
-/// The file all contenders of a row read: nameless, filled with the known sequence, on the disk as
-/// well as in the cache, so that nobody is measured while it is written back.
+/// The file that all contenders of a row read: an unlinked file with the known sequence, already written back, so that no
+/// contender runs during the write-back.
 pub(crate) fn file(size: u64) -> Result<Arc<File>, Trouble> {
     static CURRENT: Mutex<(u64, Weak<File>)> = Mutex::new((0, Weak::new()));
     let mut current = CURRENT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

@@ -1,6 +1,6 @@
 //! A shared ring of words: the `rtrb` crate, written and read in place, a chunk at a time.
 //!
-//! The crate leaves waiting to its user: a short spin, then the processor goes to somebody else.
+//! The crate leaves waiting to its user: here a short spin, then a yield to other threads.
 //! A ring of 8 MiB and chunks of 512 KiB to 1 MiB did best of 512 KiB to 8 MiB and 16 KiB to 1 MiB:
 //! 90-100 GB/s when the queue gave 110, against 40 with a ring of 1 MiB, because bytes that have
 //! left the writer's own cache are read several times faster than those still in it.
@@ -18,7 +18,7 @@ const CHUNK: usize = (512 << 10) / 8;
 /// The ring is made anew for each run, before the clock starts.
 pub(crate) struct Ring;
 
-/// Looks for a result, again and again, politely.
+/// Polls for a result: spins, then yields.
 fn wait<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let mut turns = 0u32;
     loop {
@@ -38,7 +38,7 @@ impl Contender for Ring {
     fn run(&mut self, size: u64) -> Result<Measured, Trouble> {
         let words = size / 8;
         let (mut producer, mut consumer) = RingBuffer::<u64>::new(RING);
-        // Touch every page of it once.
+        // Touch each of its pages once.
         if let Ok(mut chunk) = producer.write_chunk(RING) {
             chunk.as_mut_slices().0.fill(1);
             chunk.commit_all();

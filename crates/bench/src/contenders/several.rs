@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::catalogue::Way;
 use crate::contenders::{Contender, Measured, Trouble, pipe};
 
-/// As many contenders as streams.
+/// One contender per stream.
 pub(crate) struct Several(Vec<Box<dyn Contender>>);
 
 impl Several {

@@ -1,35 +1,17 @@
-//! Vanishing arrays against memory that is simply there: one array written or read through a plain pointer, and many that one
-//! loop writes to at once.
+//! Vanishing arrays compared with preallocated memory: one array written or read through a plain pointer, and many arrays
+//! that one loop writes to.
 //!
-//! The loops are the same for all contenders, and so is their memory: there beforehand, on huge pages. What differs is what
-//! stands behind the pointer. Memory is given up after each run, so that large cases fit whatever the number of contenders.
+//! All contenders run the same loops on preallocated huge pages. They differ in the memory behind the pointer. Memory is freed
+//! after each run, so that large cases fit with any number of contenders.
 
 use std::time::{Duration, Instant};
 
 use eagre::{BlockSize, Mover, Pool, StreamPool, Trap, VanishingArray};
 
-use crate::catalogue::Setting;
+use crate::catalogue::{Behind, Half, Setting};
 use crate::contenders::{Contender, Measured, Trouble};
 use crate::kernels::{expected_sum, fill_at, sum_at};
 use crate::memory::{Pages, Region};
-
-/// What stands behind the pointer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Behind {
-    /// Memory.
-    Plain,
-    /// A vanishing array, with this trap and mover.
-    Vanishing(Setting),
-}
-
-/// Which half of an array's life is timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Half {
-    /// It is written.
-    Write,
-    /// It is read.
-    Read,
-}
 
 /// One array, written and then read.
 pub(crate) struct OneArray {
@@ -70,7 +52,7 @@ impl Contender for OneArray {
                 let to = array.writer().map_err(memory)?;
                 // SAFETY: within the limit.
                 let write = unsafe { write(to, words) };
-                // What it takes to let it be read counts as reading.
+                // The preparation for reading counts as reading.
                 let start = Instant::now();
                 array.finish(words);
                 let from = array.reader().map_err(memory)?;
@@ -203,7 +185,7 @@ unsafe fn checked(from: *const u64, len: usize) -> (u64, u64, u64) {
     })
 }
 
-/// Adds a bucket up if its keys are its own.
+/// Sums a bucket if all its keys belong to it.
 fn add(sum: u64, (keys, all, any): (u64, u64, u64), bucket: usize, shift: u32) -> Result<u64, Trouble> {
     if any >= all && (all >> shift != bucket as u64 || any >> shift != bucket as u64) {
         return Err(Trouble::Wrong(format!("a key in bucket {bucket} that is not its own")));
@@ -226,7 +208,7 @@ fn usable(behind: Behind) -> Result<(), Trouble> {
     made.map(|_| ()).map_err(|error| Trouble::Unavailable(error.to_string()))
 }
 
-/// A pool whose memory is there.
+/// A preallocated pool.
 fn pool(setting: Setting, block: BlockSize, bytes: u64) -> Result<StreamPool, Trouble> {
     let blocks = bytes.div_ceil(block.bytes() as u64) as u32;
     let (trap, mover) = pair(setting);

@@ -1,7 +1,7 @@
 //! Rows of many keys: `key;value` lines, each key a letter and eight hexadecimal digits, each value of one decimal.
 //!
-//! A row's key is one of so many, all equally likely, or as Zipf's law has it: the second half as often as the first, the
-//! third a third. Which of them are frequent has nothing to do with how they are written.
+//! The keys of the rows are uniform or Zipf-distributed: the second key is half as frequent as the first, the third a third
+//! as frequent. The text of a key does not depend on its frequency.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::stations::Random;
 
-/// What can be said of all keys together, values in tenths.
+/// Figures over all keys, values in tenths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Figures {
     /// How many keys have a row.
@@ -28,7 +28,7 @@ pub(crate) struct Figures {
 pub(super) fn make(path: &Path, rows: u64, keys: u32, zipf: bool) -> io::Result<Figures> {
     let mut to = BufWriter::with_capacity(1 << 20, fs::File::create_new(path)?);
     let mut random = Random(u64::from(keys));
-    // Cumulated, in the order of their frequency.
+    // Cumulative frequencies, most frequent first.
     let mut sum = 0.0;
     let weights = (1..=if zipf { keys } else { 0 }).map(|rank| {
         sum += 1.0 / f64::from(rank);

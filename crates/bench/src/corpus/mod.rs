@@ -1,10 +1,10 @@
-//! Files to work on: made when first asked for, byte for byte the same everywhere, gone when the program ends.
+//! Files to work on: made when first needed, byte for byte the same on all machines, removed when the program ends.
 //!
-//! A corpus follows from its kind and its size. Who makes it knows the right answers ([`Expected`]), so nobody has to
-//! be trusted with them. One corpus is kept at a time: the next one takes its place. Everything lies in a directory of
-//! this process, `run-PID`, below the bench directory; it is removed at the end, on SIGINT and SIGTERM too, and what a
-//! killed run left is removed by the next. With `--keep` corpora stay in the bench directory itself and later runs use
-//! them.
+//! The kind and the size of a corpus determine its bytes, and with them the right answers ([`Expected`]), which no contender
+//! has to supply. So its generators stay as they are: with others, kept files and recorded results would be of other bytes.
+//! One corpus exists at a time; the next one replaces it. All files are in a directory of this process, `run-PID`, below the
+//! bench directory. It is removed at the end, on SIGINT and SIGTERM too; the next run removes what a killed run left. With
+//! `--keep` corpora stay in the bench directory itself, and later runs use them.
 
 pub(crate) mod keys;
 pub(crate) mod numbers;
@@ -20,22 +20,22 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Corpus, Place};
-use crate::contenders::Trouble;
 use crate::corpus::table::Table;
+use crate::trouble::Trouble;
 
-/// What everybody looks for.
+/// The pattern to find.
 pub(crate) const PATTERN: &[u8; 16] = b"rising tide wave";
 
-/// What is to be found out about a corpus.
+/// The right answers for a corpus.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Expected {
-    /// Nothing that a closed form does not say.
+    /// Of the known sequence: a closed form has them.
     Numbers,
     /// Of lines of words.
     Text {
         /// Its newlines.
         lines: u64,
-        /// Where [`PATTERN`] is.
+        /// The offsets of [`PATTERN`].
         places: Places,
     },
     /// Of rows of stations and temperatures.
@@ -44,17 +44,17 @@ pub(crate) enum Expected {
     Keys(keys::Figures),
 }
 
-/// Offsets, in ascending order, as their number and a digest.
+/// Ascending offsets, as their count and a digest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Places {
     /// How many.
     pub count: u64,
-    /// What all of them in this order come to.
+    /// A digest of the offsets and their order.
     pub digest: u64,
 }
 
 impl Places {
-    /// One more.
+    /// Adds one.
     pub(crate) fn push(&mut self, offset: u64) {
         self.count += 1;
         // FNV's step, a word at a time: other offsets, or another order, give another digest.
@@ -70,7 +70,7 @@ impl FromIterator<u64> for Places {
     }
 }
 
-/// A corpus that is there.
+/// A corpus that has been made.
 #[derive(Debug)]
 pub(crate) struct Made {
     /// Where.
@@ -79,7 +79,7 @@ pub(crate) struct Made {
     pub bytes: u64,
     /// What is to be found out about it.
     pub expected: Expected,
-    /// Whether it goes when nobody needs it any more.
+    /// Whether it stays when it is no longer needed.
     kept: bool,
 }
 
@@ -91,10 +91,10 @@ impl Drop for Made {
     }
 }
 
-/// What tells corpora apart.
+/// The identity of a corpus.
 type Key = (Corpus, Place, u64);
 
-/// Where corpora and outputs lie.
+/// The place of corpora and outputs.
 pub(crate) struct Store {
     disk: PathBuf,
     keep: bool,
@@ -135,7 +135,7 @@ impl Store {
         }
     }
 
-    /// The directory of this process at `place`, there after this.
+    /// The directory of this process at `place`; makes it if necessary.
     fn room(&self, place: Place) -> Result<PathBuf, Trouble> {
         if place == Place::Memory && !Path::new("/dev/shm").is_dir() {
             return Err(Trouble::Unavailable("no tmpfs at /dev/shm; mount one".into()));
@@ -146,12 +146,12 @@ impl Store {
         Ok(room)
     }
 
-    /// A place for a program that is built for this run.
+    /// The path for a program that is built for this run.
     pub(crate) fn tool(&self, name: &str) -> Result<PathBuf, Trouble> {
         Ok(self.room(Place::Disk)?.join(name))
     }
 
-    /// A name for what a contender writes; nothing is there under it.
+    /// The path for what a contender writes; no file is there.
     pub(crate) fn output(&self, place: Place) -> Result<PathBuf, Trouble> {
         let path = self.room(place)?.join("output");
         match fs::remove_file(&path) {
@@ -160,7 +160,7 @@ impl Store {
         }
     }
 
-    /// The corpus of this kind and size, made if it is not there. The one before is given up first.
+    /// The corpus of this kind and size; makes it if necessary. The previous corpus is removed first.
     pub(crate) fn corpus(&self, corpus: Corpus, place: Place, size: u64) -> Result<Arc<Made>, Trouble> {
         let mut current = self.current();
         match &*current {
@@ -203,7 +203,7 @@ impl Store {
         Ok(made)
     }
 
-    /// The directories that were used, each with its kind of file system.
+    /// The directories that were used, each with its file system.
     pub(crate) fn places(&self) -> Vec<String> {
         let used = [Place::Disk, Place::Memory].map(|place| self.root(place)).into_iter().filter(|root| root.exists());
         used.map(|root| format!("{} ({})", root.display(), file_system(root))).collect()
@@ -213,7 +213,7 @@ impl Store {
         self.current.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Removes what this process made and was not told to keep.
+    /// Removes what this process made, except what it keeps.
     pub(crate) fn clear(&self) {
         for place in [Place::Disk, Place::Memory] {
             let _ = fs::remove_dir_all(self.root(place).join(format!("run-{}", std::process::id())));
@@ -229,7 +229,7 @@ impl Drop for Store {
     }
 }
 
-/// Writes `rows` rows of stations to a new file, watched by a plain table.
+/// Writes `rows` rows of stations to a new file; a plain table takes the right answers from the rows.
 fn make_stations(path: &Path, rows: u64) -> io::Result<Expected> {
     let mut watched = table::Watched::new(io::BufWriter::with_capacity(1 << 20, fs::File::create_new(path)?));
     stations::write(rows, &mut watched)?;
@@ -251,7 +251,7 @@ fn read_note(path: &Path) -> Option<Expected> {
     serde_json::from_slice(&fs::read(note(path)).ok()?).ok()
 }
 
-/// The kind of file system `path` is on, as far as its number is known to us.
+/// The name of the file system `path` is on, or its number.
 fn file_system(path: &Path) -> String {
     match rustix::fs::statfs(path).map(|stat| stat.f_type as u64 & 0xffff_ffff) {
         Ok(0xef53) => "ext4".into(),
@@ -264,7 +264,7 @@ fn file_system(path: &Path) -> String {
     }
 }
 
-/// Removes the directories of processes that are no more.
+/// Removes the directories of processes that no longer exist.
 fn remove_leftovers(root: &Path) {
     for entry in fs::read_dir(root).into_iter().flatten().flatten() {
         let name = entry.file_name();

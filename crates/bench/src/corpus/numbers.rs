@@ -1,15 +1,15 @@
-//! A file of the known sequence of words, and the test whether a file is one.
+//! A file with the known sequence of words, and the check of such a file.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::contenders::Trouble;
 use crate::kernels::{Tally, expected_sum, fill, word};
 use crate::memory::{bytes_of, bytes_of_mut};
+use crate::trouble::Trouble;
 
-/// Words that are made or looked at in one go.
+/// Words that are made or checked at a time.
 const PIECE: usize = (1 << 20) / 8;
 
 /// Writes the first `size / 8` words to a new file.
@@ -26,7 +26,7 @@ pub(super) fn make(path: &Path, size: u64) -> io::Result<()> {
     file.sync_data()
 }
 
-/// How much of a file is looked at.
+/// How much of a file is checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
     /// Every byte.
@@ -35,9 +35,10 @@ pub(crate) enum Look {
     Samples,
 }
 
-/// The sum of the words of the file at `path` if it holds the first `size / 8` of them, as far as `look` sees.
+/// The sum of the words of the file at `path`. It is an error if they are not the first `size / 8` of the sequence, as far as
+/// `look` checks.
 pub(crate) fn check(path: &Path, size: u64, look: Look) -> Result<u64, Trouble> {
-    let failed = |e| Trouble::failed("looking at the output", e);
+    let failed = |e| Trouble::failed("check of the output", e);
     let file = File::open(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
     if length != size {

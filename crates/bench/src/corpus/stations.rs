@@ -1,15 +1,15 @@
 //! The text of the one-billion-row challenge: `station;temperature` lines, the same for the same number of rows.
 //!
-//! Stations are made-up names whose lengths are spread as those of cities are (3 to 26 bytes, some with letters of two
-//! bytes, some of several words); each has a mean of its own, and a row is one of them, all equally likely, with a
-//! temperature around its mean. So rows are 13.8 bytes on average, and nothing about a row can be guessed.
+//! Stations have made-up names with lengths like those of cities (3 to 26 bytes, some with letters of two bytes, some of
+//! several words) and a mean each. A row has a random station, all equally likely, and a temperature around its mean. Rows
+//! have 13.8 bytes on average.
 
 use std::io::{self, Write};
 
-/// How many stations there are.
+/// The number of stations.
 pub(crate) const STATIONS: usize = 413;
 
-/// A generator of numbers (splitmix64).
+/// A generator of pseudo-random numbers (splitmix64).
 pub(super) struct Random(pub(super) u64);
 
 impl Random {
@@ -57,7 +57,7 @@ pub(crate) fn names() -> Vec<String> {
     names
 }
 
-/// Writes so many rows.
+/// Writes `rows` rows.
 pub(crate) fn write(rows: u64, to: &mut impl Write) -> io::Result<()> {
     let mut random = Random(1_000_000_000);
     let stations: Vec<(Vec<u8>, i64)> =
@@ -65,7 +65,7 @@ pub(crate) fn write(rows: u64, to: &mut impl Write) -> io::Result<()> {
     let mut line = Vec::with_capacity(64);
     for _ in 0..rows {
         let (name, mean) = &stations[random.below(STATIONS as u64) as usize];
-        // Four uniform numbers make a bell: standard deviation 10 degrees.
+        // The sum of four uniform numbers is nearly normal: standard deviation 10 degrees.
         let bell = (0..4).map(|_| random.below(174) as i64).sum::<i64>() - 346;
         let tenths = (mean + bell).clamp(-999, 999);
         line.clear();

@@ -1,12 +1,12 @@
-//! Minimum, mean and maximum of each station, kept in the plainest way while the rows go by, and compared with what
-//! others make of them.
+//! Minimum, mean and maximum of each station, computed in the simplest way while the rows are written, and compared with the
+//! answers of contenders.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
-use crate::contenders::Trouble;
+use crate::trouble::Trouble;
 
 /// One station's temperatures, in tenths of a degree.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ struct Station {
 pub(crate) struct Table(HashMap<String, Station>);
 
 impl Table {
-    /// Takes one line into account, its end stripped.
+    /// Adds one line, without its end.
     fn line(&mut self, line: &[u8]) -> io::Result<()> {
         let odd = || io::Error::other(format!("an odd row: {:?}", String::from_utf8_lossy(line)));
         let text = std::str::from_utf8(line).map_err(|_| odd())?;

@@ -1,7 +1,7 @@
-//! Lines of words that look a little like English, with the pattern planted at known places.
+//! Lines of words that resemble English, with the pattern at known offsets.
 //!
-//! Words are drawn from a small vocabulary, common ones more often, so lines differ in length and searchers meet the
-//! pattern's letters at every turn. In each window of so many bytes the pattern stands once, at a place drawn anew.
+//! Words are drawn from a small vocabulary, common ones more often, so lines differ in length and the letters of the pattern
+//! are frequent. Each window of so many bytes has the pattern once, at a random offset.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -9,10 +9,10 @@ use std::path::Path;
 
 use super::{Expected, PATTERN, Places};
 
-/// What is made in one go; windows divide it.
+/// Bytes that are made at a time; a multiple of the window.
 const BLOCK: usize = 8 << 20;
 
-/// How many different words there are.
+/// The number of different words.
 const VOCABULARY: u64 = 512;
 
 /// Letters, the common ones more often.
@@ -50,7 +50,7 @@ struct Words {
     vocabulary: Vec<Vec<u8>>,
     /// Words left in the present line.
     left: u64,
-    /// What of the last word did not fit.
+    /// The part of the last word that did not fit.
     rest: Vec<u8>,
 }
 

@@ -1,10 +1,10 @@
 //! All cases of a row in one picture: who is how fast at which size, or on which kind of input.
 
-use std::fmt::{self, Write};
+use maud::{Markup, html};
 
-use super::chart::{Scale, trimmed};
-use super::escape;
+use super::scale::{Scale, px, trimmed};
 use crate::catalogue::{Row, Sorting, Unit, Work};
+use crate::interval::Estimate;
 use crate::outcome::{CaseResult, Standing};
 
 /// Where things are, in the picture's own pixels.
@@ -26,40 +26,45 @@ pub(super) fn has(row: &Row, results: &[&CaseResult]) -> bool {
         && results.iter().all(|result| !result.quick && result.standings.iter().any(|s| s.shown.is_some()))
 }
 
+/// One contender's marks and where they stand.
+struct Series {
+    name: &'static str,
+    class: String,
+    ours: bool,
+    /// Where on the axis of cases, and the rate there.
+    points: Vec<(f64, Estimate)>,
+}
+
 /// Draws `results`, all of `row`.
-pub(super) fn draw(out: &mut String, row: &Row, results: &[&CaseResult]) -> fmt::Result {
+pub(super) fn draw(row: &Row, results: &[&CaseResult]) -> Markup {
     let highs = results.iter().flat_map(|result| &result.standings).filter_map(|s| Some(s.shown?.high));
     let scale = Scale::new(0.0, highs.fold(0.0, f64::max) * 1.02, false);
-    let y = |rate: f64| TOP + DEPTH * (1.0 - rate / scale.top);
+    let y = |rate: f64| TOP + DEPTH * (1.0 - scale.share(rate));
     let x = |case: usize| LEFT + PLOT * (case as f64 + 0.5) / results.len() as f64;
     let (width, height) = (LEFT + PLOT + NAMES, TOP + DEPTH + 2.0 * LINE);
-    writeln!(
-        out,
-        "<div class=\"scroll\"><svg viewBox=\"0 0 {width} {height}\" style=\"max-width:{width}px\" role=\"img\" \
-         data-contenders=\"0\" aria-label=\"{}, all cases\">\n<text class=\"dim small\" x=\"0\" y=\"12\">{}</text>",
-        escape(row.name),
-        row.unit.name(),
-    )?;
-    for tick in scale.ticks() {
-        let (at, right) = (y(tick), LEFT + PLOT);
-        writeln!(
-            out,
-            "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{right}\"/><text class=\"dim small end\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-            LEFT - 6.0,
-            at + 4.0,
-            trimmed(tick),
-        )?;
+    let series = series(row, results, x);
+    html! {
+        div.scroll {
+            svg viewBox={ "0 0 " (width) " " (height) } style={ "max-width:" (width) "px" } role="img"
+                data-contenders="0" aria-label={ (row.name) ", all cases" } {
+                text.dim.small x="0" y="12" { (row.unit.name()) }
+                @for tick in scale.ticks() {
+                    path.grid d=(format!("M{LEFT} {:.1}H{}", y(tick), LEFT + PLOT)) {}
+                    text.dim.small.end x=(px(LEFT - 6.0)) y=(px(y(tick) + 4.0)) { (trimmed(tick)) }
+                }
+                @for (case, result) in results.iter().enumerate() {
+                    text.dim.small.middle x=(px(x(case))) y=(px(TOP + DEPTH + LINE)) { (result.case) }
+                }
+                @for series in &series { (marks(series, ordered(row), y)) }
+                (names(&series, y))
+            }
+        }
     }
-    for (case, result) in results.iter().enumerate() {
-        writeln!(
-            out,
-            "<text class=\"dim small middle\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-            x(case),
-            TOP + DEPTH + LINE,
-            escape(result.case),
-        )?;
-    }
-    let mut ends = Vec::new();
+}
+
+/// Who has a rate in any case.
+fn series(row: &Row, results: &[&CaseResult], x: impl Fn(usize) -> f64) -> Vec<Series> {
+    let mut all = Vec::new();
     let mut peers = 0;
     for entry in row.contenders {
         let points: Vec<_> = results
@@ -67,40 +72,44 @@ pub(super) fn draw(out: &mut String, row: &Row, results: &[&CaseResult]) -> fmt:
             .enumerate()
             .filter_map(|(case, result)| Some((x(case), standing(result, entry.name)?.shown?)))
             .collect();
-        let Some((_, last)) = points.last() else { continue };
-        let class = if entry.way.is_ours() { "ours".to_owned() } else { format!("peer-{}", peers % COLOURS) };
-        peers += usize::from(!entry.way.is_ours());
-        writeln!(out, "<g class=\"series {class}\">")?;
-        if ordered(row) {
-            let path: Vec<_> = points.iter().map(|(x, rate)| format!("{x:.1} {:.1}", y(rate.median))).collect();
-            writeln!(out, "<path d=\"M{}\"/>", path.join("L"))?;
+        if points.is_empty() {
+            continue;
         }
-        for (x, rate) in &points {
-            let (middle, low, high) = (y(rate.median), y(rate.low), y(rate.high));
-            writeln!(
-                out,
-                "<path d=\"M{x:.1} {low:.1}V{high:.1}\"/><circle cx=\"{x:.1}\" cy=\"{middle:.1}\" r=\"4\"/>"
-            )?;
-        }
-        out.push_str("</g>\n");
-        ends.push((y(last.median), class, entry.name));
+        let ours = entry.way.is_ours();
+        let class = if ours { "ours".to_owned() } else { format!("peer-{}", peers % COLOURS) };
+        peers += usize::from(!ours);
+        all.push(Series { name: entry.name, class, ours, points });
     }
+    all
+}
+
+/// A dot and a whisker for each case; a line from one to the next where cases are `ordered`.
+fn marks(series: &Series, ordered: bool, y: impl Fn(f64) -> f64) -> Markup {
+    let line: Vec<_> = series.points.iter().map(|(x, rate)| format!("{x:.1} {:.1}", y(rate.median))).collect();
+    html! {
+        g.series.(series.class) {
+            @if ordered { path d={ "M" (line.join("L")) } {} }
+            @for (x, rate) in &series.points {
+                path d=(format!("M{x:.1} {:.1}V{:.1}", y(rate.low), y(rate.high))) {}
+                circle cx=(px(*x)) cy=(px(y(rate.median))) r="4" {}
+            }
+        }
+    }
+}
+
+/// The names, each beside the end of its series.
+fn names(series: &[Series], y: impl Fn(f64) -> f64) -> Markup {
+    let end = |series: &Series| series.points.last().map_or(0.0, |(_, rate)| y(rate.median));
+    let mut ends: Vec<_> = series.iter().map(|series| (end(series), series)).collect();
     ends.sort_by(|a, b| a.0.total_cmp(&b.0));
     let places = apart(&ends.iter().map(|end| end.0).collect::<Vec<_>>());
-    for ((_, class, name), at) in ends.into_iter().zip(places) {
-        let x = LEFT + PLOT + 10.0;
-        writeln!(
-            out,
-            "<g class=\"series {class}\"><circle cx=\"{x}\" cy=\"{at:.1}\" r=\"4\"/></g>\
-             <text{} x=\"{}\" y=\"{:.1}\">{}</text>",
-            if class == "ours" { " class=\"strong\"" } else { "" },
-            x + 9.0,
-            at + 4.0,
-            escape(name),
-        )?;
+    let x = LEFT + PLOT + 10.0;
+    html! {
+        @for ((_, series), at) in ends.into_iter().zip(places) {
+            g.series.(series.class) { circle cx=(x) cy=(px(at)) r="4" {} }
+            text.strong[series.ours] x=(x + 9.0) y=(px(at + 4.0)) { (series.name) }
+        }
     }
-    out.push_str("</svg></div>\n");
-    Ok(())
 }
 
 fn standing<'a>(result: &'a CaseResult, name: &str) -> Option<&'a Standing> {

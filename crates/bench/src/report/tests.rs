@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::catalogue::rows;
+use crate::interval::{Estimate, estimate};
 use crate::machine::Machine;
 use crate::outcome::{Identity, Standing};
 use crate::roofline::{Bandwidth, Roofline};
-use crate::stats::{Estimate, estimate};
 
 /// A run of all rows in which contenders are slow, fast, noisy and absent, and verdicts of every kind occur.
 fn everything() -> Run {
@@ -127,5 +127,9 @@ fn the_check_sees_what_is_wrong() {
 
 #[test]
 fn text_cannot_break_the_page() {
-    assert_eq!(escape("<a & \"b\">"), "&lt;a &amp; &quot;b&quot;&gt;");
+    let mut run = everything();
+    run.command = "eagre-bench </code><script>\"".into();
+    let text = page(&run).into_string();
+    assert!(text.contains("eagre-bench &lt;/code&gt;&lt;script&gt;&quot;"));
+    assert_eq!(text.matches("<script>").count(), 1);
 }

@@ -5,19 +5,19 @@ use std::process::Command;
 use serde::Deserialize;
 
 use crate::contenders::Trouble;
-use crate::contenders::file::{Answer, Done, Ground};
+use crate::contenders::file::{Answer, Done, Files};
 
 /// What it reads at a time; it leaves out what is left of a file behind its last whole block.
 pub(super) const BLOCK: u64 = 2 << 20;
 
-/// fio that reads all of `ground.from` past the page cache.
-pub(super) fn command(uring: bool, ground: &Ground) -> Command {
+/// fio that reads all of `files.from` past the page cache.
+pub(super) fn command(uring: bool, files: &Files) -> Command {
     let mut command = Command::new("fio");
     command.args(["--name=read", "--rw=read", "--readonly", "--thread", "--direct=1", "--output-format=json"]);
-    command.arg(format!("--bs={BLOCK}")).arg(format!("--size={}", ground.size / BLOCK * BLOCK));
+    command.arg(format!("--bs={BLOCK}")).arg(format!("--size={}", files.size / BLOCK * BLOCK));
     command.args(if uring { ["--ioengine=io_uring", "--iodepth=8"] } else { ["--ioengine=psync", "--iodepth=1"] });
     // A colon separates names.
-    command.arg(format!("--filename={}", ground.from.display().to_string().replace(':', "\\:")));
+    command.arg(format!("--filename={}", files.from.display().to_string().replace(':', "\\:")));
     command
 }
 

@@ -1,8 +1,7 @@
-//! Jobs with large files: everyone in a process of its own, on the same corpus, with the page cache as the case says.
+//! Jobs with large files. Each contender runs in a process of its own, on the same corpus, with a cold or warm page cache.
 //!
-//! [`own`] is code of this program: the process is this program once more, told by an [`own::Errand`] what to do.
-//! [`program`] is everybody else. Outputs are looked at afterwards: every byte in a contender's first run, samples of
-//! it in the later ones.
+//! [`own`] runs code of this program: it starts this program again with an [`own::Job`]. [`program`] runs other programs.
+//! Written files are checked afterwards: every byte in a contender's first run, samples in later ones.
 
 mod counting;
 mod finding;
@@ -22,7 +21,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::cache;
-use crate::catalogue::{Cache, Case, Job, Task, Way, Work};
+use crate::catalogue::{Cache, Case, FileJob, Task, Way, Work};
 use crate::child;
 use crate::contenders::{Contender, Measured, Process, Trouble};
 use crate::corpus::keys::Figures;
@@ -32,89 +31,89 @@ use crate::kernels::expected_sum;
 use crate::outcome::Identity;
 use crate::roofline::device_reads;
 
-/// What a contender found out.
+/// The answer of a contender.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Answer {
     /// The sum of all words.
     Sum(u64),
     /// The number of newlines.
     Lines(u64),
-    /// Where the pattern is.
+    /// The offsets of the pattern.
     Places(Places),
     /// Name, minimum, mean and maximum of each station, in any order.
     Stations(Vec<(String, f64, f64, f64)>),
-    /// What can be said of many keys together.
+    /// Figures over all of many keys.
     Keys(Figures),
-    /// So many bytes were read, and nothing made of them.
+    /// The number of bytes read, by a contender that does not look at them.
     Bytes(u64),
     /// The answer is the file that was written.
     File,
 }
 
-/// What a run came to, as its contender tells it.
+/// The result of a run as the contender reports it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Done {
-    /// How long the work took.
+    /// Launcher long the work took.
     pub seconds: f64,
-    /// The processor time of the work; `None`: that of the whole process.
+    /// The processor time of the work, or `None` for that of the whole process.
     pub processor: Option<f64>,
-    /// What was found out.
+    /// The answer.
     pub answer: Answer,
 }
 
-/// What a run works on.
-pub(crate) struct Ground<'a> {
+/// The files a run works on.
+pub(crate) struct Files<'a> {
     /// The corpus; the empty path where there is nothing to read.
     pub from: &'a Path,
     /// The file to write; the empty path where there is nothing to write.
     pub to: &'a Path,
-    /// How much to do, in the case's measure: bytes, or rows.
+    /// The size of the work, in bytes or rows.
     pub size: u64,
 }
 
-/// How a contender's process is started, and how it is understood.
-trait How: Send {
+/// Starts the processes of a contender and reads their output.
+trait Launcher: Send {
     /// The processes to run, one after the other.
-    fn commands(&self, ground: &Ground) -> Result<Vec<Command>, Trouble>;
+    fn commands(&self, files: &Files) -> Result<Vec<Command>, Trouble>;
 
-    /// What the output of the last one says; `seconds` is how long all of them took.
-    fn understand(&self, output: &[u8], seconds: f64, ground: &Ground) -> Result<Done, Trouble>;
+    /// Parses the output of the last process; `seconds` is how long all of them took.
+    fn understand(&self, output: &[u8], seconds: f64, files: &Files) -> Result<Done, Trouble>;
 
-    /// What it is exactly.
+    /// Its exact version and command line.
     fn identity(&self) -> Identity;
 }
 
 /// The contender that goes `way`, for `job`.
-pub(crate) fn build(way: Way, job: Job, store: &Arc<Store>) -> Result<Box<dyn Contender>, Trouble> {
-    let how: Box<dyn How> = match way {
+pub(crate) fn build(way: Way, job: FileJob, store: &Arc<Store>) -> Result<Box<dyn Contender>, Trouble> {
+    let launcher: Box<dyn Launcher> = match way {
         Way::Own(method) => Box::new(own::Own { method, job }),
         Way::Program(program) => program::find(program, job, store)?,
         _ => return Err(super::mismatch(way)),
     };
-    Ok(Box::new(Files { how, job, store: Arc::clone(store), look: Look::All }))
+    Ok(Box::new(InProcesses { launcher, job, store: Arc::clone(store), look: Look::All }))
 }
 
-/// What the device gives of the file a case reads, where the case is about the device. The corpus of the case is still
-/// there after its rounds.
+/// The bandwidth of the device for the file of a case that reads from the device. The corpus of the case still exists after
+/// its rounds.
 pub(crate) fn device(case: &Case, store: &Store) -> Option<f64> {
-    let Work::File(Job { task, corpus, place, cache: Cache::Cold, .. }) = case.work else { return None };
+    let Work::File(FileJob { task, corpus, place, cache: Cache::Cold, .. }) = case.work else { return None };
     let made = if task == Task::Write { None } else { store.corpus(corpus, place, case.size).ok() }?;
     cache::cold(&made.path).ok()?;
     device_reads(&made.path).ok()
 }
 
 /// A contender in processes of its own.
-struct Files {
-    how: Box<dyn How>,
-    job: Job,
+struct InProcesses {
+    launcher: Box<dyn Launcher>,
+    job: FileJob,
     store: Arc<Store>,
-    /// How closely the next output is looked at.
+    /// Launcher much of the next output is checked.
     look: Look,
 }
 
-impl Contender for Files {
+impl Contender for InProcesses {
     fn run(&mut self, size: u64) -> Result<Measured, Trouble> {
-        let Job { task, corpus, place, cache, threads } = self.job;
+        let FileJob { task, corpus, place, cache, threads } = self.job;
         let made = if task == Task::Write { None } else { Some(self.store.corpus(corpus, place, size)?) };
         let to = if writes(task) { self.store.output(place)? } else { Default::default() };
         if let Some(made) = &made {
@@ -124,9 +123,9 @@ impl Contender for Files {
             }
         }
         let from = made.as_ref().map_or(Path::new(""), |made| &made.path);
-        let ground = Ground { from, to: &to, size };
+        let files = Files { from, to: &to, size };
         let (mut took, mut process, mut output) = (Duration::ZERO, Process::default(), Vec::new());
-        for mut command in self.how.commands(&ground)? {
+        for mut command in self.launcher.commands(&files)? {
             let ended = child::run(&mut command)?;
             took += ended.took;
             process.processor += ended.process.processor;
@@ -134,9 +133,9 @@ impl Contender for Files {
             process.resident = process.resident.max(ended.process.resident);
             output = ended.output;
         }
-        let done = self.how.understand(&output, took.as_secs_f64(), &ground)?;
+        let done = self.launcher.understand(&output, took.as_secs_f64(), &files)?;
         process.processor = done.processor.unwrap_or(process.processor);
-        let (answer, expected) = self.compare(&done.answer, made.as_deref(), &ground)?;
+        let (answer, expected) = self.compare(&done.answer, made.as_deref(), &files)?;
         if writes(task) {
             // Gone before the next contender's clock starts: a large file takes its time to go.
             let _ = std::fs::remove_file(&to);
@@ -153,13 +152,13 @@ impl Contender for Files {
     }
 
     fn identity(&self) -> Identity {
-        self.how.identity()
+        self.launcher.identity()
     }
 }
 
-impl Files {
+impl InProcesses {
     /// The answer and what it should be, as numbers.
-    fn compare(&mut self, answer: &Answer, made: Option<&Made>, ground: &Ground) -> Result<(u64, u64), Trouble> {
+    fn compare(&mut self, answer: &Answer, made: Option<&Made>, files: &Files) -> Result<(u64, u64), Trouble> {
         let text = |pick: fn(u64, Places) -> u64| match made.map(|made| &made.expected) {
             Some(Expected::Text { lines, places }) => Ok(pick(*lines, *places)),
             _ => Err(Trouble::Failed("catalogue: this task is for lines of text".into())),
@@ -168,10 +167,10 @@ impl Files {
             places.digest ^ places.count
         }
         Ok(match (self.job.task, answer) {
-            (Task::Sum, Answer::Sum(sum)) => (*sum, expected_sum(ground.size / 8)),
-            (Task::Sum, Answer::Bytes(bytes)) => (*bytes, ground.size / fio::BLOCK * fio::BLOCK),
+            (Task::Sum, Answer::Sum(sum)) => (*sum, expected_sum(files.size / 8)),
+            (Task::Sum, Answer::Bytes(bytes)) => (*bytes, files.size / fio::BLOCK * fio::BLOCK),
             // The contender that only adds up what the others count: there is a right answer, but no way to know it.
-            (Task::Count, Answer::Bytes(bytes)) => (*bytes, ground.size),
+            (Task::Count, Answer::Bytes(bytes)) => (*bytes, files.size),
             (Task::Count, Answer::Lines(lines)) => (*lines, text(|lines, _| lines)?),
             (Task::Find, Answer::Places(places)) => (digest(*places), text(|_, places| digest(places))?),
             (Task::Stats, Answer::Stations(rows)) => match made.map(|made| &made.expected) {
@@ -187,7 +186,7 @@ impl Files {
             },
             (Task::Write | Task::Copy, Answer::File) => {
                 let look = std::mem::replace(&mut self.look, Look::Samples);
-                (numbers::check(ground.to, ground.size, look)?, expected_sum(ground.size / 8))
+                (numbers::check(files.to, files.size, look)?, expected_sum(files.size / 8))
             }
             (task, answer) => return Err(Trouble::Wrong(format!("{answer:?} is no answer to {task:?}"))),
         })
@@ -212,6 +211,6 @@ mod tests {
     use super::*;
     use crate::catalogue::{Corpus, Place};
 
-    pub(super) const JOB: Job =
-        Job { task: Task::Count, corpus: Corpus::Numbers, place: Place::Disk, cache: Cache::Warm, threads: 1 };
+    pub(super) const JOB: FileJob =
+        FileJob { task: Task::Count, corpus: Corpus::Numbers, place: Place::Disk, cache: Cache::Warm, threads: 1 };
 }

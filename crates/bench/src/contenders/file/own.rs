@@ -1,4 +1,4 @@
-//! Code of this program in a process of its own: this program once more, with an errand.
+//! Code of this program in a process of its own: this program once more, with a [`Job`].
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -6,19 +6,19 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::{Job, Method, Task};
+use crate::catalogue::{FileJob, Method, Task};
 use crate::contenders::Trouble;
-use crate::contenders::file::{Answer, Done, Ground, How, counting, finding, library, reading, writing};
+use crate::contenders::file::{Answer, Done, Files, Launcher, counting, finding, library, reading, writing};
 use crate::outcome::Identity;
 use crate::usage::Usage;
 
-/// The hidden subcommand that takes an errand.
-pub(crate) const COMMAND: &str = "errand";
+/// The hidden subcommand that takes a job.
+pub(crate) const COMMAND: &str = "file-job";
 
 /// What the process is told.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Errand {
-    /// How to do it.
+pub(crate) struct Job {
+    /// Launcher to do it.
     pub method: Method,
     /// What to do.
     pub task: Task,
@@ -26,7 +26,7 @@ pub(crate) struct Errand {
     pub from: PathBuf,
     /// The file to write.
     pub to: PathBuf,
-    /// How much, in bytes or rows.
+    /// Launcher much, in bytes or rows.
     pub size: u64,
     /// With how many threads.
     pub threads: usize,
@@ -44,27 +44,27 @@ enum Reply {
 /// A way to do a file job within this program.
 pub(super) struct Own {
     pub method: Method,
-    pub job: Job,
+    pub job: FileJob,
 }
 
-impl How for Own {
-    fn commands(&self, ground: &Ground) -> Result<Vec<Command>, Trouble> {
-        let errand = Errand {
+impl Launcher for Own {
+    fn commands(&self, files: &Files) -> Result<Vec<Command>, Trouble> {
+        let job = Job {
             method: self.method,
             task: self.job.task,
-            from: ground.from.to_owned(),
-            to: ground.to.to_owned(),
-            size: ground.size,
+            from: files.from.to_owned(),
+            to: files.to.to_owned(),
+            size: files.size,
             threads: self.job.threads,
         };
         let program = std::env::current_exe().map_err(|e| Trouble::failed("this program", e))?;
-        let errand = serde_json::to_string(&errand).map_err(|e| Trouble::failed("errand", e))?;
+        let job = serde_json::to_string(&job).map_err(|e| Trouble::failed("job", e))?;
         let mut command = Command::new(program);
-        command.args([COMMAND, &errand]);
+        command.args([COMMAND, &job]);
         Ok(vec![command])
     }
 
-    fn understand(&self, output: &[u8], _seconds: f64, _ground: &Ground) -> Result<Done, Trouble> {
+    fn understand(&self, output: &[u8], _seconds: f64, _ground: &Files) -> Result<Done, Trouble> {
         match serde_json::from_slice(output).map_err(|e| Trouble::failed("reply", e))? {
             Reply::Done(done) => Ok(done),
             Reply::Unavailable(why) => Err(Trouble::Unavailable(why)),
@@ -95,12 +95,12 @@ pub(crate) fn locked(name: &str) -> Option<String> {
     Some(format!("{name} {}", version.trim_start_matches("version = ").trim_matches('"')))
 }
 
-/// Runs the errand that `text` describes; the reply to print.
+/// Runs the job that `text` describes; the reply to print.
 pub(crate) fn run(text: &str) -> Result<String, String> {
-    let errand: Errand = serde_json::from_str(text).map_err(|e| format!("errand: {e}"))?;
+    let job: Job = serde_json::from_str(text).map_err(|e| format!("job: {e}"))?;
     let before = Usage::now();
     let start = Instant::now();
-    let answer = do_it(&errand);
+    let answer = do_it(&job);
     let seconds = start.elapsed().as_secs_f64();
     let used = Usage::now().since(before);
     let reply = match answer {
@@ -109,13 +109,13 @@ pub(crate) fn run(text: &str) -> Result<String, String> {
         Err(Trouble::Wrong(why)) => Reply::Wrong(why),
         Err(Trouble::Failed(why)) => Reply::Failed(why),
     };
-    serde_json::to_string(&reply).map_err(|e| format!("errand: {e}"))
+    serde_json::to_string(&reply).map_err(|e| format!("job: {e}"))
 }
 
 /// Everything from opening the files to closing them.
-fn do_it(errand: &Errand) -> Result<Answer, Trouble> {
-    let Errand { from, to, size, threads, .. } = errand;
-    match (errand.task, errand.method) {
+fn do_it(job: &Job) -> Result<Answer, Trouble> {
+    let Job { from, to, size, threads, .. } = job;
+    match (job.task, job.method) {
         (Task::Sum, Method::Eagre) => library::sum(from),
         (Task::Sum, Method::EagrePointer) => library::sum_pointer(from, *size),
         (Task::Sum, Method::Buffered) => reading::buffered(from),
@@ -150,12 +150,12 @@ mod tests {
     }
 
     #[test]
-    fn an_errand_is_understood_and_its_failure_is_told() {
-        let errand = r#"{"method":"Mapped","task":"Count","from":"/nonesuch","to":"","size":0,"threads":1}"#;
-        let reply = run(errand).unwrap();
+    fn a_job_is_understood_and_its_failure_is_told() {
+        let job = r#"{"method":"Mapped","task":"Count","from":"/nonesuch","to":"","size":0,"threads":1}"#;
+        let reply = run(job).unwrap();
         let own = Own { method: Method::Mapped, job: crate::contenders::file::tests::JOB };
-        let ground = Ground { from: "/nonesuch".as_ref(), to: "".as_ref(), size: 0 };
-        let Err(Trouble::Failed(why)) = own.understand(reply.as_bytes(), 1.0, &ground) else { panic!("{reply}") };
+        let files = Files { from: "/nonesuch".as_ref(), to: "".as_ref(), size: 0 };
+        let Err(Trouble::Failed(why)) = own.understand(reply.as_bytes(), 1.0, &files) else { panic!("{reply}") };
         assert!(why.contains("No such file"), "{why}");
         assert!(run("{}").is_err());
     }

@@ -5,16 +5,16 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::catalogue::{Job, Program, Task};
+use crate::catalogue::{FileJob, Program, Task};
 use crate::contenders::Trouble;
 use crate::contenders::file::python::{self, Library};
-use crate::contenders::file::{Answer, Done, Ground, How, fio};
+use crate::contenders::file::{Answer, Done, Files, Launcher, fio};
 use crate::corpus::keys::Figures;
 use crate::corpus::{PATTERN, Store};
 use crate::outcome::Identity;
 
 /// `program` for `job`, if it is here.
-pub(super) fn find(program: Program, job: Job, store: &Store) -> Result<Box<dyn How>, Trouble> {
+pub(super) fn find(program: Program, job: FileJob, store: &Store) -> Result<Box<dyn Launcher>, Trouble> {
     let mut path = PathBuf::new();
     let version = match program {
         Program::Polars => Library::Polars.version()?,
@@ -34,7 +34,7 @@ pub(super) fn find(program: Program, job: Job, store: &Store) -> Result<Box<dyn 
     };
     let other = Other { program, job, path, version };
     // Every job it may be given has a command line.
-    other.commands(&Ground { from: "FILE".as_ref(), to: "COPY".as_ref(), size: 0 })?;
+    other.commands(&Files { from: "FILE".as_ref(), to: "COPY".as_ref(), size: 0 })?;
     Ok(Box::new(other))
 }
 
@@ -117,16 +117,16 @@ fn version(program: &Path) -> String {
 /// A program and its job.
 struct Other {
     program: Program,
-    job: Job,
+    job: FileJob,
     /// Where it is; empty of what is used from Python.
     path: PathBuf,
     version: String,
 }
 
-impl How for Other {
-    fn commands(&self, ground: &Ground) -> Result<Vec<Command>, Trouble> {
+impl Launcher for Other {
+    fn commands(&self, files: &Files) -> Result<Vec<Command>, Trouble> {
         let pattern = std::str::from_utf8(PATTERN).unwrap_or_default();
-        let (from, to) = (ground.from.as_os_str(), ground.to.as_os_str());
+        let (from, to) = (files.from.as_os_str(), files.to.as_os_str());
         let (threads, task) = (self.job.threads, self.job.task);
         let one = |program: &dyn AsRef<OsStr>, arguments: &[&dyn AsRef<OsStr>]| {
             let mut command = Command::new(program);
@@ -155,8 +155,8 @@ impl How for Other {
             }
             (Program::Dd { direct }, Task::Copy) => {
                 let (mut from, mut to) = (OsStr::new("if=").to_owned(), OsStr::new("of=").to_owned());
-                from.push(ground.from);
-                to.push(ground.to);
+                from.push(files.from);
+                to.push(files.to);
                 let mut commands = one(&"dd", &[&"bs=2M", &"conv=fsync", &"status=none", &from, &to]);
                 if direct {
                     commands[0].args(["iflag=direct", "oflag=direct"]);
@@ -164,14 +164,14 @@ impl How for Other {
                 commands
             }
             (Program::Onebrc, Task::Stats) => one(&self.path, &[&from, &threads.to_string()]),
-            (Program::Fio { uring }, Task::Sum) => vec![fio::command(uring, ground)],
-            (Program::Polars, _) => vec![Library::Polars.command(task, threads, ground)?],
-            (Program::Duckdb, _) => vec![Library::Duckdb.command(task, threads, ground)?],
+            (Program::Fio { uring }, Task::Sum) => vec![fio::command(uring, files)],
+            (Program::Polars, _) => vec![Library::Polars.command(task, threads, files)?],
+            (Program::Duckdb, _) => vec![Library::Duckdb.command(task, threads, files)?],
             (program, task) => return Err(Trouble::Failed(format!("catalogue: {program:?} cannot do {task:?}"))),
         })
     }
 
-    fn understand(&self, output: &[u8], seconds: f64, _ground: &Ground) -> Result<Done, Trouble> {
+    fn understand(&self, output: &[u8], seconds: f64, _ground: &Files) -> Result<Done, Trouble> {
         let answer = match (self.program, self.job.task) {
             (Program::Fio { .. }, _) => return fio::understand(output),
             (Program::Polars | Program::Duckdb, task) => return python::understand(task, output),
@@ -190,11 +190,11 @@ impl How for Other {
     }
 
     fn identity(&self) -> Identity {
-        let ground = Ground { from: "FILE".as_ref(), to: "COPY".as_ref(), size: 0 };
+        let files = Files { from: "FILE".as_ref(), to: "COPY".as_ref(), size: 0 };
         let commands = match self.program {
             // A script is not a line.
             Program::Polars | Program::Duckdb => None,
-            _ => self.commands(&ground).ok().map(|commands| commands.iter().map(line).collect::<Vec<_>>().join("; ")),
+            _ => self.commands(&files).ok().map(|commands| commands.iter().map(line).collect::<Vec<_>>().join("; ")),
         };
         Identity { version: Some(self.version.clone()), command: commands }
     }
@@ -269,14 +269,14 @@ mod tests {
     use crate::corpus::Places;
 
     fn other(program: Program, task: Task) -> Other {
-        Other { program, job: Job { task, ..JOB }, path: "/a/eagre".into(), version: String::new() }
+        Other { program, job: FileJob { task, ..JOB }, path: "/a/eagre".into(), version: String::new() }
     }
 
     #[test]
     fn outputs_of_the_programs_are_understood() {
-        let ground = Ground { from: "f".as_ref(), to: "t".as_ref(), size: 0 };
+        let files = Files { from: "f".as_ref(), to: "t".as_ref(), size: 0 };
         let answer = |program, task, output: &str| {
-            other(program, task).understand(output.as_bytes(), 2.0, &ground).map(|done| done.answer).ok()
+            other(program, task).understand(output.as_bytes(), 2.0, &files).map(|done| done.answer).ok()
         };
         assert_eq!(answer(Program::Wc, Task::Count, "17 /a/b\n"), Some(Answer::Lines(17)));
         assert_eq!(answer(Program::Wc, Task::Count, "  17 f"), Some(Answer::Lines(17)));

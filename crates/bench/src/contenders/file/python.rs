@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::catalogue::Task;
 use crate::contenders::Trouble;
-use crate::contenders::file::{Answer, Done, Ground};
+use crate::contenders::file::{Answer, Done, Files};
 use crate::corpus::keys::Figures;
 
 /// What every script begins with and ends with.
@@ -104,7 +104,7 @@ impl Library {
     }
 
     /// The script for `task`.
-    pub(super) fn command(self, task: Task, threads: usize, ground: &Ground) -> Result<Command, Trouble> {
+    pub(super) fn command(self, task: Task, threads: usize, files: &Files) -> Result<Command, Trouble> {
         let work = match (self, task) {
             (Library::Polars, Task::Count) => POLARS_COUNT,
             (Library::Polars, Task::Stats) => POLARS_STATS,
@@ -115,7 +115,7 @@ impl Library {
         };
         let mut command = Command::new(interpreter());
         command.arg("-c").arg(FRAME.replace("IMPORT", self.import()).replace("WORK", work));
-        command.arg(ground.from).arg(threads.to_string());
+        command.arg(files.from).arg(threads.to_string());
         Ok(command)
     }
 }

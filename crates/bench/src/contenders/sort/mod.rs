@@ -1,15 +1,15 @@
 //! Sorting in memory: everyone in a process of its own, on the same keys in an array on the same kind of pages.
 //!
 //! [`numbers`] makes the keys and knows whether they are sorted. Sorts in Rust ([`rust`]) and C++ ([`foreign`]) run in
-//! this program once more, told by an [`errand`] what to do; those of Python ([`python`]) in a script. A process makes
+//! this program once more, told by a [`job`] what to do; those of Python ([`python`]) in a script. A process makes
 //! the keys, sorts them, looks at them; only the sorting is timed. What it took for that beside the array is the peak
 //! of what was resident, seen from outside, less what was resident before.
 
 #[allow(unsafe_code, reason = "keys on mappings")]
 mod array;
-pub(crate) mod errand;
 #[allow(unsafe_code, reason = "calls of C++")]
 mod foreign;
+pub(crate) mod job;
 mod numbers;
 mod python;
 mod rust;
@@ -19,7 +19,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use self::errand::{Errand, Load, Order, Reply};
+use self::job::{Job, Load, Order, Reply};
 use crate::catalogue::{By, Keys, Pattern, Sorting};
 use crate::child;
 use crate::contenders::file::own::locked;
@@ -107,10 +107,10 @@ impl Sorts {
             By::Python(module) => python::command(module, order)?,
             _ => {
                 let program = std::env::current_exe().map_err(|e| Trouble::failed("this program", e))?;
-                let errand = Errand::Sort(order.clone());
-                let errand = serde_json::to_string(&errand).map_err(|e| Trouble::failed("errand", e))?;
+                let job = Job::Sort(order.clone());
+                let job = serde_json::to_string(&job).map_err(|e| Trouble::failed("job", e))?;
                 let mut command = Command::new(program);
-                command.args([errand::COMMAND, &errand]);
+                command.args([job::COMMAND, &job]);
                 command
             }
         };

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::errand::{self, Errand, Order};
+use super::job::{self, Job, Order};
 use crate::catalogue::{Keys, Module};
 use crate::contenders::Trouble;
 use crate::contenders::file::python::{Library, interpreter};
@@ -12,7 +12,7 @@ use crate::memory::Pages;
 /// time so that looking takes no memory to speak of.
 const SCRIPT: &str = r#"
 import json, mmap, os, subprocess, sys, time
-program, errand, kind, count, piece, repeat, huge = sys.argv[1:8]
+program, job, kind, count, piece, repeat, huge = sys.argv[1:8]
 count, piece, repeat = int(count), int(piece), int(repeat)
 import numpy as np
 IMPORT
@@ -25,7 +25,7 @@ start = -np.frombuffer(room, np.uint8).ctypes.data % HUGE
 keys = np.frombuffer(room, kind, count, start)
 
 def fill(view):
-    with subprocess.Popen([program, 'sort-errand', errand], stdout=subprocess.PIPE, bufsize=0) as source:
+    with subprocess.Popen([program, 'sort-job', job], stdout=subprocess.PIPE, bufsize=0) as source:
         at = 0
         while at < size:
             got = source.stdout.readinto(view[at:])
@@ -129,9 +129,9 @@ fn dtype(keys: Keys) -> Option<&'static str> {
 /// The process that carries out `order`.
 pub(super) fn command(module: Module, order: &Order) -> Result<Command, Trouble> {
     let program = std::env::current_exe().map_err(|e| Trouble::failed("this program", e))?;
-    let pour = serde_json::to_string(&Errand::Pour(order.load)).map_err(|e| Trouble::failed("errand", e))?;
+    let pour = serde_json::to_string(&Job::Pour(order.load)).map_err(|e| Trouble::failed("job", e))?;
     let script = parts(module).into_iter().fold(SCRIPT.to_owned(), |script, (name, text)| script.replace(name, text));
-    let script = script.replace("'sort-errand'", &format!("'{}'", errand::COMMAND));
+    let script = script.replace("'sort-job'", &format!("'{}'", job::COMMAND));
     let mut command = Command::new(interpreter());
     command.arg("-c").arg(script).arg(program).arg(pour).arg(dtype(order.load.keys).unwrap_or_default());
     let numbers = [order.load.count, order.piece, order.repeat].map(|number| number.to_string());

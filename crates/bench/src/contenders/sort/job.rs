@@ -15,12 +15,12 @@ use crate::contenders::Trouble;
 use crate::memory::Pages;
 use crate::usage::Usage;
 
-/// The hidden subcommand that takes an errand.
-pub(crate) const COMMAND: &str = "sort-errand";
+/// The hidden subcommand that takes a job.
+pub(crate) const COMMAND: &str = "sort-job";
 
 /// What the process is told.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Errand {
+pub(super) enum Job {
     /// To sort.
     Sort(Order),
     /// To write the keys to its standard output, for somebody who sorts them elsewhere.
@@ -79,12 +79,12 @@ pub(super) struct Done {
     pub digest: u64,
 }
 
-/// Runs the errand that `text` describes; the reply is printed.
+/// Runs the job that `text` describes; the reply is printed.
 pub(crate) fn run(text: &str) -> Result<(), String> {
-    let errand: Errand = serde_json::from_str(text).map_err(|e| format!("errand: {e}"))?;
-    let order = match errand {
-        Errand::Pour(load) => return pour(load).map_err(|e| format!("errand: {e}")),
-        Errand::Sort(order) => order,
+    let job: Job = serde_json::from_str(text).map_err(|e| format!("job: {e}"))?;
+    let order = match job {
+        Job::Pour(load) => return pour(load).map_err(|e| format!("job: {e}")),
+        Job::Sort(order) => order,
     };
     let reply = match sort(&order) {
         Ok(done) => Reply::Done(done),
@@ -92,8 +92,8 @@ pub(crate) fn run(text: &str) -> Result<(), String> {
         Err(Trouble::Wrong(why)) => Reply::Wrong(why),
         Err(Trouble::Failed(why)) => Reply::Failed(why),
     };
-    let reply = serde_json::to_string(&reply).map_err(|e| format!("errand: {e}"))?;
-    writeln!(io::stdout(), "{reply}").map_err(|e| format!("errand: {e}"))
+    let reply = serde_json::to_string(&reply).map_err(|e| format!("job: {e}"))?;
+    writeln!(io::stdout(), "{reply}").map_err(|e| format!("job: {e}"))
 }
 
 /// The same keys can lie in memory in several ways: as whoever sorts them wants them.

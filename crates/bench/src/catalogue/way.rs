@@ -1,0 +1,188 @@
+//! How a contender does the work.
+
+use serde::{Deserialize, Serialize};
+
+use super::{By, Wiring};
+
+/// How a contender does the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Blocks through our own queue of one producer and one consumer.
+    Queue { block: u64, blocks: u32 },
+    /// The same queue behind a `next()` per item of so many words.
+    Iterator { vectors: bool },
+    /// Blocks through a `crossbeam-channel`.
+    Crossbeam,
+    /// Blocks through `std::sync::mpsc`.
+    StdMpsc,
+    /// Words through the `rtrb` ring.
+    Ring,
+    /// Bytes through `pipe(2)`.
+    OsPipe,
+    /// Batches through a `timely` dataflow of two workers.
+    Timely,
+    /// Through an Eagre stream.
+    Stream(Setting),
+    /// Blocks moved by copying them: many in turn, or (`warm`) one to and fro in the cache.
+    Memcpy { warm: bool },
+    /// Blocks moved by `mremap`.
+    Mremap,
+    /// Blocks moved by `UFFDIO_MOVE`.
+    UffdioMove,
+    /// Blocks moved by `UFFDIO_MOVE` in a SIGSEGV handler.
+    FaultAndMove,
+    /// Fresh memory touched for the first time, block by block.
+    FirstTouch,
+    /// `read(2)` into plain memory that is there.
+    PlainRead,
+    /// `read(2)` of one block after the other into recycled memory.
+    BlockRead,
+    /// `read(2)` into an Eagre stream pointer.
+    StreamRead(Setting),
+    /// A vector that grows.
+    Grow(Growth),
+    /// Keys into buckets.
+    Partition(Buckets),
+    /// Blocks wired in such a way.
+    Wired(Wiring),
+    /// Arrays behind plain pointers.
+    Array(Behind),
+    /// A file job by code of this program, in a process of its own.
+    Own(Method),
+    /// A file job by another program.
+    Program(Program),
+    /// Sorting, in a process of its own.
+    Sort(By),
+}
+
+/// How code of this program does a file job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Method {
+    /// The library; if it has two interfaces, the one without pointers.
+    Eagre,
+    /// The library, through plain pointers.
+    EagrePointer,
+    /// `BufReader` or `BufWriter` of the standard library.
+    Buffered,
+    /// The best known kernel for the task on the mapped file.
+    Mapped,
+    /// `pread` or `pwrite` of one aligned 2 MiB buffer past the page cache.
+    Direct,
+    /// An upper bound instead of the task: sums the mapped file with as many threads.
+    MappedSum,
+}
+
+/// A program that does a file job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// The `eagre` command, built beside this program.
+    Eagre,
+    /// `wc -l`.
+    Wc,
+    /// `grep -F -o -b`.
+    Grep,
+    /// `rg -F -o -b`.
+    Ripgrep,
+    /// `cp`, then (`sync`) `sync` of the copy.
+    Cp { sync: bool },
+    /// `dd bs=2M`, past the page cache (`direct`) or through it, `fsync` at the end.
+    Dd { direct: bool },
+    /// `fio`, one `pread` at a time or eight requests through io_uring.
+    Fio { uring: bool },
+    /// The polars library from Python, clock started after the import.
+    Polars,
+    /// The duckdb library from Python, clock started after the import.
+    Duckdb,
+    /// A specialised C program, `peers/onebrc.c`, built when it is asked for.
+    Onebrc,
+}
+
+impl Way {
+    /// Whether it is one of Eagre's.
+    pub(crate) const fn is_ours(self) -> bool {
+        matches!(
+            self,
+            Way::Stream(_)
+                | Way::StreamRead(_)
+                | Way::Grow(Growth::Rewired | Growth::RewiredAppender | Growth::RewiredExtend | Growth::RewiredFresh)
+                | Way::Partition(Buckets::Eagre | Buckets::EagreDense | Buckets::EagreVanishing)
+                | Way::Wired(Wiring::Eagre)
+                | Way::Array(Behind::Vanishing(_))
+                | Way::Own(Method::Eagre | Method::EagrePointer)
+                | Way::Program(Program::Eagre)
+                | Way::Sort(By::Eagre(_))
+        )
+    }
+}
+
+/// Which trap and mover an Eagre stream is opened with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Setting {
+    /// SIGSEGV and `UFFDIO_MOVE`; plain pointers.
+    SignalMove,
+    /// SIGSEGV and `mremap`; plain pointers.
+    SignalRemap,
+    /// userfaultfd and `UFFDIO_MOVE`; plain pointers.
+    PagerMove,
+    /// As `SignalMove`, and each block is zeroed before the writer gets it.
+    SignalMoveSparse,
+    /// No faults: `reserve`, `commit`, `fill`, `consume`.
+    Explicit,
+    /// As `Explicit`, without windows: as many blocks as the queue has.
+    ExplicitNarrow,
+}
+
+/// How a vector grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Growth {
+    /// It does not: all its memory is preallocated.
+    Plain,
+    /// By rewired blocks that the pool already has; one `push` per word.
+    Rewired,
+    /// As `Rewired`, through an `Appender` on a vector behind a reference.
+    RewiredAppender,
+    /// As `Rewired`, through `Extend`.
+    RewiredExtend,
+    /// By rewired blocks that the system must make first.
+    RewiredFresh,
+    /// As `Vec` does; one `push` per word.
+    Vec,
+    /// It does not: `Vec::with_capacity`, whose memory was not touched before.
+    VecReserved,
+    /// A mapping on huge pages doubles with `mremap`.
+    Mremap,
+    /// Memory of the C library doubles with `realloc`.
+    Realloc,
+    /// By the next of a list of preallocated 2 MiB blocks.
+    Chain,
+}
+
+/// How keys are partitioned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Buckets {
+    /// Into buckets of known size with software write-combining: the upper bound.
+    Preallocated,
+    /// By Eagre; the input stays.
+    Eagre,
+    /// By Eagre, into one array.
+    EagreDense,
+    /// By Eagre, from a vector that vanishes as it is read.
+    EagreVanishing,
+    /// In two passes: count, then write.
+    TwoPass,
+    /// In two passes with software write-combining.
+    TwoPassCombining,
+    /// Into 64 KiB chunks from the allocator with software write-combining.
+    Chunks,
+    /// Into a `Vec` per bucket, with one `push` per key.
+    Vecs,
+}
+
+/// The memory behind a pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Behind {
+    /// Ordinary memory.
+    Plain,
+    /// A vanishing array, with this trap and mover.
+    Vanishing(Setting),
+}

@@ -1,0 +1,126 @@
+//! The work of a case.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Rewiring, Sorting, TRIAL};
+use crate::memory::Pages;
+
+/// The work of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// One thread fills a stream and another sums it; `streams` of them run at the same time.
+    Pipe { streams: u32 },
+    /// Move blocks of `block` bytes to other addresses and back. If `peer_runs`, a second thread of the process runs
+    /// meanwhile.
+    Move { block: u64, pages: Pages, peer_runs: bool },
+    /// Read a file with one system call.
+    Read,
+    /// Append words to an empty vector.
+    Fill,
+    /// Rewire blocks in random order, and access them.
+    Rewire(Rewiring),
+    /// Write words to an array and read them once; one of the two is timed.
+    Vanish(Half),
+    /// Partition words by their highest `bits` bits, one store per word.
+    Scatter { bits: u32 },
+    /// Something a user does with a large file.
+    File(FileJob),
+    /// Sort keys in memory.
+    Sort(Sorting),
+    /// Partition keys in memory by their highest `bits` bits.
+    Partition { bits: u32 },
+}
+
+impl Work {
+    /// The number of rounds that count if `pairs` were asked for: fewer for work that takes long.
+    pub(crate) fn rounds(self, pairs: usize) -> usize {
+        match self {
+            Work::Sort(Sorting { rounds: Some(few), .. }) => pairs.min(few),
+            _ => pairs,
+        }
+    }
+
+    /// `size`, or `keys` if it is more and the work is sorting.
+    pub(crate) fn limited(self, size: u64, keys: u64) -> u64 {
+        if matches!(self, Work::Sort(_)) { size.min(keys) } else { size }
+    }
+
+    /// For work with many peers: a trial on one part in this many of the work selects the peers that run all rounds.
+    pub(crate) fn trial(self) -> Option<u64> {
+        matches!(self, Work::Sort(_)).then_some(TRIAL)
+    }
+}
+
+/// A task on a large file, and where the file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileJob {
+    /// What is done.
+    pub task: Task,
+    /// What the file holds.
+    pub corpus: Corpus,
+    /// Where it is.
+    pub place: Place,
+    /// Whether it is in the page cache when the clock starts.
+    pub cache: Cache,
+    /// How many threads may work on it, if the contender has a setting for that.
+    pub threads: usize,
+}
+
+/// What is done with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Task {
+    /// Read it and sum its words.
+    Sum,
+    /// Write it and sync it to the device.
+    Write,
+    /// Count its lines.
+    Count,
+    /// Find all occurrences of the pattern.
+    Find,
+    /// Minimum, mean and maximum of each key of `key;value` lines.
+    Stats,
+    /// Minimum, mean and maximum of each of many keys, sorted by key.
+    Keys,
+    /// Copy it and sync the copy to the device.
+    Copy,
+}
+
+/// The contents of a file. This and its size determine every byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Corpus {
+    /// The known sequence of words.
+    Numbers,
+    /// Lines of words, with one occurrence of the pattern in each `every` bytes.
+    Text { every: u64 },
+    /// `station;temperature` lines of 413 stations; its size is in rows.
+    Stations,
+    /// `key;value` lines of `keys` keys, uniform or Zipf-distributed; its size is in rows.
+    Keys { keys: u32, zipf: bool },
+}
+
+/// Where a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Place {
+    /// On a device.
+    Disk,
+    /// On a tmpfs.
+    Memory,
+}
+
+/// How much of a file is in the page cache when the clock starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cache {
+    /// Nothing.
+    Cold,
+    /// All of it.
+    Warm,
+}
+
+/// Which pass over an array is timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Half {
+    /// The pass that writes it.
+    Write,
+    /// The pass that reads it.
+    Read,
+}
