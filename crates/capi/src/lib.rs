@@ -8,6 +8,21 @@
 //! 3. *Structs say how large they are.* A struct that C fills starts with its size and version; one that the library
 //!    fills comes with the size the caller has room for. So old programs work with new libraries.
 //!
+//! # Layers
+//! A module uses only modules on lines below its own:
+//!
+//! ```text
+//! callbacks · file · open
+//! count · find · partition · vector
+//! reader · writer
+//! blocks · control · sort · text
+//! options
+//! pool · stats
+//! versioned
+//! arguments · pair
+//! status
+//! ```
+//!
 //! # Safety
 //! What a C caller must promise is what the header says of each function: pointers are null, or valid for what the
 //! function does with them; a handle is used by one thread at a time and not after it was closed.
@@ -23,6 +38,7 @@ mod versioned;
 
 mod open;
 mod options;
+mod pair;
 
 mod writer;
 
@@ -57,6 +73,7 @@ pub use file::*;
 pub use find::*;
 pub use open::*;
 pub use options::*;
+pub use pair::{EagreMover, EagreTrap};
 pub use partition::*;
 pub use pool::*;
 pub use reader::*;

@@ -1,7 +1,7 @@
 //! Pools of their own for some streams.
 
 use crate::arguments::{Place, take};
-use crate::options::{block_size, mover, trap};
+use crate::pair::{block_size, mover, trap};
 use crate::status::{EagreStatus, status};
 use eagre::Pool;
 

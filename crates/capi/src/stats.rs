@@ -1,6 +1,6 @@
 //! What a stream has done so far, for C.
 
-use crate::options::{EagreMover, EagreTrap};
+use crate::pair::{EagreMover, EagreTrap};
 use eagre::{Control, Mover, Trap};
 use std::mem::{offset_of, size_of};
 

@@ -17,6 +17,19 @@
 //! | [`keys`] | files of keys: which type, is there memory for them |
 //! | [`name`], [`units`], [`phase`], [`progress`] | names, sizes, speeds and long waits as people want to see them |
 //!
+//! A module uses only modules on lines below its own:
+//!
+//! ```text
+//! cli
+//! copy · count · doctor · find · partition · sort · stats · completions · man
+//! keys
+//! explain · target · usage · phase
+//! inputs
+//! console
+//! exit · message · name · progress
+//! units
+//! ```
+//!
 //! A new subcommand is a new file with an `Args` struct and its `run`, and three lines in [`cli`].
 #![forbid(unsafe_code)]
 

@@ -20,9 +20,22 @@
 //! All of them are on by default. Streams, rewired memory, [files](mod@file), [`scan`] and [`doctor`] are always there; with
 //! `default-features = false` nothing is built in C.
 //!
+//! # Layers
+//! A module uses only modules on lines below its own:
+//!
+//! ```text
+//! copy · compressed · count · find · stats · partition
+//! keys
+//! sort
+//! scan
+//! file · doctor
+//! ```
+//!
+//! `sort` uses the choice of vector instructions in `scan`. All of them use `eagre_mem`.
+//!
 //! # Unsafe code
-//! Only two places may hold any, each allowed by name below: the SIMD kernels, and calls of foreign libraries on
-//! stream pointers.
+//! Two kinds of modules hold some, each allowed by name at its `mod` line: the kernels of scanning, finding, statistics,
+//! sorting and partitioning, and the calls of foreign decoders on stream pointers.
 #![deny(unsafe_code)]
 // On docs.rs, each item names the feature it needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
