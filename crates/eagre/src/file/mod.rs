@@ -13,6 +13,8 @@
 
 #[cfg_attr(not(feature = "copy"), allow(dead_code, reason = "some of it is for copies"))]
 pub(crate) mod attributes;
+#[cfg(feature = "gensort")]
+pub(crate) mod computed;
 pub(crate) mod failure;
 #[cfg(test)]
 mod faulty;

@@ -90,6 +90,27 @@ impl Generator {
         if self.ascii { self.fill_ascii(first, records) } else { self.fill_binary(first, records) }
     }
 
+    /// Fills any part of the file that begins with record `first`: the bytes from `offset` on.
+    pub(super) fn fill_from(&self, first: u128, offset: u64, to: &mut [u8]) {
+        let number = first.wrapping_add(u128::from(offset / RECORD as u64));
+        let begun = (offset % RECORD as u64) as usize;
+        // The end of a record, whole ones, and the beginning of one.
+        let head = if begun == 0 { 0 } else { (RECORD - begun).min(to.len()) };
+        let (head, rest) = to.split_at_mut(head);
+        let (whole, tail) = rest.split_at_mut(rest.len() / RECORD * RECORD);
+        let mut record = [0; RECORD];
+        if !head.is_empty() {
+            self.fill(number, &mut record);
+            head.copy_from_slice(&record[begun..][..head.len()]);
+        }
+        let number = number.wrapping_add(u128::from(begun > 0));
+        self.fill(number, whole);
+        if !tail.is_empty() {
+            self.fill(number.wrapping_add((whole.len() / RECORD) as u128), &mut record);
+            tail.copy_from_slice(&record[..tail.len()]);
+        }
+    }
+
     fn fill_binary(&self, first: u128, records: &mut [[u8; RECORD]]) {
         let mut sequence = Sequence::after(first);
         // Record r is made of ten numbers, and the next one of the last nine of those and one more.

@@ -28,7 +28,6 @@ mod validate;
 pub use generator::Generator;
 pub use summary::{Summary, SummaryError};
 
-
 /// The length of a record, in bytes.
 pub const RECORD: usize = 100;
 

@@ -53,7 +53,8 @@ fn records_are_those_of_the_benchmark() {
     assert_eq!(key(&binary, 2), "45979353dbed5329365c");
     assert_eq!(key(&binary, 1000), "8b7c5047a5ec0be014b8");
     assert_eq!(key(&binary, 1 << 64), "7cc5d0c2ed18328d4950");
-    let line = b"AsfAGHM5om  00000000000000000000000000000000  0000222200002222000022220000222200002222000000001111\r\n";
+    let line =
+        b"AsfAGHM5om  00000000000000000000000000000000  0000222200002222000022220000222200002222000000001111\r\n";
     assert_eq!(records(&ascii, 0, 1), line);
 }
 
@@ -63,6 +64,20 @@ fn any_record_can_be_the_first() {
         let all = records(&generator, 5, 300);
         for first in [0, 1, 63, 64, 65, 299] {
             assert_eq!(records(&generator, 5 + first as u128, 300 - first), all[first * RECORD..], "from {first}");
+        }
+    }
+}
+
+#[test]
+fn any_byte_can_be_the_first() {
+    for generator in [Generator::new(), Generator::new().ascii(true)] {
+        let all = records(&generator, 9, 5);
+        for from in 0..all.len() {
+            for length in [0, 1, 99, 100, 101, 250].into_iter().filter(|length| from + length <= all.len()) {
+                let mut part = vec![0; length];
+                generator.fill_from(9, from as u64, &mut part);
+                assert_eq!(part, all[from..][..length], "{length} bytes from {from}");
+            }
         }
     }
 }
