@@ -4,14 +4,17 @@
 use std::ops::ControlFlow;
 
 use eagre::find::{Finder, Join};
-use eagre::scan::Scan;
+use eagre::scan::{Scan, Simd};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (Vec<Vec<u8>>, bool, bool, Vec<u8>, Vec<u8>)| {
     let (mut patterns, any_case, portable, text, cuts) = input;
     patterns.retain(|pattern| !pattern.is_empty());
     let builder = patterns.iter().fold(Finder::builder(), |builder, pattern| builder.pattern(pattern));
-    let finder = builder.case_insensitive(any_case).portable(portable).build().expect("no pattern is empty");
+    let mut finder = builder.case_insensitive(any_case).build().expect("no pattern is empty");
+    if portable {
+        finder = finder.simd(Simd::Portable);
+    }
 
     let is_there = |pattern: &[u8], at: usize| {
         let there = &text[at..text.len().min(at + pattern.len())];

@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 use std::fmt::Debug;
 
-use eagre::scan::kernels::Simd;
+use eagre::scan::Simd;
 use eagre::sort::{Key, Sorter};
 use libfuzzer_sys::fuzz_target;
 

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{Seek, Write};
 use std::num::NonZeroUsize;
 
-use eagre::stats::Stats;
+use eagre::stats::Aggregator;
 use libfuzzer_sys::fuzz_target;
 
 /// The text is repeated up to about this length.
@@ -33,10 +33,10 @@ fuzz_target!(|input: (u8, u8, u8, bool, Vec<u8>)| {
     let (key, value) = (usize::from(key % 4), usize::from(value % 4));
     let column = |number: usize| NonZeroUsize::new(number + 1).unwrap();
 
-    let mut stats = Stats::new().delimiter(delimiter).columns(column(key), column(value));
-    stats = stats.header(header).skip_bad(true).threads(NonZeroUsize::MIN);
-    let added = stats.add(file(&text).into(), |_| ()).unwrap();
-    let table = stats.finish().unwrap();
+    let mut aggregator = Aggregator::new().delimiter(delimiter).columns(column(key), column(value));
+    aggregator = aggregator.header(header).skip_bad(true).threads(1);
+    let added = aggregator.input(file(&text).into()).unwrap();
+    let table = aggregator.finish().unwrap();
 
     let mut groups: BTreeMap<&[u8], (u64, i128, i128, i128)> = BTreeMap::new();
     let mut skipped = 0;

@@ -49,7 +49,7 @@ unsafe fn prepare<'a>(
     threads: u32,
     counts: *mut EagreCounts,
     size: usize,
-) -> Result<(Counter, &'a mut EagreCounts), Fault> {
+) -> Result<(Counter<'static>, &'a mut EagreCounts), Fault> {
     if what & !(EAGRE_LINES | EAGRE_WORDS | EAGRE_LONGEST) != 0 {
         return Err(Fault::invalid(format_args!(
             "what is {what:#x}: only EAGRE_LINES, EAGRE_WORDS, EAGRE_LONGEST are known"
@@ -66,11 +66,7 @@ unsafe fn prepare<'a>(
     let counts = unsafe { exclusive(counts, "counts")? };
     let asked = |flag| what & flag != 0;
     let counter = Counter::new().lines(asked(EAGRE_LINES)).words(asked(EAGRE_WORDS)).longest(asked(EAGRE_LONGEST));
-    let counter = match in_threads(threads) {
-        Some(threads) => counter.threads(threads),
-        None => counter,
-    };
-    Ok((counter, counts))
+    Ok((counter.threads(threads as usize), counts))
 }
 
 /// So many threads; `None` for as many as this process may use.
@@ -97,7 +93,7 @@ pub unsafe extern "C" fn eagre_count_file(
         // SAFETY: the caller's promise.
         let (path, (mut counter, counts)) = unsafe { (arguments::path(path)?, prepare(what, threads, counts, size)?) };
         let input = Input::open(path).map_err(|error| Fault::about("count", path, &error))?;
-        let counted = counter.count_input(input, |_| ()).map_err(|error| Fault::about("count", path, &error.into()))?;
+        let counted = counter.input(input).map_err(|error| Fault::about("count", path, &error.into()))?;
         *counts = counted.counts.into();
         Ok(())
     })
@@ -117,7 +113,7 @@ pub unsafe extern "C" fn eagre_count_stream(
         // SAFETY: the caller's promise.
         let (reader, (mut counter, counts)) =
             unsafe { (exclusive(reader, "reader")?, prepare(what, 1, counts, size)?) };
-        *counts = counter.count(reader.bytes(), |_| ()).map_err(std::io::Error::from)?.into();
+        *counts = counter.read(reader.bytes()).map_err(std::io::Error::from)?.into();
         Ok(())
     })
 }

@@ -1,11 +1,10 @@
 //! Finding byte strings.
 
 use crate::arguments::{self, Place, exclusive, shared, take};
-use crate::count::in_threads;
 use crate::reader::EagreReader;
 use crate::status::{EagreStatus, Fault, status};
 use eagre::find::{Finder, Match};
-use eagre::scan::{Input, Scanner};
+use eagre::scan::Input;
 use std::ffi::{c_char, c_int, c_void};
 use std::ops::ControlFlow;
 
@@ -23,7 +22,7 @@ pub struct EagrePattern {
 }
 
 /// Patterns, made ready for finding. Any number of threads may use one at once.
-pub struct EagreFinder(Finder);
+pub struct EagreFinder(Finder<'static>);
 
 /// Gets an occurrence: the offset of its first byte, its size bytes, and the pattern's number, counted from 0. Returns 0
 /// to go on, anything else to end the search.
@@ -82,7 +81,7 @@ pub unsafe extern "C" fn eagre_finder_count_file(
             unsafe { (shared(finder, "finder")?, arguments::path(path)?, exclusive(count, "count")?) };
         let fault = |error| Fault::about("find", path, &error);
         let input = Input::open(path).map_err(fault)?;
-        *count = finder.0.count(&mut scanner(threads), input).map_err(|error| fault(error.into()))?;
+        *count = finder.0.clone().threads(threads as usize).input(input).map_err(|error| fault(error.into()))?;
         Ok(())
     })
 }
@@ -106,7 +105,8 @@ pub unsafe extern "C" fn eagre_finder_scan_file(
         let report = reporter(found, context, 0)?;
         let fault = |error| Fault::about("find", path, &error);
         let input = Input::open(path).map_err(fault)?;
-        finder.0.scan(&mut scanner(threads), input, report).map_err(|error| fault(error.into()))
+        let mut finder = finder.0.clone().threads(threads as usize);
+        finder.each_in_input(input, report).map_err(|error| fault(error.into()))
     })
 }
 
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn eagre_finder_scan_stream(
         let (finder, reader) = unsafe { (shared(finder, "finder")?, exclusive(reader, "reader")?) };
         let bytes = reader.bytes();
         let report = reporter(found, context, bytes.position())?;
-        Ok(finder.0.read(bytes, report)?)
+        Ok(finder.0.each_in_read(bytes, report)?)
     })
 }
 
@@ -135,10 +135,6 @@ pub unsafe extern "C" fn eagre_finder_scan_stream(
 pub unsafe extern "C" fn eagre_finder_close(finder: *mut EagreFinder) {
     // SAFETY: the caller's promise.
     drop(unsafe { take(finder) });
-}
-
-fn scanner(threads: u32) -> Scanner {
-    in_threads(threads).map_or_else(Scanner::default, Scanner::new)
 }
 
 /// The caller's function as ours, for a search that begins at an offset.

@@ -1,7 +1,6 @@
 //! The subcommands, and the way from arguments to an exit code.
 //!
-//! Exit codes are those of grep and sort: [`Exit`]. A command that cannot go on returns a [`Failure`], and
-//! one that can (a file of many is missing) complains to its [`Console`] and goes on; the console remembers.
+//! This is the top of the command: it imports all other files, and none imports it.
 
 use std::ffi::OsStr;
 use std::process::ExitCode;
@@ -9,7 +8,8 @@ use std::process::ExitCode;
 use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::console::Console;
-use crate::{completions, copy, count, doctor, find, man, partition, sort, stats, usage};
+use crate::exit::{Exit, Failure, Run};
+use crate::{check, completions, copy, count, doctor, find, generate, man, partition, sort, stats, usage};
 
 const ABOUT: &str = "One plain pointer to data larger than memory";
 
@@ -60,12 +60,27 @@ enum Command {
     Sort(sort::Args),
     Partition(partition::Args),
     Stats(stats::Args),
+    Gen(generate::Args),
+    Check(check::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
 
 impl Command {
+    /// Runs the command, which the first argument names, unless the environment holds a value that no call could use. Then it
+    /// says so whether or not this command would have come to need the variable.
+    fn start(self, name: Option<&OsStr>, console: &mut Console) -> Run {
+        // `doctor` shows the environment, and what is wrong with it.
+        if !matches!(self, Command::Doctor(_) | Command::Completions(_) | Command::Man(_)) {
+            eagre::check_environment().map_err(|why| {
+                let name = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+                Failure::Trouble(format!("eagre: {name}: {why}"))
+            })?;
+        }
+        self.run(console)
+    }
+
     fn run(self, console: &mut Console) -> Run {
         match self {
             Command::Count(args) => args.run(console),
@@ -74,38 +89,17 @@ impl Command {
             Command::Sort(args) => args.run(console),
             Command::Partition(args) => args.run(console),
             Command::Stats(args) => args.run(console),
+            Command::Gen(args) => args.run(console),
+            Command::Check(args) => args.run(console),
             Command::Doctor(args) => args.run(console),
-            Command::Completions(args) => args.run(console),
-            Command::Man(args) => args.run(console),
+            Command::Completions(args) => args.run(command(), console),
+            Command::Man(args) => args.run(command(), console),
         }
     }
 }
 
-/// How a command ended, as scripts see it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
-    /// All went well; where there was a question, the answer is yes.
-    Yes = 0,
-    /// All went well, and the answer is no.
-    No = 1,
-    /// Something could not be done.
-    Trouble = 2,
-}
-
-/// Why a command could not go on.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// Whoever read our output has gone (`eagre … | head`): nothing is left to do, or to say.
-    Unheard,
-    /// Trouble, as the line to be printed.
-    Trouble(String),
-}
-
-/// What a command returns.
-pub(crate) type Run = Result<Exit, Failure>;
-
 /// The whole command line, for parsing, help, completions and manual pages.
-pub(crate) fn command() -> clap::Command {
+fn command() -> clap::Command {
     // As in other tools, the last of contradicting or repeated options counts (think of aliases).
     Cli::command().mut_subcommands(|command| command.args_override_self(true))
 }
@@ -121,6 +115,8 @@ fn command_of(first: Option<&OsStr>) -> Option<clap::Command> {
         "sort" => ("sort", sort::Args::augment_args),
         "partition" => ("partition", partition::Args::augment_args),
         "stats" => ("stats", stats::Args::augment_args),
+        "gen" => ("gen", generate::Args::augment_args),
+        "check" => ("check", check::Args::augment_args),
         _ => return None,
     };
     let one = augment(clap::Command::new(name)).args_override_self(true);
@@ -141,8 +137,8 @@ pub(crate) fn main() -> ExitCode {
     let mut console = Console::new();
     let first = std::env::args_os().nth(1);
     let run = match parse(first.as_deref()) {
-        Ok(cli) => cli.command.run(&mut console),
-        Err(error) => usage::explain(&error, first.as_deref(), &mut console),
+        Ok(cli) => cli.command.start(first.as_deref(), &mut console),
+        Err(error) => usage::explain(&error, first.as_deref(), command, &mut console),
     };
     let run = run.and_then(|exit| console.flush().map(|()| exit));
     let exit = match run {
@@ -155,4 +151,66 @@ pub(crate) fn main() -> ExitCode {
     };
     let exit = if console.complained() { Exit::Trouble } else { exit };
     ExitCode::from(exit as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn explained(arguments: &[&str]) -> String {
+        let first = arguments.get(1).map(OsStr::new);
+        usage::one_line(&command().try_get_matches_from(arguments).unwrap_err(), first, command)
+    }
+
+    #[test]
+    fn values_that_cannot_be_taken_point_to_the_command() {
+        for (arguments, said) in [
+            (&["eagre", "count", "-j0"][..], "count: invalid value '0' for '--threads <N>': it must be at least 1"),
+            (&["eagre", "find", "-m", "x"], "find: invalid value 'x' for '--max-count <N>': not a whole number"),
+            (
+                &["eagre", "stats", "-k", "0"],
+                "stats: invalid value '0' for '--key <COLUMN>': columns are counted from 1",
+            ),
+            (
+                &["eagre", "partition", "--keys", "x"],
+                "partition: invalid value 'x' for '--keys <TYPE>', [possible values: u32, i32, f32, u64, i64, f64, u32:u32, \
+                 u64:u64]",
+            ),
+        ] {
+            let line = explained(arguments);
+            assert_eq!(line, format!("eagre: usage: {said}; see 'eagre {} --help'", arguments[1]));
+        }
+        // Whatever else is missing.
+        assert_eq!(
+            explained(&["eagre", "partition", "--keys", "u128"]),
+            "eagre: partition: --keys: u128 cannot be parted, only sorted; name a type of 32 or 64 bits, or pairs of one"
+        );
+    }
+
+    #[test]
+    fn one_line_for_every_mistake() {
+        assert_eq!(
+            explained(&["eagre", "count", "--byte"]),
+            "eagre: usage: count: unexpected argument '--byte' found, a similar argument exists: '--bytes'; \
+             see 'eagre count --help'"
+        );
+        for wrong in [
+            &["eagre", "cuont"][..],
+            &["eagre", "--wrong"],
+            &["eagre", "count", "--total=perhaps"],
+            &["eagre", "count", "--total"],
+            &["eagre", "completions"],
+            &["eagre", "doctor", "a\nb"],
+        ] {
+            let line = explained(wrong);
+            assert!(line.starts_with("eagre: usage: "), "{line}");
+            assert!(line.contains("; see 'eagre"), "{line}");
+            assert!(!line.contains('\n'), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        command().debug_assert();
+    }
 }

@@ -2,8 +2,8 @@
 
 use clap_complete::Shell;
 
-use crate::cli::{self, Exit, Run};
 use crate::console::Console;
+use crate::exit::{Exit, Run};
 
 const AFTER: &str = "\
 Examples:
@@ -20,9 +20,9 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(self, console: &mut Console) -> Run {
+    pub(crate) fn run(self, mut eagre: clap::Command, console: &mut Console) -> Run {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut cli::command(), "eagre", &mut script);
+        clap_complete::generate(self.shell, &mut eagre, "eagre", &mut script);
         console.print(script)?;
         Ok(Exit::Yes)
     }

@@ -15,14 +15,14 @@ use std::fs::File;
 use std::io::{self, IsTerminal, LineWriter, Write};
 use std::os::fd::AsFd;
 
-use crate::cli::Failure;
+use crate::exit::Failure;
 use crate::message::{self, Message};
-use crate::progress::Progress;
+use crate::progress::{Gauge, Progress};
 
 /// Standard output and standard error.
 pub(crate) struct Console {
     out: LineWriter<Box<dyn Write + Send>>,
-    progress: Option<Progress>,
+    gauge: Gauge,
     complained: bool,
 }
 
@@ -32,7 +32,7 @@ impl Console {
             Ok(descriptor) => Box::new(File::from(descriptor)),
             Err(_) => Box::new(io::stdout()),
         };
-        Self { out: LineWriter::new(out), progress: None, complained: false }
+        Self { out: LineWriter::new(out), gauge: Gauge::default(), complained: false }
     }
 
     /// Whether results may be coloured: a person looks at them and has not asked otherwise.
@@ -90,21 +90,22 @@ impl Console {
     pub(crate) fn watch(&mut self, progress: Progress) {
         self.wipe();
         if io::stderr().is_terminal() {
-            self.progress = Some(progress);
+            self.gauge.show(progress);
         }
+    }
+
+    /// What tells how many bytes are done while the console is used for other things.
+    pub(crate) fn gauge(&self) -> Gauge {
+        self.gauge.clone()
     }
 
     /// Tells how many bytes are done. Cheap: call it as often as is convenient.
     pub(crate) fn advance(&mut self, done: u64) {
-        if let Some(progress) = &mut self.progress {
-            progress.advance(done);
-        }
+        self.gauge.advance(done);
     }
 
     fn wipe(&mut self) {
-        if let Some(progress) = &mut self.progress {
-            progress.wipe();
-        }
+        self.gauge.wipe();
     }
 }
 

@@ -12,9 +12,9 @@ use std::time::Instant;
 use eagre::copy::{self, Copied, Copier, CopyError};
 use serde::Serialize;
 
-use crate::cli::{Exit, Failure, Run};
 use crate::console::Console;
-use crate::inputs::Input;
+use crate::exit::{Exit, Failure, Run};
+use crate::inputs::Argument;
 use crate::message::Message;
 use crate::name;
 use crate::progress::Progress;
@@ -110,14 +110,14 @@ impl Args {
 
     /// One file or stream to one other.
     fn single(&self, source: &OsStr, target: &OsStr, console: &mut Console) -> Run {
-        let source = Input::of(source);
+        let source = Argument::of(source);
         let target = Target::named(target);
         target.check_json("copy", "copy", self.json, "name a file")?;
         let started = Instant::now();
         let copied = self.copy(&source, &target, console);
         let copied = copied.map_err(|error| failure(&error, source.place(), &target))?;
         if self.explain {
-            console.remark(&format!("eagre: copy: {}", copied.plan));
+            console.remark(&format!("eagre: copy: {}", copied.method));
         }
         let mut unkepts = Unkepts::default();
         unkepts.add(&copied.unkept);
@@ -128,7 +128,7 @@ impl Args {
                 target: name::Json::new(Some(target.name())),
                 bytes: copied.bytes,
                 data: copied.data,
-                plan: copied.plan.to_string(),
+                plan: copied.method.to_string(),
                 verified: copied.verified,
                 unkept: unkepts.names(),
                 seconds: started.elapsed().as_secs_f64(),
@@ -141,7 +141,7 @@ impl Args {
         Copier::new().verify(self.verify).preserve(self.preserve)
     }
 
-    fn copy(&self, source: &Input, target: &Target, console: &mut Console) -> Result<Copied, CopyError> {
+    fn copy(&self, source: &Argument, target: &Target, console: &mut Console) -> Result<Copied, CopyError> {
         let file = source.open().map_err(CopyError::Source)?;
         let metadata = file.metadata().map_err(CopyError::Source)?;
         if metadata.is_dir() {

@@ -12,16 +12,18 @@
 
 use std::io;
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use clap::ValueEnum;
-use eagre::count::{CountError, Counted, Counter, Counts};
+use eagre::count::{Counted, Counter, Counts};
 use serde::Serialize;
 
-use crate::cli::{Exit, Run};
 use crate::console::Console;
+use crate::exit::{Exit, Run};
 use crate::explain::{Explainer, Explanation};
-use crate::inputs::{self, Input, Sources};
+use crate::inputs::{self, Argument, Sources};
 use crate::message::{self, Message};
 use crate::name;
 use crate::progress::Progress;
@@ -112,34 +114,38 @@ enum Total {
 impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
         let inputs = self.sources.list("count")?;
-        let sizes: Vec<_> = inputs.iter().map(Input::size).collect();
-        if !self.no_progress && !inputs.iter().any(Input::is_typed) {
+        let sizes: Vec<_> = inputs.iter().map(Argument::size).collect();
+        if !self.no_progress && !inputs.iter().any(Argument::is_typed) {
             console.watch(Progress::new("count", inputs::total_size(&sizes)));
         }
         let columns = self.columns(&inputs, &sizes);
         let mut report = Report::default();
         let mut explainer = Explainer::default();
+        let (gauge, before) = (console.gauge(), AtomicU64::new(0));
+        let advance = |done| {
+            gauge.advance(before.load(Relaxed).saturating_add(done));
+            ControlFlow::Continue(())
+        };
         let mut counter = Counter::new().lines(columns.lines).words(columns.words).longest(columns.longest);
-        if let Some(threads) = self.threads {
-            counter = counter.threads(threads);
-        }
+        counter = counter.threads(self.threads.map_or(0, NonZeroUsize::get)).progress(&advance);
         let mut total = counter.nothing();
         let mut overflow = false;
 
         for input in &inputs {
             let started = Instant::now();
-            let (counted, error) = count(input, &mut counter, total.bytes, console);
+            before.store(total.bytes, Relaxed);
+            let counted = count(input, &mut counter);
             let time = started.elapsed();
-            let explanation = match (&counted, &error) {
-                (Some(Counted { counts, choice }), None) if self.explain => {
-                    Some(explainer.explain(input, *choice, counts.bytes, time))
-                }
-                _ => None,
-            };
+            let explained = counted.as_ref().ok().filter(|_| self.explain);
+            let explanation =
+                explained.map(|counted| explainer.explain(input, counted.choice, counted.counts.bytes, time));
             if let Some(explanation) = explanation.as_ref().filter(|_| !self.json) {
                 console.remark(&explanation.to_string());
             }
-            let counts = counted.map(|counted| counted.counts);
+            let (counts, error) = match counted {
+                Ok(counted) => (Some(counted.counts), None),
+                Err((counts, error)) => (counts, Some(error)),
+            };
             if let Some(error) = &error {
                 console.complain(&Message::from_io("count", input.place(), error).to_string());
             }
@@ -172,7 +178,7 @@ impl Args {
         Ok(Exit::Yes)
     }
 
-    fn has_total(&self, inputs: &[Input]) -> bool {
+    fn has_total(&self, inputs: &[Argument]) -> bool {
         match self.total {
             Total::Auto => inputs.len() > 1,
             Total::Always | Total::Only => true,
@@ -180,7 +186,7 @@ impl Args {
         }
     }
 
-    fn columns(&self, inputs: &[Input], sizes: &[io::Result<Option<u64>>]) -> Columns {
+    fn columns(&self, inputs: &[Argument], sizes: &[io::Result<Option<u64>>]) -> Columns {
         let mut columns = Columns {
             lines: self.lines,
             words: self.words,
@@ -205,24 +211,14 @@ impl Args {
 }
 
 /// Counts one input. What was counted of one that cannot be read to its end is no answer, and dropped. A directory is an
-/// error and counts as empty, as for `wc`.
-fn count(
-    input: &Input,
-    counter: &mut Counter,
-    before: u64,
-    console: &mut Console,
-) -> (Option<Counted>, Option<io::Error>) {
-    let file = match input.open_scan() {
-        Ok(file) => file,
-        Err(error) => return (None, Some(error)),
-    };
-    match counter.count_input(file, |done| console.advance(before.saturating_add(done))) {
-        Ok(counted) => (Some(counted), None),
-        Err(CountError { source, .. }) if source.kind() == io::ErrorKind::IsADirectory => {
-            (Some(Counted { counts: counter.nothing(), choice: None }), Some(source))
-        }
-        Err(CountError { source, .. }) => (None, Some(source)),
-    }
+/// error that counts as empty, as for `wc`.
+fn count(input: &Argument, counter: &mut Counter<'_>) -> Result<Counted, (Option<Counts>, io::Error)> {
+    let opened = input.open_scan().map_err(|error| (None, error))?;
+    counter.input(opened).map_err(|error| {
+        let source = error.source;
+        let empty = source.kind() == io::ErrorKind::IsADirectory;
+        (empty.then(|| counter.nothing()), source)
+    })
 }
 
 /// The width of a column, as `wc` chooses it.
@@ -265,7 +261,7 @@ impl Columns {
         }
     }
 
-    fn entry(&self, input: &Input, counts: Option<Counts>, error: Option<&io::Error>) -> Entry {
+    fn entry(&self, input: &Argument, counts: Option<Counts>, error: Option<&io::Error>) -> Entry {
         Entry {
             name: name::Json::new(input.name()),
             numbers: counts.map(|counts| self.numbers(counts)),

@@ -6,8 +6,8 @@ use eagre::doctor::{self, Diagnosis, Fact, PairStatus, SettingValue, Value, Verd
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use crate::cli::{Exit, Run};
 use crate::console::Console;
+use crate::exit::{Exit, Run};
 use crate::units;
 
 const LONG: &str = "\

@@ -6,13 +6,12 @@
 //! With `--json`, the same is part of the answer.
 
 use std::fmt;
-use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use eagre::scan::{Choice, Plan, roofline};
 use serde::Serialize;
 
-use crate::inputs::Input;
+use crate::inputs::Argument;
 use crate::units;
 
 /// Less than this is over before anything could be said about its speed.
@@ -21,7 +20,7 @@ const ENOUGH: u64 = 64 << 20;
 /// Explains one input after the other, and keeps what was measured for the first.
 #[derive(Default)]
 pub(crate) struct Explainer {
-    memory: Option<(NonZeroUsize, Option<f64>)>,
+    memory: Option<(usize, Option<f64>)>,
 }
 
 /// How one input was scanned.
@@ -30,7 +29,7 @@ pub(crate) struct Explanation {
     #[serde(skip)]
     place: String,
     plan: Option<String>,
-    threads: Option<NonZeroUsize>,
+    threads: Option<usize>,
     why: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_second: Option<u64>,
@@ -47,7 +46,13 @@ struct Best {
 
 impl Explainer {
     /// Explains a scan of `bytes` bytes that took `time`.
-    pub(crate) fn explain(&mut self, input: &Input, choice: Option<Choice>, bytes: u64, time: Duration) -> Explanation {
+    pub(crate) fn explain(
+        &mut self,
+        input: &Argument,
+        choice: Option<Choice>,
+        bytes: u64,
+        time: Duration,
+    ) -> Explanation {
         let place = input.place();
         let Some(choice) = choice else {
             let why = "not read: the file system knows its size".to_owned();
@@ -64,7 +69,7 @@ impl Explainer {
         }
     }
 
-    fn best(&mut self, input: &Input, choice: Choice) -> Option<Best> {
+    fn best(&mut self, input: &Argument, choice: Choice) -> Option<Best> {
         let threads = choice.threads;
         let (rate, whose) = match choice.plan {
             Plan::Map | Plan::Read if choice.why.in_memory() => {
@@ -100,6 +105,6 @@ impl fmt::Display for Explanation {
     }
 }
 
-fn people(threads: NonZeroUsize) -> String {
-    if threads.get() == 1 { "1 thread".to_owned() } else { format!("{threads} threads") }
+fn people(threads: usize) -> String {
+    if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") }
 }

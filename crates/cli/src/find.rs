@@ -21,9 +21,9 @@ use eagre::scan::Scanner;
 
 use self::output::Output;
 use self::patterns::Wanted;
-use crate::cli::{Exit, Failure, Run};
 use crate::console::Console;
-use crate::inputs::{self, Input, Sources};
+use crate::exit::{Exit, Failure, Run};
+use crate::inputs::{self, Argument, Sources};
 use crate::message::Message;
 use crate::progress::Progress;
 
@@ -123,13 +123,13 @@ impl Args {
         }
         let finder = self.patterns.finder(self.ignore_case)?;
         let inputs = self.sources.list("find")?;
-        let sizes: Vec<_> = inputs.iter().map(Input::size).collect();
-        if !self.no_progress && !inputs.iter().any(Input::is_typed) {
+        let sizes: Vec<_> = inputs.iter().map(Argument::size).collect();
+        if !self.no_progress && !inputs.iter().any(Argument::is_typed) {
             console.watch(Progress::new("find", inputs::total_size(&sizes)));
         }
         let mut hunt = Hunt {
             finder: &finder,
-            scanner: self.threads.map_or_else(Scanner::default, Scanner::new),
+            scanner: Scanner::new().threads(self.threads.map_or(0, NonZeroUsize::get)),
             names_only: self.quiet || self.files_with_matches,
             counting: self.count,
             limit: self.max_count.unwrap_or(u64::MAX),
@@ -168,8 +168,8 @@ impl Args {
 
 /// The search through all inputs.
 struct Hunt<'a> {
-    finder: &'a Finder,
-    scanner: Scanner,
+    finder: &'a Finder<'a>,
+    scanner: Scanner<'a>,
     /// Whether one occurrence says everything.
     names_only: bool,
     counting: bool,
@@ -182,7 +182,7 @@ struct Hunt<'a> {
 impl Hunt<'_> {
     /// Searches one input and says what is known of it; `None` if it cannot be opened. Prints the occurrences, if they are
     /// wanted, up to where it can be read.
-    fn search(&mut self, input: &Input, output: &mut Output) -> Result<Option<Known>, Failure> {
+    fn search(&mut self, input: &Argument, output: &mut Output) -> Result<Option<Known>, Failure> {
         let quiet = self.counting || self.names_only;
         let opened = match input.open_scan() {
             Ok(opened) => opened,
@@ -199,7 +199,7 @@ impl Hunt<'_> {
         let mut printed = Ok(());
         let console = &mut *self.console;
         let mut done = 0;
-        let scanned = self.scanner.run(opened, &search, |end, part| {
+        let scanned = self.scanner.input(opened, &search, |end, part| {
             done = end;
             console.advance(self.before.saturating_add(end));
             let flow = join.part(part, |found| print(found, output, console, &mut printed));

@@ -17,7 +17,7 @@ use clap::ValueEnum;
 use eagre::compressed::{self, Format};
 use eagre::scan;
 
-use crate::cli::Failure;
+use crate::exit::Failure;
 use crate::message::Message;
 use crate::name;
 
@@ -69,9 +69,9 @@ impl Sources {
     ///
     /// # Errors
     /// The file of names cannot be read.
-    pub(crate) fn list(&self, what: &str) -> Result<Vec<Input>, Failure> {
-        let Some(from) = &self.files0_from else { return Ok(self.wanted(Input::all(&self.files))) };
-        let list = Input::of(from);
+    pub(crate) fn list(&self, what: &str) -> Result<Vec<Argument>, Failure> {
+        let Some(from) = &self.files0_from else { return Ok(self.wanted(Argument::all(&self.files))) };
+        let list = Argument::of(from);
         let mut names = Vec::new();
         list.open()
             .and_then(|mut file| file.read_to_end(&mut names))
@@ -83,11 +83,11 @@ impl Sources {
         let names = names.strip_suffix(b"\0").unwrap_or(&names);
         let inputs = names.split(|&byte| byte == 0).enumerate().map(|(index, name)| {
             let place = || format!("{}: name {}", list.place(), index + 1);
-            let mistake = |why| Input::from(Origin::Mistake { place: place(), why });
+            let mistake = |why| Argument::from(Origin::Mistake { place: place(), why });
             match name {
                 b"" => mistake("a file has no empty name"),
                 b"-" if list.is_stdin() => mistake("standard input cannot be in a list that comes from it"),
-                _ => Input::of(OsStr::from_bytes(name)),
+                _ => Argument::of(OsStr::from_bytes(name)),
             }
         });
         Ok(self.wanted(inputs.collect()))
@@ -98,11 +98,11 @@ impl Sources {
     pub(crate) fn are_counted(&self) -> bool {
         const AT_ONCE: u64 = 10 << 20;
         let small = |list: Metadata| list.is_file() && list.len() <= AT_ONCE;
-        self.files0_from.as_ref().is_none_or(|from| Input::of(from).metadata().is_ok_and(small))
+        self.files0_from.as_ref().is_none_or(|from| Argument::of(from).metadata().is_ok_and(small))
     }
 
     /// The inputs as they are asked for.
-    fn wanted(&self, mut inputs: Vec<Input>) -> Vec<Input> {
+    fn wanted(&self, mut inputs: Vec<Argument>) -> Vec<Argument> {
         for input in &mut inputs {
             input.decompress = self.decompress;
         }
@@ -112,7 +112,7 @@ impl Sources {
 
 /// Something to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Input {
+pub(crate) struct Argument {
     origin: Origin,
     decompress: Decompress,
 }
@@ -131,28 +131,28 @@ enum Origin {
     },
 }
 
-impl From<Origin> for Input {
-    fn from(origin: Origin) -> Input {
-        Input { origin, decompress: Decompress::default() }
+impl From<Origin> for Argument {
+    fn from(origin: Origin) -> Argument {
+        Argument { origin, decompress: Decompress::default() }
     }
 }
 
-impl Input {
+impl Argument {
     /// The inputs that FILE arguments stand for.
-    pub(crate) fn all(arguments: &[OsString]) -> Vec<Input> {
+    pub(crate) fn all(arguments: &[OsString]) -> Vec<Argument> {
         if arguments.is_empty() {
-            return vec![Input::from(Origin::Stdin { named: false })];
+            return vec![Argument::from(Origin::Stdin { named: false })];
         }
-        arguments.iter().map(|argument| Input::of(argument)).collect()
+        arguments.iter().map(|argument| Argument::of(argument)).collect()
     }
 
     /// The input that one argument stands for.
-    pub(crate) fn of(argument: &OsStr) -> Input {
+    pub(crate) fn of(argument: &OsStr) -> Argument {
         let origin = match argument.as_bytes() {
             b"-" => Origin::Stdin { named: true },
             _ => Origin::File(argument.into()),
         };
-        Input::from(origin)
+        Argument::from(origin)
     }
 
     /// Opens it as it is. Standard input is not closed when the result is, and keeps its position.

@@ -12,9 +12,9 @@ use eagre::file::ReadOptions;
 use eagre::keys::{self, FileKey, ReadError};
 use eagre::{RewireErrorKind, RewiredVec};
 
-use crate::cli::Failure;
 use crate::console::Console;
-use crate::inputs::Input;
+use crate::exit::Failure;
+use crate::inputs::Argument as Input;
 use crate::message::{self, Message};
 use crate::units;
 use crate::usage::Unfit;

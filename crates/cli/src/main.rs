@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `copy.rs`, `count.rs`, `doctor.rs`, `find.rs`, `partition.rs`, `sort.rs`, `stats.rs`, `completions.rs`, `man.rs` | one subcommand each |
 //! | [`cli`] | the list of subcommands, and the way from arguments to an exit code |
+//! | [`exit`] | how a command ends: exit codes, and why one cannot go on |
 //! | [`usage`] | wrong arguments, help and version |
 //! | [`console`] | everything that is printed; quiet when nobody listens |
 //! | [`message`] | one-line messages: what, where, why, cure |
@@ -19,14 +20,17 @@
 //! A new subcommand is a new file with an `Args` struct and its `run`, and three lines in [`cli`].
 #![forbid(unsafe_code)]
 
+mod check;
 mod cli;
 mod completions;
 mod console;
 mod copy;
 mod count;
 mod doctor;
+mod exit;
 mod explain;
 mod find;
+mod generate;
 mod inputs;
 mod keys;
 mod man;

@@ -5,8 +5,8 @@
 
 use clap_mangen::Man;
 
-use crate::cli::{self, Exit, Failure, Run};
 use crate::console::Console;
+use crate::exit::{Exit, Failure, Run};
 use crate::message::Message;
 use crate::name;
 
@@ -24,8 +24,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(self, console: &mut Console) -> Run {
-        let mut eagre = cli::command();
+    pub(crate) fn run(self, mut eagre: clap::Command, console: &mut Console) -> Run {
         eagre.build();
         let command = match &self.command {
             None => eagre,

@@ -13,9 +13,9 @@ use eagre::partition::{Item, Partitioner, Partitions};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 
-use crate::cli::{Exit, Failure, Run};
 use crate::console::Console;
-use crate::inputs::Input;
+use crate::exit::{Exit, Failure, Run};
+use crate::inputs::Argument as Input;
 use crate::keys::{KeyFiles, KeyType, PartedKey, cannot_be_parted, with_item};
 use crate::message::{self, Message};
 use crate::name;

@@ -4,6 +4,7 @@
 //! before anything else is printed.
 
 use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::units;
@@ -31,7 +32,7 @@ impl Progress {
     }
 
     /// So many bytes are done.
-    pub(crate) fn advance(&mut self, done: u64) {
+    fn advance(&mut self, done: u64) {
         let now = Instant::now();
         if now < self.next {
             return;
@@ -44,11 +45,36 @@ impl Progress {
     }
 
     /// Takes the line away.
-    pub(crate) fn wipe(&mut self) {
+    fn wipe(&mut self) {
         if self.shown {
             self.shown = false;
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
+    }
+}
+
+/// The line of progress, if there is one, shared by those who do the work and those who print.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Gauge(Arc<Mutex<Option<Progress>>>);
+
+impl Gauge {
+    /// Shows this line from now on.
+    pub(crate) fn show(&self, progress: Progress) {
+        self.with(|line| *line = Some(progress));
+    }
+
+    /// So many bytes are done. Cheap: call it as often as is convenient.
+    pub(crate) fn advance(&self, done: u64) {
+        self.with(|line| line.iter_mut().for_each(|progress| progress.advance(done)));
+    }
+
+    /// Takes the line away, until work goes on.
+    pub(crate) fn wipe(&self) {
+        self.with(|line| line.iter_mut().for_each(Progress::wipe));
+    }
+
+    fn with(&self, change: impl FnOnce(&mut Option<Progress>)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 

@@ -13,13 +13,12 @@ use std::time::Instant;
 
 use eagre::file::WriteOptions;
 use eagre::keys::{self, FileKey, Order};
-use eagre::scan::kernels::Kernels;
 use eagre::sort::{SortError, Sorter};
 use eagre::{RewiredVec, options};
 
-use crate::cli::{Exit, Failure, Run};
 use crate::console::Console;
-use crate::inputs::Input;
+use crate::exit::{Exit, Failure, Run};
+use crate::inputs::Argument as Input;
 use crate::keys::{KeyFiles, KeyType, why_unread, with_key};
 use crate::message::{self, Message};
 use crate::progress::Progress;
@@ -120,8 +119,6 @@ impl Args {
             let message = Message::new("sort", "--stable", format!("keys of {} have no parts", self.keys.name()));
             return Err(Failure::Trouble(message.cure(Some("it is for pairs, such as --keys u64:u64")).to_string()));
         }
-        // Asked for here only to refuse what cannot be: the library would take the best there is instead.
-        Kernels::chosen().map_err(|why| Failure::Trouble(format!("eagre: sort: {why}")))?;
         let files = KeyFiles::look("sort", Input::all(&self.files), self.keys)?;
         if self.check {
             return with_key!(self.keys, K => self.check_order::<K>(&files, console));

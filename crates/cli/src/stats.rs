@@ -8,14 +8,16 @@ mod columns;
 mod output;
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use clap::ValueEnum;
 use eagre::doctor::{Available, Bound};
-use eagre::stats::{Stats, StatsError};
+use eagre::stats::{Aggregator, StatsError};
 
-use crate::cli::{Exit, Failure, Run};
 use crate::console::Console;
-use crate::inputs::{self, Input, Sources};
+use crate::exit::{Exit, Failure, Run};
+use crate::inputs::{self, Argument, Sources};
 use crate::message::Message;
 use crate::progress::Progress;
 use columns::Columns;
@@ -171,23 +173,27 @@ impl Args {
             return Err(Failure::Trouble(message.cure(Some("name another delimiter")).to_string()));
         }
         let inputs = self.sources.list("stats")?;
-        if !self.no_progress && !inputs.iter().any(Input::is_typed) {
-            let sizes: Vec<_> = inputs.iter().map(Input::size).collect();
+        if !self.no_progress && !inputs.iter().any(Argument::is_typed) {
+            let sizes: Vec<_> = inputs.iter().map(Argument::size).collect();
             console.watch(Progress::new("stats", inputs::total_size(&sizes)));
         }
-        let mut stats = Stats::new().delimiter(self.delimiter).columns(self.key, self.value).header(self.header);
-        stats = stats.skip_bad(self.skip_bad).csv(self.csv);
-        stats = stats.variance(self.columns.need_variance()).quantiles(self.columns.need_values());
-        if let Some(threads) = self.threads {
-            stats = stats.threads(threads);
-        }
+        let (gauge, before) = (console.gauge(), AtomicU64::new(0));
+        let advance = |done| {
+            gauge.advance(before.load(Relaxed).saturating_add(done));
+            ControlFlow::Continue(())
+        };
+        let mut aggregator = Aggregator::new().delimiter(self.delimiter).columns(self.key, self.value);
+        aggregator = aggregator.header(self.header).skip_bad(self.skip_bad).csv(self.csv);
+        aggregator = aggregator.variance(self.columns.need_variance()).quantiles(self.columns.need_values());
+        aggregator = aggregator.threads(self.threads.map_or(0, NonZeroUsize::get)).progress(&advance);
         let mut totals = Totals::default();
         for input in &inputs {
-            add(input, &mut stats, &mut totals, console)?;
+            before.store(totals.bytes, Relaxed);
+            add(input, &mut aggregator, &mut totals, console)?;
         }
         let in_memory =
             |error: StatsError| Failure::Trouble(out_of_memory("the keys of all files", &error).to_string());
-        let mut table = stats.finish().map_err(in_memory)?;
+        let mut table = aggregator.finish().map_err(in_memory)?;
         if self.sort == Order::Count {
             table.sort_by_count().map_err(in_memory)?;
         }
@@ -212,12 +218,15 @@ struct Totals {
 }
 
 /// Adds one input.
-fn add(input: &Input, stats: &mut Stats, totals: &mut Totals, console: &mut Console) -> Result<(), Failure> {
+fn add(
+    input: &Argument,
+    aggregator: &mut Aggregator<'_>,
+    totals: &mut Totals,
+    console: &mut Console,
+) -> Result<(), Failure> {
     let trouble = |message: Message| Failure::Trouble(message.to_string());
     let opened = input.open_scan().map_err(|error| trouble(Message::from_io("stats", input.place(), &error)))?;
-    let before = totals.bytes;
-    let added = stats.add(opened, |bytes| console.advance(before.saturating_add(bytes)));
-    let added = added.map_err(|error| {
+    let added = aggregator.input(opened).map_err(|error| {
         trouble(match &error {
             StatsError::Io(error) => Message::from_io("stats", input.place(), error),
             StatsError::Memory { .. } => out_of_memory(&input.place(), &error),

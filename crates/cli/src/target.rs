@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use eagre::file::Output;
 
-use crate::cli::Failure;
+use crate::exit::Failure;
 use crate::message::{self, Message};
 use crate::name;
 

@@ -10,13 +10,18 @@ use std::fmt;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::cli::{Exit, Failure, Run};
 use crate::console::Console;
+use crate::exit::{Exit, Failure, Run};
 use crate::message::Message;
 
 /// Prints what clap has to say of the arguments, of which `first` is the first: help and version as results, anything else
-/// as trouble.
-pub(crate) fn explain(error: &clap::Error, first: Option<&OsStr>, console: &mut Console) -> Run {
+/// as trouble. `command` makes the whole command line.
+pub(crate) fn explain(
+    error: &clap::Error,
+    first: Option<&OsStr>,
+    command: fn() -> clap::Command,
+    console: &mut Console,
+) -> Run {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let text = error.render();
@@ -32,7 +37,7 @@ pub(crate) fn explain(error: &clap::Error, first: Option<&OsStr>, console: &mut 
             console.complain(error.render().to_string().trim_end());
             Ok(Exit::Trouble)
         }
-        _ => Err(Failure::Trouble(one_line(error, first))),
+        _ => Err(Failure::Trouble(one_line(error, first, command))),
     }
 }
 
@@ -48,14 +53,15 @@ impl fmt::Display for Unfit {
 
 impl Error for Unfit {}
 
-fn one_line(error: &clap::Error, first: Option<&OsStr>) -> String {
+/// The line that says what is wrong.
+pub(crate) fn one_line(error: &clap::Error, first: Option<&OsStr>, command: fn() -> clap::Command) -> String {
     if let Some(unfit) = error.source().and_then(|source| source.downcast_ref::<Unfit>()) {
         return unfit.to_string();
     }
-    let command = command_path(error).unwrap_or_else(|| misused(first));
-    let place = command.strip_prefix("eagre ").unwrap_or("arguments");
+    let misuse = command_path(error).unwrap_or_else(|| misused(first, &command()));
+    let place = misuse.strip_prefix("eagre ").unwrap_or("arguments");
     Message::new("usage", place, reason(&error.render().to_string()))
-        .cure(Some(format!("see '{command} --help'")))
+        .cure(Some(format!("see '{misuse} --help'")))
         .to_string()
 }
 
@@ -74,8 +80,7 @@ fn command_path(error: &clap::Error) -> Option<String> {
 }
 
 /// The command that the first argument names: clap attaches no usage to a value that it cannot take.
-fn misused(first: Option<&OsStr>) -> String {
-    let command = crate::cli::command();
+fn misused(first: Option<&OsStr>, command: &clap::Command) -> String {
     let named = first.and_then(|first| command.get_subcommands().find(|command| first == command.get_name()));
     named.map_or_else(|| "eagre".to_owned(), |command| format!("eagre {}", command.get_name()))
 }
@@ -111,66 +116,4 @@ fn reason(paragraph: &str) -> String {
         }
     }
     reason
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn explained(arguments: &[&str]) -> String {
-        let first = arguments.get(1).map(OsStr::new);
-        one_line(&crate::cli::command().try_get_matches_from(arguments).unwrap_err(), first)
-    }
-
-    #[test]
-    fn values_that_cannot_be_taken_point_to_the_command() {
-        for (arguments, said) in [
-            (&["eagre", "count", "-j0"][..], "count: invalid value '0' for '--threads <N>': it must be at least 1"),
-            (&["eagre", "find", "-m", "x"], "find: invalid value 'x' for '--max-count <N>': not a whole number"),
-            (
-                &["eagre", "stats", "-k", "0"],
-                "stats: invalid value '0' for '--key <COLUMN>': columns are counted from 1",
-            ),
-            (
-                &["eagre", "partition", "--keys", "x"],
-                "partition: invalid value 'x' for '--keys <TYPE>', [possible values: u32, i32, f32, u64, i64, f64, u32:u32, \
-                 u64:u64]",
-            ),
-        ] {
-            let line = explained(arguments);
-            assert_eq!(line, format!("eagre: usage: {said}; see 'eagre {} --help'", arguments[1]));
-        }
-        // Whatever else is missing.
-        assert_eq!(
-            explained(&["eagre", "partition", "--keys", "u128"]),
-            "eagre: partition: --keys: u128 cannot be parted, only sorted; name a type of 32 or 64 bits, or pairs of one"
-        );
-    }
-
-    #[test]
-    fn one_line_for_every_mistake() {
-        assert_eq!(
-            explained(&["eagre", "count", "--byte"]),
-            "eagre: usage: count: unexpected argument '--byte' found, a similar argument exists: '--bytes'; \
-             see 'eagre count --help'"
-        );
-        for wrong in [
-            &["eagre", "cuont"][..],
-            &["eagre", "--wrong"],
-            &["eagre", "count", "--total=perhaps"],
-            &["eagre", "count", "--total"],
-            &["eagre", "completions"],
-            &["eagre", "doctor", "a\nb"],
-        ] {
-            let line = explained(wrong);
-            assert!(line.starts_with("eagre: usage: "), "{line}");
-            assert!(line.contains("; see 'eagre"), "{line}");
-            assert!(!line.contains('\n'), "{line}");
-        }
-    }
-
-    #[test]
-    fn the_command_line_is_well_formed() {
-        crate::cli::command().debug_assert();
-    }
 }

@@ -218,21 +218,3 @@ fn long_work_shows_progress_on_a_terminal_and_takes_it_away() {
 fn progress_can_be_switched_off() {
     assert_eq!(seen_on_a_terminal(&["--no-progress"]), "");
 }
-
-/// Whatever the streams of a decoder fall back on, a setting with a typing error is one.
-#[test]
-fn a_setting_that_cannot_be_read_is_an_error() {
-    let folder = tempfile::tempdir().unwrap();
-    // `x\n`, as gzip stores it.
-    let packed = b"\x1f\x8b\x08\0\0\0\0\0\x02\x03\xab\xe0\x02\0\x1f\x08\xea\x46\x02\0\0\0";
-    fs::write(folder.path().join("x.gz"), packed).unwrap();
-    let count = |name: &str, value: &str| {
-        parts(&eagre().current_dir(folder.path()).args(["count", "-l", "x.gz"]).env(name, value).output().unwrap())
-    };
-    assert_eq!(count("EAGRE_TRAP", ""), (0, "1 x.gz\n".into(), String::new()));
-    for (name, value) in [("EAGRE_TRAP", "singal"), ("EAGRE_MOVER", "mvoe"), ("EAGRE_POOL", "much")] {
-        let (code, out, err) = count(name, value);
-        assert_eq!((code, out.as_str(), err.lines().count()), (2, "", 1), "{err}");
-        assert!(err.starts_with(&format!("eagre: count: x.gz: cannot open a stream: {name}={value}: ")), "{err}");
-    }
-}

@@ -101,18 +101,9 @@ fn explanations_name_the_plan_and_leave_the_results_alone() {
 }
 
 #[test]
-fn settings_that_cannot_be_are_said() {
+fn there_is_at_least_one_thread() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("f"), "a\n").unwrap();
-    for (name, value) in [("EAGRE_PLAN", "teleport"), ("EAGRE_SIMD", "mmx")] {
-        let (code, _, err) = parts(&count(folder.path(), &[(name, value)], &["-l", "f"]));
-        assert_eq!(code, 2);
-        assert!(
-            err.starts_with(&format!("eagre: count: f: {name}={value}: not a value it takes; set one of: ")),
-            "{err}"
-        );
-        assert_eq!(err.lines().count(), 1, "{err}");
-    }
     let (code, _, err) = parts(&count(folder.path(), &[], &["-j0", "f"]));
     assert_eq!(code, 2);
     assert!(err.contains("0"), "{err}");

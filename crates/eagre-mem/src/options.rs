@@ -122,8 +122,11 @@ pub fn simd<T>(parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, String> {
     read("EAGRE_SIMD", parse)
 }
 
-/// Reports the first setting that cannot be read, in one line.
-pub(crate) fn check() -> Result<(), String> {
+/// Reports the first setting that cannot be read, in one line. [`plan`] and [`simd`] are read by whoever knows their values.
+///
+/// # Errors
+/// The message.
+pub fn check() -> Result<(), String> {
     trap()?;
     mover()?;
     io()?;

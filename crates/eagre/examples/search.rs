@@ -7,7 +7,6 @@ use std::process::ExitCode;
 
 use eagre::count::Counter;
 use eagre::find::Finder;
-use eagre::scan::Scanner;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
@@ -25,16 +24,16 @@ fn main() -> ExitCode {
 }
 
 fn search(word: &str, file: &str) -> Result<(), Box<dyn Error>> {
-    let counted = Counter::new().words(true).count_input(eagre::compressed::open(file)?, |_| ())?;
+    let counted = Counter::new().words(true).input(eagre::compressed::open(file)?)?;
     println!("{} lines, {} words", counted.counts.lines.unwrap_or(0), counted.counts.words.unwrap_or(0));
 
-    let finder = Finder::new(word)?;
+    let mut finder = Finder::new(word)?;
     let mut first = None;
-    finder.scan(&mut Scanner::default(), eagre::compressed::open(file)?, |found| {
+    finder.each_in_input(eagre::compressed::open(file)?, |found| {
         first = Some(found.start);
         ControlFlow::Break(())
     })?;
-    let times = finder.count(&mut Scanner::default(), eagre::compressed::open(file)?)?;
+    let times = finder.input(eagre::compressed::open(file)?)?;
     match first {
         Some(offset) => println!("{times} times {word}, first at byte {offset}"),
         None => println!("no {word}"),

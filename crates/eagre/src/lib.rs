@@ -71,6 +71,16 @@ mod pages {
     struct Sorting;
 }
 
+/// Whether every environment variable that Eagre reads ([`options::SETTINGS`]) holds a value that it takes, and that this
+/// processor has. Calls find that out too, but only those that need the variable.
+///
+/// # Errors
+/// A message of one line, with the values that it takes.
+pub fn check_environment() -> Result<(), String> {
+    options::check()?;
+    scan::check_environment()
+}
+
 #[doc(hidden)]
 pub use eagre_mem::heap;
 pub use eagre_mem::stream::{

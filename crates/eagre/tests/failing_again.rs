@@ -2,7 +2,7 @@
 //! what the process has, nothing is taken. A process of its own, with one test: it counts what others would take.
 #![cfg(target_os = "linux")]
 
-use eagre::file::{Engine, Plan, ReadOptions, WriteOptions};
+use eagre::file::{Caching, Engine, ReadOptions, WriteOptions};
 #[cfg(feature = "sort")]
 use eagre::partition::{Layout, PartitionError, Partitioner};
 use eagre::probe::{self, Pair};
@@ -10,7 +10,6 @@ use eagre::scan::{self, Scan, Scanner};
 use eagre::{BlockSize, Pipe, PipeBuilder, Pool};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -92,7 +91,7 @@ fn small(pair: Pair) -> PipeBuilder {
 
 fn reading(round: usize, pair: Pair) -> ReadOptions {
     let engine = if round % 4 == 3 { Engine::Uring } else { Engine::Blocking };
-    ReadOptions::new().stream(small(pair)).plan([Plan::Unbuffered, Plan::Cached][round / 2 % 2]).engine(engine)
+    ReadOptions::new().stream(small(pair)).caching([Caching::Unbuffered, Caching::Cached][round / 2 % 2]).engine(engine)
 }
 
 /// What must fail, each time: with the number of the round and the pair to use.
@@ -149,8 +148,8 @@ const WAYS: &[(&str, Once)] = &[
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
         file.set_len(4 << 20).unwrap();
         let plan = [scan::Plan::Map, scan::Plan::Read, scan::Plan::Direct][round % 3];
-        let mut scanner = Scanner::new(NonZeroUsize::MIN.saturating_add(round % 2)).plan(plan);
-        let scanned = scanner.run(File::open(&path).unwrap().into(), &Cut(&path), |_, ()| ControlFlow::Continue(()));
+        let mut scanner = Scanner::new().threads(1 + round % 2).plan(plan);
+        let scanned = scanner.input(File::open(&path).unwrap().into(), &Cut(&path), |_, ()| ControlFlow::Continue(()));
         // A stream may have read all of it before.
         let seen = scanned.is_err_and(|error| error.source.kind() == ErrorKind::UnexpectedEof);
         assert!(seen || plan == scan::Plan::Direct, "{plan:?}");

@@ -3,7 +3,7 @@
 //! Runs as root and as anyone else, in the directory for temporary files: what file system that is on decides whether
 //! the page cache can be left aside, so a second room in the current directory's tree would teach no more.
 
-use eagre::file::{self, Engine, Plan, ReadOptions, WriteOptions};
+use eagre::file::{self, Caching, Engine, ReadOptions, WriteOptions};
 use eagre::{BlockSize, Pipe, Reader, StreamErrorKind};
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
@@ -19,21 +19,21 @@ fn pattern(len: usize) -> Vec<u8> {
 }
 
 /// Every way a file can be read or written, cold.
-fn ways() -> [(Plan, Engine); 4] {
+fn ways() -> [(Caching, Engine); 4] {
     [
-        (Plan::Unbuffered, Engine::Uring),
-        (Plan::Unbuffered, Engine::Blocking),
-        (Plan::Cached, Engine::Blocking),
-        (Plan::Auto, Engine::Uring),
+        (Caching::Unbuffered, Engine::Uring),
+        (Caching::Unbuffered, Engine::Blocking),
+        (Caching::Cached, Engine::Blocking),
+        (Caching::Auto, Engine::Uring),
     ]
 }
 
 /// Whether io_uring works here; says so if it does not.
-fn works((plan, engine): (Plan, Engine)) -> bool {
+fn works((caching, engine): (Caching, Engine)) -> bool {
     let room = tempfile::tempdir().unwrap();
     let path = room.path().join("probe");
     std::fs::write(&path, pattern(5 * MIB)).unwrap();
-    let opened = ReadOptions::new().plan(plan).engine(engine).open(&path);
+    let opened = ReadOptions::new().caching(caching).engine(engine).open(&path);
     let read = opened.and_then(|mut reader| io::copy(&mut reader, &mut io::sink()));
     match read {
         Err(error) if engine == Engine::Uring => {
@@ -59,7 +59,7 @@ fn a_file_is_what_the_standard_library_reads() {
     for way in ways().into_iter().filter(|&way| works(way)) {
         for size in SIZES {
             std::fs::write(&path, pattern(size)).unwrap();
-            let options = ReadOptions::new().plan(way.0).engine(way.1);
+            let options = ReadOptions::new().caching(way.0).engine(way.1);
             assert!(all(options.clone().open(&path).unwrap()) == std::fs::read(&path).unwrap(), "{way:?} {size}");
             // And with the length known beforehand.
             let reader = options.length(size as u64).open(&path).unwrap();
@@ -77,7 +77,7 @@ fn a_pointer_reads_a_file() {
     bytes.iter_mut().for_each(|byte| *byte |= 1);
     std::fs::write(&path, &bytes).unwrap();
     for way in ways().into_iter().filter(|&way| works(way)) {
-        let mut reader = ReadOptions::new().plan(way.0).engine(way.1).open(&path).unwrap();
+        let mut reader = ReadOptions::new().caching(way.0).engine(way.1).open(&path).unwrap();
         // SAFETY: one forward scan; a zero byte follows the stream.
         match reader.scope(|from| unsafe { libc::strlen(from.cast()) }) {
             Ok(length) => assert_eq!(length, bytes.len()),
@@ -105,7 +105,7 @@ fn lines_blocks_and_parts() {
     assert_eq!(at, text.len());
 
     for from in [0, 1, 4096, 5_000_001, text.len() as u64, text.len() as u64 + 10] {
-        let options = || ReadOptions::new().plan(Plan::Unbuffered).from(from);
+        let options = || ReadOptions::new().caching(Caching::Unbuffered).from(from);
         let rest = text.as_bytes().get(from as usize..).unwrap_or_default();
         assert!(all(options().open(&path).unwrap()) == rest, "from {from}");
         let some = rest.len() / 2;
@@ -125,7 +125,7 @@ fn an_open_file_is_read_from_where_it_stands() {
     for at in [0, 4096, 100_001] {
         file.seek(SeekFrom::Start(at)).unwrap();
         let again = file.try_clone().unwrap();
-        let reader = ReadOptions::new().plan(Plan::Unbuffered).read(again, "it").unwrap();
+        let reader = ReadOptions::new().caching(Caching::Unbuffered).read(again, "it").unwrap();
         assert!(all(reader) == bytes[at as usize..]);
         assert_eq!(file.stream_position().unwrap(), at);
     }
@@ -138,8 +138,8 @@ fn holes_are_zeros() {
     file.write_all_at(b"island", 11 * MIB as u64 - 3).unwrap();
     let mut expected = vec![0; 20 * MIB + 3];
     expected[11 * MIB - 3..][..6].copy_from_slice(b"island");
-    for plan in [Plan::Unbuffered, Plan::Cached] {
-        assert!(all(ReadOptions::new().plan(plan).read(file.try_clone().unwrap(), "holes").unwrap()) == expected);
+    for caching in [Caching::Unbuffered, Caching::Cached] {
+        assert!(all(ReadOptions::new().caching(caching).read(file.try_clone().unwrap(), "holes").unwrap()) == expected);
     }
 }
 
@@ -150,8 +150,8 @@ fn what_has_no_size_or_no_position() {
             eprintln!("skipped: {path}: there is none here");
             continue;
         }
-        for plan in [Plan::Auto, Plan::Unbuffered] {
-            let text = String::from_utf8(all(ReadOptions::new().plan(plan).open(path).unwrap())).unwrap();
+        for caching in [Caching::Auto, Caching::Unbuffered] {
+            let text = String::from_utf8(all(ReadOptions::new().caching(caching).open(path).unwrap())).unwrap();
             let there = std::fs::read_to_string(path).unwrap();
             // Some of the numbers change all the time.
             let words = |text: &str| text.replace(|c: char| c.is_ascii_digit() || c == '.' || c == ' ', "");
@@ -200,9 +200,9 @@ fn refusals_name_the_file() {
 fn a_file_that_shrinks_while_it_is_read() {
     let room = tempfile::tempdir().unwrap();
     let path = room.path().join("file");
-    for plan in [Plan::Unbuffered, Plan::Cached] {
+    for caching in [Caching::Unbuffered, Caching::Cached] {
         std::fs::write(&path, pattern(40 * MIB)).unwrap();
-        let mut reader = ReadOptions::new().plan(plan).open(&path).unwrap();
+        let mut reader = ReadOptions::new().caching(caching).open(&path).unwrap();
         let first = reader.fill(1).unwrap().len();
         reader.consume(first);
         File::options().write(true).open(&path).unwrap().set_len(30 * MIB as u64 + 5).unwrap();
@@ -220,7 +220,7 @@ fn a_file_is_what_was_written() {
     for way in ways().into_iter().filter(|&way| works(way)) {
         for size in SIZES {
             for known in [false, true] {
-                let mut options = WriteOptions::new().plan(way.0).engine(way.1);
+                let mut options = WriteOptions::new().caching(way.0).engine(way.1);
                 if known {
                     options = options.length(size as u64);
                 }
@@ -301,7 +301,7 @@ fn windows_and_blocks_of_ones_own() {
         let mut writer = WriteOptions::new().stream(stream()).request_size(100_000).create(&path).unwrap();
         writer.write_all(&bytes).unwrap();
         writer.finish().unwrap();
-        let options = ReadOptions::new().stream(stream()).request_size(100_000).plan(Plan::Unbuffered);
+        let options = ReadOptions::new().stream(stream()).request_size(100_000).caching(Caching::Unbuffered);
         assert!(all(options.open(&path).unwrap()) == bytes);
     }
 }
@@ -310,7 +310,7 @@ fn windows_and_blocks_of_ones_own() {
 fn the_environment_chooses_the_engine() {
     const ASKED: &str = "EAGRE_TEST_FILE";
     if let Some(path) = std::env::var_os(ASKED) {
-        match ReadOptions::new().plan(Plan::Unbuffered).open(path) {
+        match ReadOptions::new().caching(Caching::Unbuffered).open(path) {
             Ok(reader) => println!("read {} bytes", all(reader).len()),
             Err(error) => println!("error: {error}"),
         }
@@ -327,7 +327,7 @@ fn the_environment_chooses_the_engine() {
             .output()
             .unwrap();
         let text = String::from_utf8_lossy(&child.stdout).into_owned();
-        if value == "uring" && !works((Plan::Unbuffered, Engine::Uring)) {
+        if value == "uring" && !works((Caching::Unbuffered, Engine::Uring)) {
             continue;
         }
         assert!(text.contains(said), "EAGRE_IO={value}: {text}");
@@ -343,7 +343,7 @@ fn memory_does_not_grow_with_the_file() {
     const SIZE: u64 = 256 << 20;
     let (read, write) = (std::env::var_os(READ), std::env::var_os(WRITE));
     if let Some(path) = &read {
-        let mut reader = ReadOptions::new().plan(Plan::Unbuffered).open(path).unwrap();
+        let mut reader = ReadOptions::new().caching(Caching::Unbuffered).open(path).unwrap();
         assert_eq!(io::copy(&mut reader, &mut io::sink()).unwrap(), SIZE);
     }
     if let Some(path) = &write {
@@ -404,9 +404,9 @@ fn addresses_do_not_limit_files() {
     const INSIDE: &str = "EAGRE_TEST_UNDER_A_LIMIT";
     if let Some(path) = std::env::var_os(INSIDE) {
         let sum = |mut reader: Reader| io::copy(&mut reader, &mut io::sink()).unwrap();
-        for plan in [Plan::Auto, Plan::Cached, Plan::Unbuffered] {
-            assert_eq!(sum(ReadOptions::new().plan(plan).open(&path).unwrap()), 300 * MIB as u64 + 1);
-            assert_eq!(sum(ReadOptions::new().plan(plan).explicit().open(&path).unwrap()), 300 * MIB as u64 + 1);
+        for caching in [Caching::Auto, Caching::Cached, Caching::Unbuffered] {
+            assert_eq!(sum(ReadOptions::new().caching(caching).open(&path).unwrap()), 300 * MIB as u64 + 1);
+            assert_eq!(sum(ReadOptions::new().caching(caching).explicit().open(&path).unwrap()), 300 * MIB as u64 + 1);
         }
         let pointers = ReadOptions::new().stream(Pipe::builder().pointers()).open(&path).unwrap_err();
         assert!(pointers.to_string().contains("ulimit -v"), "{pointers}");

@@ -2,11 +2,10 @@
 #![forbid(unsafe_code)]
 
 use std::io::{BufReader, Seek, Write};
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
 use eagre::find::{self, Finder, Join, Match, PatternError};
-use eagre::scan::{Scan, Scanner};
+use eagre::scan::{Scan, Simd};
 
 /// An occurrence: where, which pattern, what stands there.
 type Hit = (u64, usize, Vec<u8>);
@@ -33,9 +32,10 @@ fn naive(patterns: &[Vec<u8>], any_case: bool, text: &[u8]) -> Vec<Hit> {
     hits
 }
 
-fn finder(patterns: &[Vec<u8>], any_case: bool, portable: bool) -> Finder {
+fn finder(patterns: &[Vec<u8>], any_case: bool, portable: bool) -> Finder<'static> {
     let builder = patterns.iter().fold(Finder::builder(), |builder, pattern| builder.pattern(pattern));
-    builder.case_insensitive(any_case).portable(portable).build().unwrap()
+    let finder = builder.case_insensitive(any_case).build().unwrap();
+    if portable { finder.simd(Simd::Portable) } else { finder }
 }
 
 fn hit(found: Match<'_>) -> Hit {
@@ -44,7 +44,7 @@ fn hit(found: Match<'_>) -> Hit {
 }
 
 /// Searches `text` cut into pieces of these lengths, again and again.
-fn in_pieces(finder: &Finder, limit: u64, text: &[u8], lengths: &[usize]) -> Vec<Hit> {
+fn in_pieces(finder: &Finder<'_>, limit: u64, text: &[u8], lengths: &[usize]) -> Vec<Hit> {
     let listing = finder.search().limit(limit);
     let counting = finder.search().limit(limit).counting();
     let (mut join, mut counted) = (Join::new(&listing), Join::new(&counting));
@@ -258,25 +258,38 @@ fn files_readers_and_counts() {
     let finder = finder(&patterns, false, false);
 
     for threads in [1, 2, 5] {
-        let mut scanner = Scanner::new(NonZeroUsize::new(threads).unwrap());
+        let mut finder = finder.clone().threads(threads);
         let mut hits = Vec::new();
         let mut again = file.reopen().unwrap();
         finder
-            .scan(&mut scanner, again.try_clone().unwrap().into(), |found| {
+            .each_in_input(again.try_clone().unwrap().into(), |found| {
                 hits.push(hit(found));
                 ControlFlow::Continue(())
             })
             .unwrap();
         assert!(hits == expected);
         again.rewind().unwrap();
-        assert_eq!(finder.count(&mut scanner, again.into()).unwrap(), expected.len() as u64);
+        assert_eq!(finder.input(again.into()).unwrap(), expected.len() as u64);
+    }
+
+    assert_eq!(finder.clone().file(file.path()).unwrap(), expected.len() as u64);
+    assert_eq!(finder.read(&text[..]).unwrap(), expected.len() as u64);
+    // A break is the last that is heard of a search, however many occurrences are at hand.
+    for at in [0, 1, 5, expected.len() - 1] {
+        let mut hits = Vec::new();
+        let stop = |found: Match<'_>| {
+            hits.push(hit(found));
+            if hits.len() == at + 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        finder.clone().each_in_file(file.path(), stop).unwrap();
+        assert_eq!(hits, expected[..=at]);
     }
 
     for capacity in [1, 10, 4096] {
         let mut hits = Vec::new();
         let reader = BufReader::with_capacity(capacity, &text[..100_000]);
         finder
-            .read(reader, |found| {
+            .each_in_read(reader, |found| {
                 hits.push(hit(found));
                 if hits.len() < 500 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })
@@ -286,9 +299,9 @@ fn files_readers_and_counts() {
 
     let word = b"not".to_vec();
     let count = naive(std::slice::from_ref(&word), false, &text).len() as u64;
-    assert_eq!(find::count(file.path(), "not").unwrap(), count);
-    assert_eq!(find::count(file.path(), "").unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
-    assert!(find::count(file.path().join("missing"), "x").is_err());
+    assert_eq!(find::file(file.path(), "not").unwrap(), count);
+    assert_eq!(find::file(file.path(), "").unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
+    assert!(find::file(file.path().join("missing"), "x").is_err());
 }
 
 #[test]
@@ -301,13 +314,30 @@ fn patterns_that_cannot_be() {
 }
 
 #[test]
+fn instructions_that_are_not_there_are_refused() {
+    for simd in Simd::ALL {
+        let finder = Finder::new("be").unwrap().simd(simd);
+        let counts =
+            [finder.clone().input(tempfile::tempfile().unwrap().into()).map_err(Into::into), finder.read(&b""[..])];
+        for count in counts {
+            match count {
+                Ok(count) => assert!(simd.is_available() && count == 0, "{simd}"),
+                Err(error) => {
+                    assert!(!simd.is_available() && error.kind() == std::io::ErrorKind::InvalidInput, "{error}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn errors_name_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("no\nfile");
-    let error = eagre::find::count(&missing, "x").unwrap_err();
+    let error = eagre::find::file(&missing, "x").unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
     let said = format!("find: '{}/no'$'\\n''file': No such file or directory", folder.path().display());
     assert_eq!(error.to_string(), said);
-    let error = eagre::find::count(folder.path(), "x").unwrap_err();
+    let error = eagre::find::file(folder.path(), "x").unwrap_err();
     assert_eq!(error.to_string(), format!("find: {}: Is a directory", folder.path().display()));
 }

@@ -4,24 +4,20 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow::{Break, Continue};
 use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
 
 use eagre::count::Counter;
-use eagre::scan::{Input, Plan, Scan, Scanner};
+use eagre::scan::{Cancelled, Input, Plan, Scan, Scanner};
 
 const MIB: usize = 1 << 20;
 
-fn threads(n: usize) -> NonZeroUsize {
-    NonZeroUsize::new(n).unwrap()
-}
-
 /// Every way to scan.
-fn ways() -> impl Iterator<Item = (Plan, NonZeroUsize)> {
-    Plan::ALL.into_iter().flat_map(|plan| [1, 2, 5].map(|n| (plan, threads(n))))
+fn ways() -> impl Iterator<Item = (Plan, usize)> {
+    Plan::ALL.into_iter().flat_map(|plan| [1, 2, 5].map(|threads| (plan, threads)))
 }
 
 fn file_of(bytes: &[u8]) -> File {
@@ -63,9 +59,10 @@ fn parts_cover_the_input_in_order_whatever_the_plan() {
                 let context = format!("{length} bytes from {start}, {plan}, {threads} threads");
                 let mut got = Vec::new();
                 let input = Input::File(file.try_clone().unwrap());
-                let scanned = Scanner::new(threads)
+                let scanned = Scanner::new()
+                    .threads(threads)
                     .plan(plan)
-                    .run(input, &Echo, |end, (offset, bytes)| {
+                    .input(input, &Echo, |end, (offset, bytes)| {
                         assert!(!bytes.is_empty());
                         assert_eq!(offset, got.len() as u64, "{context}");
                         got.extend(bytes);
@@ -76,7 +73,7 @@ fn parts_cover_the_input_in_order_whatever_the_plan() {
                 assert_eq!(scanned.bytes, got.len() as u64, "{context}");
                 assert!(got == data[start.min(length)..], "{context}");
                 assert_eq!(file.stream_position().unwrap(), start.max(length) as u64, "{context}");
-                assert!(scanned.workers.len() <= threads.get(), "{context}");
+                assert!(scanned.workers.len() <= threads, "{context}");
                 if length - start.min(length) > 2 * MIB {
                     assert_eq!(scanned.choice.plan, plan, "{context}");
                 }
@@ -98,13 +95,13 @@ fn counts_are_the_same_whatever_the_plan() {
         vec![b'x'; 64 * MIB],
     ];
     for data in &corpus {
-        let count = |counter: Counter, file: &File| {
+        let count = |counter: Counter<'_>, file: &File| {
             (&*file).rewind().unwrap();
             let mut counter = counter.words(true).longest(true);
-            counter.count_input(file.try_clone().unwrap(), |_| ()).unwrap().counts
+            counter.input(file.try_clone().unwrap()).unwrap().counts
         };
         // `Read` by the byte, with the loop for sources that are no files.
-        let plain = Counter::new().words(true).longest(true).count(&data[..], |_| ()).unwrap();
+        let plain = Counter::new().words(true).longest(true).read(&data[..]).unwrap();
         let file = file_of(data);
         // The longest takes long without optimisation.
         let enough = if data.len() < 64 * MIB { usize::MAX } else { 2 };
@@ -141,15 +138,16 @@ fn nobody_runs_far_ahead_of_what_was_delivered() {
     for (plan, threads) in ways() {
         let watched = Watched::default();
         (&file).rewind().unwrap();
-        Scanner::new(threads)
+        Scanner::new()
+            .threads(threads)
             .plan(plan)
-            .run(file.try_clone().unwrap().into(), &watched, |end, ()| {
+            .input(file.try_clone().unwrap().into(), &watched, |end, ()| {
                 watched.delivered.store(end, SeqCst);
                 Continue(())
             })
             .unwrap();
         // Four pieces for each thread, of at most 2 MiB.
-        let most = (threads.get() * 4 * 2 * MIB) as u64;
+        let most = (threads * 4 * 2 * MIB) as u64;
         let ahead = watched.furthest_ahead.load(SeqCst);
         assert!(ahead <= most, "{plan}, {threads} threads: {ahead} ahead");
     }
@@ -162,16 +160,17 @@ fn a_break_stops_everybody() {
         let watched = Watched::default();
         (&file).rewind().unwrap();
         let mut parts = 0;
-        let scanned = Scanner::new(threads)
+        let scanned = Scanner::new()
+            .threads(threads)
             .plan(plan)
-            .run(file.try_clone().unwrap().into(), &watched, |_, ()| {
+            .input(file.try_clone().unwrap().into(), &watched, |_, ()| {
                 parts += 1;
                 if parts == 3 { Break(()) } else { Continue(()) }
             })
             .unwrap();
         let context = format!("{plan}, {threads} threads");
         assert_eq!(parts, 3, "{context}");
-        assert!(watched.looked_at.load(SeqCst) <= 3 + 4 * threads.get(), "{context}");
+        assert!(watched.looked_at.load(SeqCst) <= 3 + 4 * threads, "{context}");
         assert_eq!((&file).stream_position().unwrap(), scanned.bytes, "{context}");
         assert!(scanned.bytes <= 3 * 2 * MIB as u64, "{context}");
     }
@@ -199,9 +198,9 @@ fn panics_arrive_at_the_caller() {
     for (plan, threads) in ways() {
         let run = |at: u64, deliver: &mut dyn FnMut()| {
             (&file).rewind().unwrap();
-            let mut scanner = Scanner::new(threads).plan(plan);
+            let mut scanner = Scanner::new().threads(threads).plan(plan);
             let input = file.try_clone().unwrap().into();
-            let run = || scanner.run(input, &Panicking { at }, |_, ()| (deliver(), Continue(())).1).unwrap().bytes;
+            let run = || scanner.input(input, &Panicking { at }, |_, ()| (deliver(), Continue(())).1).unwrap().bytes;
             catch_unwind(AssertUnwindSafe(run)).map_err(|panic| panic.downcast_ref::<&str>().unwrap().to_string())
         };
         // Whoever gets that piece, a helper or the caller.
@@ -222,13 +221,17 @@ fn a_file_that_is_cut_meanwhile_is_an_error_and_what_came_before_is_delivered() 
         for (plan, threads) in ways().filter(|(plan, _)| *plan != Plan::Stream) {
             let file = file_of(&data);
             let mut got = Vec::new();
-            let run = Scanner::new(threads).plan(plan).run(file.try_clone().unwrap().into(), &Echo, |_, (_, bytes)| {
-                if got.is_empty() {
-                    file.set_len(left as u64).unwrap();
-                }
-                got.extend(bytes);
-                Continue(())
-            });
+            let run = Scanner::new().threads(threads).plan(plan).input(
+                file.try_clone().unwrap().into(),
+                &Echo,
+                |_, (_, bytes)| {
+                    if got.is_empty() {
+                        file.set_len(left as u64).unwrap();
+                    }
+                    got.extend(bytes);
+                    Continue(())
+                },
+            );
             let context = format!("cut to {left}, {plan}, {threads} threads");
             let error = run.expect_err(&context);
             assert_eq!(error.source.kind(), ErrorKind::UnexpectedEof, "{context}: {error}");
@@ -246,9 +249,10 @@ fn a_file_that_grows_meanwhile_is_scanned_to_its_end() {
         for (plan, threads) in ways() {
             let file = file_of(&data[..length]);
             let mut got = Vec::new();
-            Scanner::new(threads)
+            Scanner::new()
+                .threads(threads)
                 .plan(plan)
-                .run(file.try_clone().unwrap().into(), &Echo, |_, (_, bytes)| {
+                .input(file.try_clone().unwrap().into(), &Echo, |_, (_, bytes)| {
                     if got.is_empty() {
                         file.write_all_at(&data[length..], length as u64).unwrap();
                     }
@@ -271,7 +275,7 @@ fn streams_and_pipes_are_scanned_as_they_come() {
             writer.finish().unwrap();
         });
         let mut got = Vec::new();
-        let scanned = Scanner::new(threads(2)).run(reader.into(), &Echo, |_, (_, bytes)| {
+        let scanned = Scanner::new().threads(2).input(reader.into(), &Echo, |_, (_, bytes)| {
             got.extend(bytes);
             Continue(())
         });
@@ -286,7 +290,7 @@ fn streams_and_pipes_are_scanned_as_they_come() {
         let file = File::from(std::os::fd::OwnedFd::from(read));
         let mut got = Vec::new();
         // A plan for regular files makes no difference.
-        let scanned = Scanner::new(threads(2)).plan(Plan::Map).run(file.into(), &Echo, |_, (_, bytes)| {
+        let scanned = Scanner::new().threads(2).plan(Plan::Map).input(file.into(), &Echo, |_, (_, bytes)| {
             got.extend(bytes);
             Continue(())
         });
@@ -297,8 +301,68 @@ fn streams_and_pipes_are_scanned_as_they_come() {
 
 #[test]
 fn an_error_of_the_first_read_is_an_error() {
-    let error = Scanner::default().run(Input::open("/").unwrap(), &Echo, |_, _| Continue(())).unwrap_err();
+    let error = Scanner::new().input(Input::open("/").unwrap(), &Echo, |_, _| Continue(())).unwrap_err();
     assert_eq!((error.bytes, error.source.kind()), (0, ErrorKind::IsADirectory));
+}
+
+#[test]
+fn a_hook_hears_how_far_it_is_and_can_end_it() {
+    let length = 9 * MIB + 3;
+    let file = file_of(&vec![b'\n'; length]);
+    for (plan, threads) in ways() {
+        let context = format!("{plan}, {threads} threads");
+        (&file).rewind().unwrap();
+        let heard = Mutex::new(Vec::new());
+        let stop = |bytes| {
+            let mut heard = heard.lock().unwrap();
+            heard.push(bytes);
+            if heard.len() == 3 { Break(()) } else { Continue(()) }
+        };
+        let mut counter = Counter::new().threads(threads).plan(plan).progress(&stop);
+        let error = counter.input(file.try_clone().unwrap()).unwrap_err();
+        assert!(error.is_cancelled(), "{context}: {error}");
+        assert_eq!(std::io::Error::from(error).to_string(), "cancelled");
+        let heard = heard.into_inner().unwrap();
+        assert!(heard.len() == 3 && heard.is_sorted(), "{context}: {heard:?}");
+        // Nothing after the piece that was told of last.
+        assert_eq!((&file).stream_position().unwrap(), heard[2], "{context}");
+
+        (&file).rewind().unwrap();
+        let last = AtomicU64::new(0);
+        let note = |bytes| (last.store(bytes, SeqCst), Continue(())).1;
+        let counted = Counter::new().threads(threads).plan(plan).progress(&note).input(file.try_clone().unwrap());
+        assert_eq!(counted.unwrap().counts.lines, Some(length as u64), "{context}");
+        assert_eq!(last.load(SeqCst), length as u64, "{context}");
+    }
+}
+
+#[test]
+fn each_question_is_cancelled_alike() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"key;1\n").unwrap();
+    let (path, stop) = (file.path(), |_| Break(()));
+    for counter in [Counter::new(), Counter::new().lines(false)] {
+        let error = counter.progress(&stop).file(path).unwrap_err();
+        assert!(Cancelled::is_cause_of(&error), "{error}");
+    }
+    let error = Counter::new().progress(&stop).read(&b"text"[..]).unwrap_err();
+    assert!(error.is_cancelled() && error.counts.bytes == 4, "{error}");
+    #[cfg(feature = "find")]
+    {
+        let finder = eagre::find::Finder::new("key").unwrap().progress(&stop);
+        let mut again = finder.clone();
+        let errors =
+            [again.file(path), finder.read(&b"text"[..]), again.each_in_file(path, |_| Continue(())).map(|()| 0)];
+        assert!(errors.iter().all(|error| Cancelled::is_cause_of(error.as_ref().unwrap_err())), "{errors:?}");
+    }
+    #[cfg(feature = "stats")]
+    {
+        use eagre::stats::{Aggregator, StatsError};
+        let mut aggregator = Aggregator::new().progress(&stop);
+        assert!(matches!(aggregator.file(path), Err(StatsError::Cancelled)));
+        assert!(matches!(aggregator.read(&b"other;1\n"[..]), Err(StatsError::Cancelled)));
+        assert_eq!(aggregator.finish().unwrap().len(), 0, "nothing of a cancelled input is kept");
+    }
 }
 
 /// In a process of its own: what has been looked at in a mapped file does not stay with the process.
@@ -307,8 +371,7 @@ fn a_mapped_file_takes_little_memory() {
     const INSIDE: &str = "EAGRE_TEST_MEMORY_OF_A_MAP";
     if let Some(path) = std::env::var_os(INSIDE) {
         for threads in [1, 2] {
-            let counter = Counter::new().threads(NonZeroUsize::new(threads).unwrap()).plan(Plan::Map);
-            let counted = { counter }.count_input(File::open(&path).unwrap(), |_| ()).unwrap();
+            let counted = Counter::new().threads(threads).plan(Plan::Map).file(&path).unwrap();
             assert_eq!(counted.choice.unwrap().plan, Plan::Map);
             assert_eq!(counted.counts.bytes, 600 << 20);
         }

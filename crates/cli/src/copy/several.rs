@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::unkept::Unkepts;
 use super::{Args, failure};
-use crate::cli::{Exit, Failure, Run};
 use crate::console::Console;
+use crate::exit::{Exit, Failure, Run};
 use crate::name;
 use crate::progress::Progress;
 use crate::target::Target;
@@ -67,7 +67,7 @@ impl Tally {
                 report.verified &= copied.verified;
                 self.unkepts.add(&copied.unkept);
                 if explain {
-                    console.remark(&format!("eagre: copy: {}: {}", place_of(to), copied.plan));
+                    console.remark(&format!("eagre: copy: {}: {}", place_of(to), copied.method));
                 }
             }
             Event::Directory(_) => report.directories += 1,

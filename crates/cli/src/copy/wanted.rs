@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use eagre::copy;
 
 use super::Args;
-use crate::cli::Failure;
+use crate::exit::Failure;
 use crate::message::Message;
 use crate::name;
 

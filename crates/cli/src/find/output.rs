@@ -5,9 +5,9 @@
 use eagre::find::Match;
 use serde::Serialize;
 
-use crate::cli::Failure;
 use crate::console::Console;
-use crate::inputs::Input;
+use crate::exit::Failure;
+use crate::inputs::Argument;
 use crate::name;
 
 /// How many bytes are worth a system call.
@@ -32,7 +32,7 @@ enum Form {
 
 impl Output {
     /// `null` ends names with a NUL.
-    pub(super) fn new(input: &Input, named: bool, null: bool, json: bool) -> Output {
+    pub(super) fn new(input: &Argument, named: bool, null: bool, json: bool) -> Output {
         let form = if json {
             Form::Json(name::Json::new(input.name()))
         } else {

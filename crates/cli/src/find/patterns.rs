@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStringExt;
 
 use eagre::find::Finder;
 
-use crate::cli::Failure;
-use crate::inputs::Input;
+use crate::exit::Failure;
+use crate::inputs::Argument;
 use crate::message::Message;
 use crate::name;
 
@@ -39,7 +39,7 @@ impl Wanted {
     }
 
     /// Finds all these patterns.
-    pub(super) fn finder(self, ignore_case: bool) -> Result<Finder, Failure> {
+    pub(super) fn finder(self, ignore_case: bool) -> Result<Finder<'static>, Failure> {
         let mut patterns = Vec::new();
         for pattern in self.pattern.into_iter().chain(self.listed) {
             if pattern.is_empty() {
@@ -48,7 +48,7 @@ impl Wanted {
             patterns.push(pattern.into_vec());
         }
         for file in &self.from {
-            patterns.extend(lines_of(Input::of(file))?);
+            patterns.extend(lines_of(Argument::of(file))?);
         }
         for hex in &self.hex {
             patterns.push(bytes_of(hex)?);
@@ -60,7 +60,7 @@ impl Wanted {
 }
 
 /// The lines of a file, as `grep -f` takes them: what follows the last newline is a line if it is anything.
-fn lines_of(file: Input) -> Result<Vec<Vec<u8>>, Failure> {
+fn lines_of(file: Argument) -> Result<Vec<Vec<u8>>, Failure> {
     let mut text = Vec::new();
     file.open()
         .and_then(|mut file| file.read_to_end(&mut text))

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use eagre::partition::Partitioner;
 
-use crate::cli::Failure;
-use crate::inputs::Input;
+use crate::exit::Failure;
+use crate::inputs::Argument as Input;
 use crate::keys::KeyFiles;
 use crate::message::Message;
 

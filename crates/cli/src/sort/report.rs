@@ -6,7 +6,7 @@ use std::time::Duration;
 use eagre::keys::{Disorder, FileKey};
 use serde::Serialize;
 
-use crate::inputs::Input;
+use crate::inputs::Argument as Input;
 use crate::keys::KeyType;
 use crate::message::Message;
 use crate::phase::Phase;

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::Totals;
 use super::columns::Columns;
-use crate::cli::Failure;
 use crate::console::Console;
+use crate::exit::Failure;
 use crate::message::Message;
 use crate::name;
 

@@ -2,52 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, IoSliceMut};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
-use rustix::fs::{self, Mode, OFlags};
+use rustix::fs;
 use rustix::io::{Errno, ReadWriteFlags, preadv2, retry_on_intr};
 
-use crate::file::residency::lives_in_memory;
-
-/// What O_DIRECT wants offsets, lengths and memory to be a multiple of: the largest block of a disk we know.
-pub(super) const ALIGN: usize = 4096;
-
-/// A second descriptor of the same file that goes past the page cache, if the file system has such a thing.
-pub(super) fn past_the_cache(file: &File, access: OFlags) -> Option<File> {
-    // There is nothing to go past, whatever it says.
-    if lives_in_memory(file) {
-        return None;
-    }
-    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-    fs::open(path, access | OFlags::DIRECT | OFlags::CLOEXEC, Mode::empty()).ok().map(File::from)
-}
-
-/// Memory that O_DIRECT takes.
-pub(super) struct Buffer {
-    memory: Vec<u8>,
-    start: usize,
-    len: usize,
-}
-
-impl Buffer {
-    /// Memory for `len` bytes, rounded up to whole units of [`ALIGN`].
-    ///
-    /// # Errors
-    /// There is none.
-    pub(super) fn new(len: usize) -> io::Result<Buffer> {
-        let len = len.next_multiple_of(ALIGN);
-        let mut memory = Vec::new();
-        memory.try_reserve_exact(len + ALIGN).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        memory.resize(len + ALIGN, 0);
-        let start = memory.as_ptr().addr().next_multiple_of(ALIGN) - memory.as_ptr().addr();
-        Ok(Buffer { memory, start, len })
-    }
-
-    pub(super) fn bytes(&mut self, len: usize) -> &mut [u8] {
-        &mut self.memory[self.start..self.start + self.len][..len]
-    }
-}
+use crate::file::cache::{self, ALIGN};
 
 /// Where pieces come from.
 pub(super) struct Source<'f> {
@@ -86,7 +46,7 @@ impl Source<'_> {
     /// whole file into the cache, beside what is read past it.
     fn read_cached(&self, bytes: &mut [u8], offset: u64) -> Result<usize, Errno> {
         let whole = bytes.len();
-        if eagre_mem::cache::resident(self.file, offset, whole as u64).is_ok_and(|cached| cached < whole as u64) {
+        if cache::holds_all(self.file, offset, whole as u64) == Some(false) {
             return Err(Errno::AGAIN);
         }
         let read = preadv2(self.file, &mut [IoSliceMut::new(bytes)], offset, ReadWriteFlags::NOWAIT)?;
@@ -182,6 +142,8 @@ impl Sink<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file::cache::Buffer;
+    use rustix::fs::OFlags;
 
     /// A file that is not in the page cache is not there after it was copied either.
     #[test]
@@ -192,7 +154,7 @@ mod tests {
         let content: Vec<u8> = (0..SIZE).map(|at| (at % 251) as u8).collect();
         file.write_all_at(&content, 0).unwrap();
         file.sync_all().unwrap();
-        let Some(direct) = past_the_cache(&file, OFlags::RDONLY) else {
+        let Some(direct) = cache::past(&file, OFlags::RDONLY) else {
             eprintln!("skipped: there is no way past the page cache here");
             return;
         };
@@ -219,7 +181,7 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         // No disk of ours, but no more than a file may have.
         let much = 8 << 40;
-        for direct in [None, past_the_cache(&file, OFlags::WRONLY)] {
+        for direct in [None, cache::past(&file, OFlags::WRONLY)] {
             let error = Sink { file: &file, direct }.make_room(much, &[(0, much)]).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::StorageFull);
         }

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 
 use super::CopyError;
-use super::ends::Buffer;
 use super::verify::{Run, Sums};
+use crate::file::cache::Buffer;
 
 /// How much goes by between two words of progress.
 const STEP: usize = 1 << 20;

@@ -1,7 +1,7 @@
 //! Copying a file as fast as the two ends allow: whole or not at all, with its holes, and proved if asked.
 //!
 //! The target is an [`Output`]: it appears under its name when everything is on the disk, and never if anything fails or
-//! the process dies. What is known about the two ends decides how bytes travel, and [`Plan`] says it in words:
+//! the process dies. What is known about the two ends decides how bytes travel, and [`Method`] says it in words:
 //!
 //! ```text
 //! the file system shares blocks     one call, nothing is moved (a reflink)
@@ -22,8 +22,8 @@
 
 mod ends;
 mod front;
+mod method;
 mod pieces;
-mod plan;
 pub mod tree;
 mod verify;
 
@@ -35,7 +35,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-pub use plan::Plan;
+pub use method::Method;
 
 use crate::file::Unkept;
 use crate::file::output::{self, Output};
@@ -44,7 +44,7 @@ use crate::file::output::{self, Output};
 ///
 /// ```no_run
 /// let copied = eagre::copy::Copier::new().verify(true).file("big.iso", "/mnt/backup/")?;
-/// println!("{} bytes, {}", copied.bytes, copied.plan);
+/// println!("{} bytes, {}", copied.bytes, copied.method);
 /// # Ok::<(), eagre::copy::CopyError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -65,7 +65,7 @@ pub struct Copied {
     /// How many of them were data; the rest are holes.
     pub data: u64,
     /// How they travelled.
-    pub plan: Plan,
+    pub method: Method,
     /// Whether the copy was read back and found equal.
     pub verified: bool,
     /// The extended attributes that the copy should have got, and has not.
@@ -218,16 +218,16 @@ impl Copier {
         let from_the_start = metadata.is_file() && metadata.len() > 0 && matches!((&*source).stream_position(), Ok(0));
         if !from_the_start || output.is_direct() {
             let bytes = front::carry(source, output.file(), sums.as_deref_mut(), progress)?;
-            return Ok(Copied { bytes, data: bytes, plan: Plan::Front, verified: false, unkept: Vec::new() });
+            return Ok(Copied { bytes, data: bytes, method: Method::Front, verified: false, unkept: Vec::new() });
         }
         let bytes = metadata.len();
         // Shared blocks are the very same on the disk: there is nothing to be proved by reading them.
         if sums.is_none() && rustix::fs::ioctl_ficlone(output.file(), source).is_ok() {
-            return Ok(Copied { bytes, data: 0, plan: Plan::Reflink, verified: false, unkept: Vec::new() });
+            return Ok(Copied { bytes, data: 0, method: Method::Reflink, verified: false, unkept: Vec::new() });
         }
         check_limit(bytes).map_err(CopyError::Target)?;
-        let (data, plan) = pieces::carry(source, metadata, output, sums, progress)?;
-        Ok(Copied { bytes, data, plan, verified: false, unkept: Vec::new() })
+        let (data, method) = pieces::carry(source, metadata, output, sums, progress)?;
+        Ok(Copied { bytes, data, method, verified: false, unkept: Vec::new() })
     }
 
     /// Gives a new file the mode of the source, as far as the umask lets it; any file everything, if that is wanted.

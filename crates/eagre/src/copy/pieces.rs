@@ -18,9 +18,10 @@ use std::thread;
 use rustix::fs::{OFlags, SeekFrom, seek};
 use rustix::io::Errno;
 
-use super::ends::{Buffer, Sink, Source, Written, past_the_cache};
+use super::ends::{Sink, Source, Written};
 use super::verify::{Back, Sum, Sums};
-use super::{CopyError, Plan};
+use super::{CopyError, Method};
+use crate::file::cache::{self, Buffer, LEAST_TO_COPY};
 use crate::file::output::Output;
 
 /// Past the page cache, a piece is a request to the disk, and as many are in flight as there are threads: one reads while
@@ -34,8 +35,6 @@ const LAG: usize = 8;
 /// In memory, a piece stays in a second-level cache between being read and being written.
 const CACHED_PIECE: usize = 512 << 10;
 const CACHED_THREADS: usize = 2;
-/// A file smaller than that is not worth going past the page cache.
-const LEAST_DIRECT: u64 = 1 << 20;
 
 /// Carries all data of the source, and returns how many bytes that were. What could not be read back on the way is added to
 /// `sums`.
@@ -45,17 +44,16 @@ pub(super) fn carry(
     output: &Output,
     sums: Option<&mut Sums>,
     progress: &mut dyn FnMut(u64),
-) -> Result<(u64, Plan), CopyError> {
+) -> Result<(u64, Method), CopyError> {
     let bytes = metadata.len();
     let stretches = data(source, metadata).map_err(CopyError::Source)?;
     let total: u64 = stretches.iter().map(|(_, len)| len).sum();
-    let large = |access| (total >= LEAST_DIRECT).then_some(access);
+    let large = |access| (total >= LEAST_TO_COPY).then_some(access);
     let sink = Sink {
         file: output.file(),
-        direct: large(OFlags::WRONLY).and_then(|access| past_the_cache(output.file(), access)),
+        direct: large(OFlags::WRONLY).and_then(|access| cache::past(output.file(), access)),
     };
-    let source =
-        Source { file: source, direct: large(OFlags::RDONLY).and_then(|access| past_the_cache(source, access)) };
+    let source = Source { file: source, direct: large(OFlags::RDONLY).and_then(|access| cache::past(source, access)) };
     sink.make_room(bytes, &stretches).map_err(CopyError::Target)?;
     let back = sums.as_ref().filter(|_| sink.direct.is_some()).map(|_| Back::of(output.file()));
     let back = back.filter(Back::is_direct);
@@ -66,7 +64,7 @@ pub(super) fn carry(
         (None, _) => (CACHED_PIECE, thread::available_parallelism().map_or(1, NonZeroUsize::get).min(CACHED_THREADS)),
     };
     let threads = (total.div_ceil(piece as u64) as usize).clamp(1, most);
-    let plan = Plan::Pieces {
+    let method = Method::Pieces {
         threads,
         piece,
         direct_read: source.direct.is_some(),
@@ -92,7 +90,7 @@ pub(super) fn carry(
     if let Some(sums) = sums {
         sums.extend(late.into_iter().flatten());
     }
-    Ok((total, plan))
+    Ok((total, method))
 }
 
 /// Runs `other` on all threads but this one, which runs `own`; on fewer, if the system has no more.
@@ -254,7 +252,7 @@ mod tests {
         let [source, target, disk] = [(); 3].map(|()| tempfile::tempfile().unwrap());
         source.write_all_at(content, 0).unwrap();
         disk.write_all_at(on_disk, 0).unwrap();
-        let Some(direct) = past_the_cache(&target, OFlags::WRONLY) else {
+        let Some(direct) = cache::past(&target, OFlags::WRONLY) else {
             eprintln!("skipped: there is no way past the page cache here");
             return None;
         };

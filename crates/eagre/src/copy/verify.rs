@@ -25,7 +25,7 @@ use rustix::fs::{self, Advice, OFlags, fadvise};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use super::CopyError;
-use super::ends::{ALIGN, Buffer, past_the_cache};
+use crate::file::cache::{self, ALIGN, Buffer};
 
 /// A disk that is read needs as many requests in flight as make it busy.
 const THREADS: usize = 4;
@@ -98,8 +98,8 @@ impl<'f> Back<'f> {
     /// What is read back was not read by anybody who counts: a copy may have got the time of its last access already.
     pub(super) fn of(file: &'f File) -> Back<'f> {
         let _ = fs::fcntl_getfl(file).and_then(|flags| fs::fcntl_setfl(file, flags | OFlags::NOATIME));
-        let direct = past_the_cache(file, OFlags::RDONLY | OFlags::NOATIME);
-        Back { file, direct: direct.or_else(|| past_the_cache(file, OFlags::RDONLY)) }
+        let direct = cache::past(file, OFlags::RDONLY | OFlags::NOATIME);
+        Back { file, direct: direct.or_else(|| cache::past(file, OFlags::RDONLY)) }
     }
 
     /// Whether what is read comes past the page cache.

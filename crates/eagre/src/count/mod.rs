@@ -15,28 +15,24 @@
 //! # Example
 //!
 //! ```
-//! let counts = eagre::count::count(&b"one\ntwo\nno newline here"[..])?;
+//! let counts = eagre::count::read(&b"one\ntwo\nno newline here"[..])?;
 //! assert_eq!((counts.lines, counts.bytes), (Some(2), 23));
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
 mod metadata;
 mod tally;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::path::Path;
 
-use eagre_mem::heap::{self, Refused};
-
-use crate::scan::kernels::Kernels;
-use crate::scan::{Choice, Input, Plan, Scan, Scanner};
-use tally::{Tally, Total};
-
-/// How much is read at a time of a source that is no file.
-const BUFFER: usize = 256 * 1024;
+use crate::scan::{Cancelled, Choice, Input, ScanError, Scanner, about, setting_methods};
+use tally::{Part, Tally, Total};
 
 /// What was counted. What the [`Counter`] was not asked for is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,6 +69,7 @@ impl Counts {
 
 /// What was counted, and how.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Counted {
     /// The counts.
     pub counts: Counts,
@@ -80,14 +77,22 @@ pub struct Counted {
     pub choice: Option<Choice>,
 }
 
-/// A source could not be read to its end. What was counted before that is handed back.
+/// A source was not read to its end. What was counted before that is handed back.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct CountError {
     /// The counts up to the error.
     pub counts: Counts,
-    /// What the system said.
+    /// Why.
     pub source: io::Error,
+}
+
+impl CountError {
+    /// Whether the [progress hook](Counter::progress) ended the count.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        Cancelled::is_cause_of(&self.source)
+    }
 }
 
 impl fmt::Display for CountError {
@@ -109,29 +114,40 @@ impl From<CountError> for io::Error {
 }
 
 /// Counts sources one after another with one buffer.
-#[derive(Debug)]
-pub struct Counter {
+///
+/// ```
+/// use eagre::count::Counter;
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("notes");
+/// # std::fs::write(&path, "to be\nor not\n")?;
+/// let counted = Counter::new().words(true).threads(2).file(&path)?;
+/// assert_eq!((counted.counts.lines, counted.counts.words), (Some(2), Some(4)));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Counter<'a> {
     lines: bool,
     words: bool,
     longest: bool,
-    scanner: Scanner,
+    scanner: Scanner<'a>,
 }
 
-impl Default for Counter {
+impl Default for Counter<'_> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Counter {
-    /// A counter of lines and bytes that uses all the processors it may.
+impl<'a> Counter<'a> {
+    /// A counter of lines and bytes.
     #[must_use]
     pub fn new() -> Self {
-        Self { lines: true, words: false, longest: false, scanner: Scanner::default() }
+        Self { lines: true, words: false, longest: false, scanner: Scanner::new() }
     }
 
     /// Whether lines are counted (they are unless told otherwise). Bytes always are. With nothing else to count,
-    /// [`count_input`](Self::count_input) needs to read only what metadata cannot answer.
+    /// [`input`](Self::input) needs to read only what metadata cannot answer.
     #[must_use]
     pub fn lines(mut self, yes: bool) -> Self {
         self.lines = yes;
@@ -152,19 +168,7 @@ impl Counter {
         self
     }
 
-    /// Uses at most so many threads.
-    #[must_use]
-    pub fn threads(mut self, threads: NonZeroUsize) -> Self {
-        self.scanner = self.scanner.threads_at_most(threads);
-        self
-    }
-
-    /// Reads files in this way: see [`Scanner::plan`].
-    #[must_use]
-    pub fn plan(mut self, plan: Plan) -> Self {
-        self.scanner = self.scanner.plan(plan);
-        self
-    }
+    setting_methods!(scanner.settings);
 
     /// The counts of an empty source: zeros for what is counted.
     #[must_use]
@@ -182,81 +186,81 @@ impl Counter {
         }
     }
 
-    /// Reads `source` to its end. `progress` is told, after every read, how many bytes were counted so far.
+    /// Counts a file: see [`input`](Self::input). Errors name the file.
     ///
     /// # Errors
-    ///
-    /// The first error of `source` other than an interruption, with the counts up to it.
-    pub fn count(&mut self, mut source: impl Read, mut progress: impl FnMut(u64)) -> Result<Counts, CountError> {
-        let tally = self.tally().map_err(|source| CountError { counts: self.nothing(), source })?;
-        let refused = |refused: Refused| CountError { counts: self.nothing(), source: refused.into() };
-        let mut buffer = heap::filled(BUFFER, 0).map_err(refused)?;
-        let (mut total, mut bytes) = (Total::default(), 0);
-        loop {
-            match source.read(&mut buffer) {
-                Ok(0) => return Ok(self.of(&total, bytes)),
-                Ok(n) => {
-                    total.add(tally.piece(&mut (), bytes, &buffer[..n]));
-                    bytes += n as u64;
-                    progress(bytes);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(source) => return Err(CountError { counts: self.of(&total, bytes), source }),
-            }
-        }
+    /// Those of opening the file, and those of [`input`](Self::input).
+    pub fn file(&mut self, path: impl AsRef<Path>) -> io::Result<Counted> {
+        let counted = Input::open(&path).and_then(|input| Ok(self.input(input)?));
+        counted.map_err(|error| about("count", path.as_ref(), error))
     }
 
-    /// Counts a file or a stream from its present position to its end, taking the short cut through metadata where only
-    /// bytes are asked for. A file's position is moved to its end, except where nothing had to be read: as with
+    /// Counts a file or a stream from its present position to its end. If only bytes are asked for, the metadata of a
+    /// regular file is enough. A file's position is moved to its end, except where nothing had to be read: as with
     /// `wc -c`, the next reader finds the file untouched then.
     ///
     /// # Errors
-    ///
-    /// The first error of reading other than an interruption, with the counts up to it. A directory is
-    /// such an error.
-    pub fn count_input(
-        &mut self,
-        input: impl Into<Input>,
-        mut progress: impl FnMut(u64),
-    ) -> Result<Counted, CountError> {
+    /// Those of [`Scanner::input`], with the counts up to there. A directory is an error of reading.
+    pub fn input(&mut self, input: impl Into<Input>) -> Result<Counted, CountError> {
         let input = input.into();
         let mut skipped = 0;
         if let Input::File(file) = &input
             && !(self.lines || self.words || self.longest)
         {
             let skip = metadata::skip_by_size(file);
-            progress(skip.bytes);
+            let counts = Counts { bytes: skip.bytes, ..Counts::default() };
+            self.scanner.settings.told(skip.bytes).map_err(|source| CountError { counts, source })?;
             if skip.complete {
-                return Ok(Counted { counts: Counts { bytes: skip.bytes, ..Counts::default() }, choice: None });
+                return Ok(Counted { counts, choice: None });
             }
             skipped = skip.bytes;
         }
         let tally = match &input {
-            Input::File(file) if is_tiny(file) => self.tally_by(Kernels::for_few()),
-            _ => self.tally(),
-        };
-        let tally = tally.map_err(|source| CountError { counts: self.nothing(), source })?;
+            Input::File(file) if is_tiny(file) => self.tally(true),
+            _ => self.tally(false),
+        }?;
         let mut total = Total::default();
-        let scanned = self.scanner.run(input, &tally, |bytes, part| {
-            total.add(part);
-            progress(skipped + bytes);
-            ControlFlow::Continue(())
-        });
+        let scanned = self.scanner.input_behind(skipped, input, &tally, |_, part| total.take(part));
         match scanned {
             Ok(scanned) => {
                 Ok(Counted { counts: self.of(&total, skipped + scanned.bytes), choice: Some(scanned.choice) })
             }
-            Err(error) => Err(CountError { counts: self.of(&total, skipped + error.bytes), source: error.source }),
+            Err(error) => Err(self.failed(&total, skipped, error)),
         }
     }
 
-    fn tally(&self) -> io::Result<Tally> {
-        self.tally_by(Kernels::chosen())
+    /// Counts anything that can be read, to its end.
+    ///
+    /// # Errors
+    /// The first error of `source` other than an interruption, with the counts up to it. The progress hook, a lack of
+    /// memory and wrong instructions, as for [`Scanner::input`].
+    pub fn read(&mut self, source: impl Read) -> Result<Counts, CountError> {
+        let tally = self.tally(false)?;
+        let mut total = Total::default();
+        match self.scanner.read(source, &tally, |_, part| total.take(part)) {
+            Ok(scanned) => Ok(self.of(&total, scanned.bytes)),
+            Err(error) => Err(self.failed(&total, 0, error)),
+        }
     }
 
-    fn tally_by(&self, kernels: Result<Kernels, String>) -> io::Result<Tally> {
-        let kernels = kernels.map_err(|text| io::Error::new(io::ErrorKind::InvalidInput, text))?;
+    fn failed(&self, total: &Total, skipped: u64, error: ScanError) -> CountError {
+        CountError { counts: self.of(total, skipped + error.bytes), source: error.source }
+    }
+
+    /// The question. `few`: there are few bytes to look at.
+    fn tally(&self, few: bool) -> Result<Tally, CountError> {
+        let settings = &self.scanner.settings;
+        let kernels = if few { settings.kernels_for_few() } else { settings.kernels() };
+        let kernels = kernels.map_err(|source| CountError { counts: self.nothing(), source })?;
         Ok(Tally { kernels, lines: self.lines, words: self.words, longest: self.longest })
+    }
+}
+
+impl Total {
+    /// Adds the next part, and goes on.
+    fn take(&mut self, part: Part) -> ControlFlow<()> {
+        self.add(part);
+        ControlFlow::Continue(())
     }
 }
 
@@ -266,103 +270,28 @@ fn is_tiny(file: &File) -> bool {
     file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() <= TINY)
 }
 
+/// Counts the lines and bytes of a file, with all threads this process may use.
+///
+/// # Errors
+/// Those of opening and reading the file, with its name.
+///
+/// # Example
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("notes");
+/// std::fs::write(&path, "to be\nor not to be\n")?;
+/// let counts = eagre::count::file(&path)?;
+/// assert_eq!((counts.lines, counts.bytes), (Some(2), 19));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn file(path: impl AsRef<Path>) -> io::Result<Counts> {
+    Counter::new().file(path).map(|counted| counted.counts)
+}
+
 /// Counts the lines and bytes of anything that can be read.
 ///
 /// # Errors
-///
 /// The first error of `source` other than an interruption.
-pub fn count(source: impl Read) -> io::Result<Counts> {
-    Ok(Counter::new().count(source, |_| ())?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::{Seek, SeekFrom, Write};
-
-    #[test]
-    fn counts_newlines_and_bytes() {
-        for (text, lines) in [("", 0), ("a", 0), ("\n", 1), ("a\nb", 1), ("\n\n\n", 3)] {
-            let counts = count(text.as_bytes()).unwrap();
-            assert_eq!((counts.lines, counts.bytes), (Some(lines), text.len() as u64), "{text:?}");
-        }
-    }
-
-    #[test]
-    fn agrees_with_a_naive_count_across_buffer_borders() {
-        let data: Vec<u8> = (0..3 * BUFFER + 17).map(|i| if i % 7 == 0 { b'\n' } else { b'x' }).collect();
-        let naive = data.iter().filter(|&&byte| byte == b'\n').count() as u64;
-        let mut reports = Vec::new();
-        let counts = Counter::new().count(&data[..], |n| reports.push(n)).unwrap();
-        assert_eq!((counts.lines, counts.bytes), (Some(naive), data.len() as u64));
-        assert_eq!(reports.last(), Some(&counts.bytes));
-        assert!(reports.is_sorted());
-    }
-
-    /// A reader that is interrupted, gives a little, then fails.
-    struct Failing(u32);
-
-    impl Read for Failing {
-        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            self.0 += 1;
-            match self.0 {
-                1 => Err(io::ErrorKind::Interrupted.into()),
-                2 => {
-                    buffer[..4].copy_from_slice(b"a\nb\n");
-                    Ok(4)
-                }
-                _ => Err(io::Error::other("broken")),
-            }
-        }
-    }
-
-    #[test]
-    fn an_error_hands_back_what_was_counted() {
-        let error = Counter::new().count(Failing(0), |_| ()).unwrap_err();
-        assert_eq!((error.counts.lines, error.counts.bytes), (Some(2), 4));
-        assert_eq!(error.to_string(), "after 4 bytes: broken");
-    }
-
-    #[test]
-    fn sizes_come_from_metadata_but_only_where_they_can_be_trusted() {
-        let page = rustix::param::page_size();
-        for size in [0, 1, 511, page - 1, page, page + 1, 8 * page, 100_003, 1 << 20] {
-            let mut file = tempfile::tempfile().unwrap();
-            file.write_all(&vec![b'\n'; size]).unwrap();
-            for start in [0, 1, size / 2, size, size + 5] {
-                file.seek(SeekFrom::Start(start as u64)).unwrap();
-                let counts = Counter::new().lines(false).count_input(file.try_clone().unwrap(), |_| ());
-                let left = size.saturating_sub(start) as u64;
-                assert_eq!(counts.unwrap().counts.bytes, left, "size {size} from {start}");
-            }
-        }
-    }
-
-    #[test]
-    fn proc_files_have_bytes_though_their_size_is_zero() {
-        let file = File::open("/proc/version").unwrap();
-        assert_eq!(file.metadata().unwrap().len(), 0);
-        let counts = Counter::new().lines(false).count_input(file, |_| ()).unwrap().counts;
-        assert_eq!(counts.bytes, std::fs::read("/proc/version").unwrap().len() as u64);
-    }
-
-    #[test]
-    fn what_was_not_asked_for_is_not_there() {
-        let text = b"two words\n";
-        let all = Counts { lines: Some(1), words: Some(2), bytes: 10, longest: Some(9) };
-        assert_eq!(Counter::new().words(true).longest(true).count(&text[..], |_| ()).unwrap(), all);
-        let lines = Counter::new().count(&text[..], |_| ()).unwrap();
-        assert_eq!(lines, Counts { words: None, longest: None, ..all });
-        let words = Counter::new().lines(false).words(true);
-        assert_eq!(words.nothing(), Counts { words: Some(0), ..Counts::default() });
-        let both = { words }.count(&text[..], |_| ()).unwrap().checked_add(all).unwrap();
-        assert_eq!(both, Counts { lines: None, words: Some(4), bytes: 20, longest: None });
-    }
-
-    #[test]
-    fn sums_that_do_not_fit_are_noticed() {
-        let huge = Counts { bytes: u64::MAX, ..Counts::default() };
-        assert_eq!(huge.checked_add(Counts::default()), Some(huge));
-        assert_eq!(huge.checked_add(Counts { bytes: 1, ..Counts::default() }), None);
-    }
+pub fn read(source: impl Read) -> io::Result<Counts> {
+    Ok(Counter::new().read(source)?)
 }

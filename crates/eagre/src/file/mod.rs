@@ -2,7 +2,7 @@
 //!
 //! [`open`] reads a file through an ordinary stream: the [`Reader`] has a pointer, `fill`/`consume`,
 //! `Read` and `BufRead`, as any other. [`create`] is the same for writing. Large files go straight between the disk and
-//! the blocks of the stream, past the page cache, several requests at a time ([`Plan`]).
+//! the blocks of the stream, past the page cache, several requests at a time ([`Caching`]).
 //!
 //! ```no_run
 //! use std::io::BufRead;
@@ -13,6 +13,8 @@
 
 #[cfg_attr(not(feature = "copy"), allow(dead_code, reason = "some of it is for copies"))]
 pub(crate) mod attributes;
+pub(crate) mod cache;
+mod caching;
 #[cfg(feature = "gensort")]
 pub(crate) mod computed;
 pub(crate) mod failure;
@@ -23,9 +25,7 @@ pub mod name;
 pub(crate) mod naming;
 #[cfg_attr(not(feature = "copy"), allow(dead_code, reason = "some of it is for copies"))]
 pub mod output;
-mod plan;
 mod reading;
-pub mod residency;
 #[cfg_attr(not(feature = "copy"), allow(dead_code, reason = "some of it is for copies"))]
 pub(crate) mod rights;
 pub(crate) mod stream;
@@ -36,9 +36,9 @@ use std::path::Path;
 
 use crate::Reader;
 pub use attributes::Unkept;
+pub use caching::Caching;
 pub use eagre_mem::transfer::Engine;
 pub use output::Output;
-pub use plan::Plan;
 pub use reading::ReadOptions;
 pub use writing::{FileWriter, WriteOptions};
 

@@ -11,8 +11,8 @@ use std::path::Path;
 
 use eagre_mem::transfer::{Engine, Transfer, TransferError, Transferred};
 
+use super::caching::{Access, Caching, Opened};
 use super::failure::Task;
-use super::plan::{Access, Opened, Plan};
 use crate::{BlockSize, OpenError, PipeBuilder, Reader, StreamError, StreamErrorKind, WriteBlock, Writer};
 
 /// How a file is to be read.
@@ -22,7 +22,7 @@ use crate::{BlockSize, OpenError, PipeBuilder, Reader, StreamError, StreamErrorK
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct ReadOptions {
-    plan: Plan,
+    caching: Caching,
     engine: Option<Engine>,
     piece: Option<usize>,
     from: Option<u64>,
@@ -38,8 +38,8 @@ impl ReadOptions {
     }
 
     /// Whether the page cache is used.
-    pub fn plan(mut self, plan: Plan) -> ReadOptions {
-        self.plan = plan;
+    pub fn caching(mut self, caching: Caching) -> ReadOptions {
+        self.caching = caching;
         self
     }
 
@@ -154,7 +154,7 @@ impl ReadOptions {
             }
             () => 0,
         };
-        let opened = Opened::to_read(file, self.plan, from, size);
+        let opened = Opened::to_read(file, self.caching, from, size);
         if opened.access == Access::Sequential && self.from.is_some() {
             (&opened.file).seek(SeekFrom::Start(from))?;
         }

@@ -14,16 +14,16 @@ use eagre_mem::options;
 use eagre_mem::transfer::{Engine, Transfer, TransferError};
 use rustix::fs::FallocateFlags;
 
+use super::caching::{Access, Caching, Opened};
 use super::failure::Task;
 use super::output::Output;
-use super::plan::{Access, Opened, Plan};
 use crate::{BlockSize, OpenError, PipeBuilder, ReadBlock, Reader, StreamError, StreamErrorKind, Writer};
 
 /// How a file is to be written.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct WriteOptions {
-    plan: Plan,
+    caching: Caching,
     engine: Option<Engine>,
     piece: Option<usize>,
     length: Option<u64>,
@@ -37,9 +37,9 @@ impl WriteOptions {
         WriteOptions::default()
     }
 
-    /// Whether the page cache is used. [`Plan::Auto`] is [`Plan::Unbuffered`] here.
-    pub fn plan(mut self, plan: Plan) -> WriteOptions {
-        self.plan = plan;
+    /// Whether the page cache is used. [`Caching::Auto`] is [`Caching::Unbuffered`] here.
+    pub fn caching(mut self, caching: Caching) -> WriteOptions {
+        self.caching = caching;
         self
     }
 
@@ -112,7 +112,7 @@ impl WriteOptions {
         let file = output.file().try_clone()?;
         let opened = match output.is_direct() {
             true => Opened { file, access: Access::Sequential },
-            false => Opened::to_write(file, self.plan),
+            false => Opened::to_write(file, self.caching),
         };
         let several = engine == Engine::Uring && matches!(opened.access, Access::Unbuffered(_));
         let ahead = several.then(|| opened.file.try_clone()).transpose()?.map(Ahead::new);

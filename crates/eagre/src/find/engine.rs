@@ -43,7 +43,7 @@ enum Linear {
 }
 
 impl Engine {
-    pub(super) fn new(patterns: &[Box<[u8]>], any_case: bool, portable: bool) -> Result<Engine, PatternError> {
+    pub(super) fn new(patterns: &[Box<[u8]>], any_case: bool) -> Result<Engine, PatternError> {
         let [pattern] = patterns else {
             return Ok(Engine::Several(automaton(patterns, any_case)?));
         };
@@ -51,22 +51,32 @@ impl Engine {
             true => Linear::AnyCase(OnceLock::new()),
             false => Linear::Exact(Box::new(memmem::Finder::new(pattern).into_owned())),
         };
-        let kernel = if portable { None } else { Kernel::new(pattern, any_case) };
-        Ok(Engine::One(One { pattern: pattern.clone(), kernel, linear }))
+        Ok(Engine::One(One { pattern: pattern.clone(), kernel: Kernel::new(pattern, any_case), linear }))
+    }
+
+    /// Whether there are vector instructions to find the patterns with.
+    pub(super) fn has_vectors(&self) -> bool {
+        matches!(self, Engine::One(One { kernel: Some(_), .. }))
     }
 
     /// Calls `found` with the matches that begin in `starts`, greedily from its first place on, until it breaks.
     ///
     /// The slice must go on behind `starts` as far as an occurrence can, unless there is nothing there: else a longer
-    /// pattern is taken for a shorter one.
-    pub(super) fn each(&self, bytes: &[u8], starts: Range<usize>, mut found: impl FnMut(Hit) -> ControlFlow<()>) {
+    /// pattern is taken for a shorter one. `vectors`: whether to use what [`has_vectors`](Self::has_vectors) tells of.
+    pub(super) fn each(
+        &self,
+        bytes: &[u8],
+        starts: Range<usize>,
+        vectors: bool,
+        mut found: impl FnMut(Hit) -> ControlFlow<()>,
+    ) {
         if starts.is_empty() {
             return;
         }
         match self {
             Engine::One(one) => {
                 let end = bytes.len().min(starts.end.saturating_add(one.pattern.len() - 1));
-                one.each(&bytes[..end], starts.start, |start| {
+                one.each(&bytes[..end], starts.start, vectors, |start| {
                     found(Hit { start, end: start + one.pattern.len(), pattern: 0 })
                 });
             }
@@ -82,9 +92,9 @@ impl Engine {
     }
 
     /// The first match that begins at `from` or behind it.
-    pub(super) fn next(&self, bytes: &[u8], from: usize) -> Option<Hit> {
+    pub(super) fn next(&self, bytes: &[u8], from: usize, vectors: bool) -> Option<Hit> {
         let mut first = None;
-        self.each(bytes, from..bytes.len(), |hit| {
+        self.each(bytes, from..bytes.len(), vectors, |hit| {
             first = Some(hit);
             ControlFlow::Break(())
         });
@@ -93,8 +103,8 @@ impl Engine {
 }
 
 impl One {
-    fn each(&self, bytes: &[u8], from: usize, mut found: impl FnMut(usize) -> ControlFlow<()>) {
-        let from = match &self.kernel {
+    fn each(&self, bytes: &[u8], from: usize, vectors: bool, mut found: impl FnMut(usize) -> ControlFlow<()>) {
+        let from = match self.kernel.as_ref().filter(|_| vectors) {
             None => from,
             Some(kernel) => match kernel.each(bytes, from, &mut found) {
                 Outcome::Done => return,

@@ -1,36 +1,43 @@
-//! The patterns, and the ways to ask for their occurrences.
+//! The ways to ask for occurrences.
 
-use std::fmt;
 use std::io::{self, BufRead};
 use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
 
-use super::engine::Engine;
-use super::{Join, Search};
-use crate::scan::{Input, Scan, ScanError, Scanner};
+use super::patterns::Patterns;
+use super::{FinderBuilder, Join, PatternError, Search};
+use crate::scan::kernels::Kernels;
+use crate::scan::{Input, Scan, ScanError, Scanner, Simd, about, setting_methods};
 
 /// Finds the occurrences of one byte string or of several.
 ///
-/// See [the module](super) for what counts as an occurrence. A finder is made once, which takes a moment where there
-/// are many patterns, and is then used by any number of threads.
+/// See [the module](super) for what counts as an occurrence. To make a finder takes a moment where there are many patterns.
+/// To clone one takes none: a clone shares the patterns, and has settings and a buffer of its own. So each thread that
+/// searches files can have its own.
 ///
 /// ```
 /// use eagre::find::Finder;
 /// use std::ops::ControlFlow;
 ///
-/// let finder = Finder::new("wave")?;
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("notes");
+/// # std::fs::write(&path, "wave upon wave")?;
+/// let mut finder = Finder::new("wave")?.threads(2);
+/// assert_eq!(finder.file(&path)?, 2);
+///
 /// let mut offsets = Vec::new();
-/// finder.read(&b"wave upon wave"[..], |found| {
+/// finder.each_in_file(&path, |found| {
 ///     offsets.push(found.start);
 ///     ControlFlow::Continue(())
 /// })?;
 /// assert_eq!(offsets, [0, 10]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
-pub struct Finder {
-    patterns: Vec<Box<[u8]>>,
-    case_insensitive: bool,
-    engine: Engine,
+#[derive(Clone, Debug)]
+pub struct Finder<'a> {
+    patterns: Arc<Patterns>,
+    scanner: Scanner<'a>,
 }
 
 /// One occurrence of a pattern.
@@ -53,80 +60,12 @@ impl Match<'_> {
     }
 }
 
-/// Patterns that nothing can be found with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PatternError {
-    /// An empty pattern would be everywhere.
-    Empty {
-        /// Which one, counted from 0.
-        pattern: usize,
-    },
-    /// More patterns, or longer ones, than the tables for several at once can hold (about 2^31 bytes in all).
-    TooMany,
-}
-
-impl fmt::Display for PatternError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PatternError::Empty { pattern } => write!(f, "pattern {} is empty", pattern + 1),
-            PatternError::TooMany => write!(f, "the patterns are too many or too long to be found at once"),
-        }
-    }
-}
-
-impl std::error::Error for PatternError {}
-
-/// What to find, and how.
-#[derive(Clone, Debug, Default)]
-pub struct Builder {
-    patterns: Vec<Box<[u8]>>,
-    case_insensitive: bool,
-    portable: bool,
-}
-
-impl Builder {
-    /// One pattern more.
-    #[must_use]
-    pub fn pattern(mut self, pattern: impl AsRef<[u8]>) -> Builder {
-        self.patterns.push(pattern.as_ref().into());
-        self
-    }
-
-    /// Whether capital and small letters are the same. Only those of ASCII: other bytes stand for themselves.
-    #[must_use]
-    pub fn case_insensitive(mut self, yes: bool) -> Builder {
-        self.case_insensitive = yes;
-        self
-    }
-
-    /// Whether to do without this machine's vector instructions, for comparing; the matches are the same.
-    #[must_use]
-    pub fn portable(mut self, yes: bool) -> Builder {
-        self.portable = yes;
-        self
-    }
-
-    /// The finder. Without any pattern, it finds nothing.
-    ///
-    /// # Errors
-    /// A pattern is empty, or there are too many.
-    pub fn build(self) -> Result<Finder, PatternError> {
-        let Builder { patterns, case_insensitive, portable } = self;
-        if let Some(pattern) = patterns.iter().position(|pattern| pattern.is_empty()) {
-            return Err(PatternError::Empty { pattern });
-        }
-        let engine = Engine::new(&patterns, case_insensitive, portable)?;
-        Ok(Finder { patterns, case_insensitive, engine })
-    }
-}
-
-impl Finder {
+impl<'a> Finder<'a> {
     /// Finds one pattern.
     ///
     /// # Errors
     /// It is empty.
-    pub fn new(pattern: impl AsRef<[u8]>) -> Result<Finder, PatternError> {
+    pub fn new(pattern: impl AsRef<[u8]>) -> Result<Finder<'a>, PatternError> {
         Finder::builder().pattern(pattern).build()
     }
 
@@ -134,43 +73,113 @@ impl Finder {
     ///
     /// # Errors
     /// One is empty, or there are too many.
-    pub fn several<P: AsRef<[u8]>>(patterns: impl IntoIterator<Item = P>) -> Result<Finder, PatternError> {
-        patterns.into_iter().fold(Finder::builder(), Builder::pattern).build()
+    pub fn several<P: AsRef<[u8]>>(patterns: impl IntoIterator<Item = P>) -> Result<Finder<'a>, PatternError> {
+        patterns.into_iter().fold(Finder::builder(), FinderBuilder::pattern).build()
     }
 
-    /// For more wishes than [`new`](Self::new) and [`several`](Self::several) fulfil.
-    #[must_use]
-    pub fn builder() -> Builder {
-        Builder::default()
+    /// More choices than [`new`](Self::new) and [`several`](Self::several) have.
+    pub fn builder() -> FinderBuilder {
+        FinderBuilder::default()
     }
+
+    pub(super) fn with(patterns: Patterns) -> Finder<'a> {
+        Finder { patterns: Arc::new(patterns), scanner: Scanner::new() }
+    }
+
+    setting_methods!(scanner.settings);
 
     /// The patterns, in the order they were given.
     pub fn patterns(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        self.patterns.iter().map(|pattern| &**pattern)
+        self.patterns.iter()
     }
 
-    /// The occurrences in a slice.
-    pub fn iter<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = Match<'a>> {
+    /// How often the patterns occur in a file. Errors name it.
+    ///
+    /// # Errors
+    /// Those of opening the file, and those of [`input`](Self::input).
+    pub fn file(&mut self, path: impl AsRef<Path>) -> io::Result<u64> {
+        let counted = Input::open(&path).and_then(|input| Ok(self.input(input)?));
+        counted.map_err(|error| about("find", path.as_ref(), error))
+    }
+
+    /// How often the patterns occur in a file or a stream, from its present position on. Nothing is kept of the
+    /// occurrences, however many.
+    ///
+    /// # Errors
+    /// Those of [`Scanner::input`].
+    pub fn input(&mut self, input: Input) -> Result<u64, ScanError> {
+        let search = search(&self.patterns, &self.scanner).counting();
+        run(&mut self.scanner, &search, input, |_| ControlFlow::Continue(()))
+    }
+
+    /// How often the patterns occur in anything that can be read.
+    ///
+    /// # Errors
+    /// As for [`each_in_read`](Self::each_in_read).
+    pub fn read(&self, source: impl BufRead) -> io::Result<u64> {
+        self.read_with(self.search().counting(), source, |_| ControlFlow::Continue(()))
+    }
+
+    /// The occurrences in a slice. Scans as [`simd`](Self::simd) says; a choice that is an error elsewhere makes no
+    /// difference here.
+    pub fn iter<'s>(&'s self, bytes: &'s [u8]) -> impl Iterator<Item = Match<'s>> {
+        let (engine, vectors) = (self.patterns.engine(), vectors(&self.patterns, &self.scanner));
         let mut from = 0;
         std::iter::from_fn(move || {
-            let hit = self.engine.next(bytes, from)?;
+            let hit = engine.next(bytes, from, vectors)?;
             from = hit.end;
             Some(Match { start: hit.start as u64, pattern: hit.pattern, bytes: &bytes[hit.start..hit.end] })
         })
     }
 
-    /// The occurrences in anything that can be read, whose first byte has the offset 0. `Break` ends the search, which
-    /// is no error.
+    /// The occurrences in a file: see [`each_in_input`](Self::each_in_input). Errors name the file.
+    ///
+    /// # Errors
+    /// Those of opening the file, and those of [`each_in_input`](Self::each_in_input).
+    pub fn each_in_file(
+        &mut self,
+        path: impl AsRef<Path>,
+        found: impl FnMut(Match<'_>) -> ControlFlow<()>,
+    ) -> io::Result<()> {
+        let searched = Input::open(&path).and_then(|input| Ok(self.each_in_input(input, found)?));
+        searched.map_err(|error| about("find", path.as_ref(), error))
+    }
+
+    /// Calls `found` for each occurrence in a file or a stream, in order, on the calling thread. Offsets count from where
+    /// `input` stands. `Break` ends the search, which is no error.
+    ///
+    /// # Errors
+    /// Those of [`Scanner::input`]. What lies before was reported, as with [`each_in_read`](Self::each_in_read).
+    pub fn each_in_input(
+        &mut self,
+        input: Input,
+        found: impl FnMut(Match<'_>) -> ControlFlow<()>,
+    ) -> Result<(), ScanError> {
+        let search = search(&self.patterns, &self.scanner);
+        run(&mut self.scanner, &search, input, found).map(drop)
+    }
+
+    /// Calls `found` for each occurrence in anything that can be read, whose first byte has the offset 0. `Break` ends the
+    /// search, which is no error. The source is left somewhere behind that occurrence.
     ///
     /// # Errors
     /// The first error of `source` other than an interruption; what lies before it was reported, except an occurrence
-    /// that the next bytes could have changed.
-    pub fn read(
+    /// that the next bytes could have changed. The progress hook and wrong instructions, as for [`Scanner::input`].
+    pub fn each_in_read(
         &self,
+        source: impl BufRead,
+        found: impl FnMut(Match<'_>) -> ControlFlow<()>,
+    ) -> io::Result<()> {
+        self.read_with(self.search(), source, found).map(drop)
+    }
+
+    fn read_with(
+        &self,
+        search: Search<'_>,
         mut source: impl BufRead,
         mut found: impl FnMut(Match<'_>) -> ControlFlow<()>,
-    ) -> io::Result<()> {
-        let search = self.search();
+    ) -> io::Result<u64> {
+        self.scanner.settings.check()?;
         let mut join = Join::new(&search);
         let mut offset = 0;
         loop {
@@ -181,75 +190,52 @@ impl Finder {
             };
             let length = bytes.len();
             if length == 0 {
-                join.finish(found);
-                return Ok(());
+                return Ok(join.finish(found));
             }
             if join.part(search.piece(&mut (), offset, bytes), &mut found).is_break() {
-                return join.check();
+                return join.check().map(|()| join.count());
             }
             source.consume(length);
             offset += length as u64;
+            self.scanner.settings.told(offset)?;
         }
     }
 
-    /// The occurrences in a file or a stream, in order, with the threads of a scanner. Offsets count from where `input`
-    /// stands. `Break` ends the search, which is no error.
-    ///
-    /// # Errors
-    /// Those of reading. What lies before was reported, as with [`read`](Self::read).
-    pub fn scan(
-        &self,
-        scanner: &mut Scanner,
-        input: Input,
-        mut found: impl FnMut(Match<'_>) -> ControlFlow<()>,
-    ) -> Result<(), ScanError> {
-        let search = self.search();
-        let mut join = Join::new(&search);
-        let scanned = scanner.run(input, &search, |_, part| join.part(part, &mut found))?;
-        join.check().map_err(|source| ScanError { bytes: scanned.bytes, source })?;
-        join.finish(found);
-        Ok(())
-    }
-
-    /// How often the patterns occur in a file or a stream. Nothing is kept of the occurrences, however many.
-    ///
-    /// # Errors
-    /// Those of reading.
-    pub fn count(&self, scanner: &mut Scanner, input: Input) -> Result<u64, ScanError> {
-        let search = self.search().counting();
-        let mut join = Join::new(&search);
-        let nobody = |_: Match<'_>| ControlFlow::Continue(());
-        let scanned = scanner.run(input, &search, |_, part| join.part(part, nobody))?;
-        join.check().map_err(|source| ScanError { bytes: scanned.bytes, source })?;
-        Ok(join.finish(nobody))
-    }
-
-    /// The search for all occurrences as a question to a [`Scanner`], for callers that look after the parts
-    /// themselves: to show progress, say.
+    /// The search for all occurrences as a question to a [`Scanner`], for callers that look after the parts themselves: to
+    /// print what comes through a pipe when it is there, say.
     #[must_use]
     pub fn search(&self) -> Search<'_> {
-        Search::new(self)
+        search(&self.patterns, &self.scanner)
     }
+}
 
-    pub(super) fn engine(&self) -> &Engine {
-        &self.engine
-    }
+fn search<'p>(patterns: &'p Patterns, scanner: &Scanner<'_>) -> Search<'p> {
+    Search::new(patterns, vectors(patterns, scanner))
+}
 
-    pub(super) fn pattern(&self, index: usize) -> &[u8] {
-        &self.patterns[index]
-    }
+/// Whether AVX-512 is to be used, if the patterns have a use for it.
+fn vectors(patterns: &Patterns, scanner: &Scanner<'_>) -> bool {
+    let wanted = || match scanner.settings.simd {
+        Some(simd) => simd == Simd::Avx512,
+        None => Kernels::chosen().is_ok_and(|kernels| kernels.simd() == Simd::Avx512),
+    };
+    patterns.engine().has_vectors() && wanted()
+}
 
-    pub(super) fn has_several(&self) -> bool {
-        self.patterns.len() > 1
-    }
-
-    /// Whether a pattern says by itself which bytes were found.
-    pub(super) fn is_verbatim(&self) -> bool {
-        !self.case_insensitive
-    }
-
-    /// How far an occurrence can reach over the place it begins in front of: the longest pattern, less one byte.
-    pub(super) fn reach(&self) -> usize {
-        self.patterns.iter().map(|pattern| pattern.len()).max().unwrap_or(1) - 1
-    }
+/// Searches an input, and returns how many occurrences there were.
+fn run(
+    scanner: &mut Scanner<'_>,
+    search: &Search<'_>,
+    input: Input,
+    mut found: impl FnMut(Match<'_>) -> ControlFlow<()>,
+) -> Result<u64, ScanError> {
+    let mut join = Join::new(search);
+    let mut ended = false;
+    let scanned = scanner.input(input, search, |_, part| {
+        let flow = join.part(part, &mut found);
+        ended = flow.is_break();
+        flow
+    })?;
+    join.check().map_err(|source| ScanError { bytes: scanned.bytes, source })?;
+    Ok(if ended { join.count() } else { join.finish(found) })
 }

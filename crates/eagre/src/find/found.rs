@@ -3,7 +3,8 @@
 //! Each match is the gap to the end of the one before, and which pattern it is if there are several, as numbers of seven
 //! bits a byte, the lowest first. A piece that is nothing but matches of one byte takes one byte for each.
 
-use super::{Finder, Match};
+use super::Match;
+use super::patterns::Patterns;
 use eagre_mem::heap::Refused;
 
 /// The matches of a piece.
@@ -18,13 +19,19 @@ pub(super) struct Found {
 
 impl Found {
     /// Keeps one more, `gap` bytes behind the one before.
-    pub(super) fn push(&mut self, finder: &Finder, gap: usize, pattern: usize, bytes: &[u8]) -> Result<(), Refused> {
+    pub(super) fn push(
+        &mut self,
+        patterns: &Patterns,
+        gap: usize,
+        pattern: usize,
+        bytes: &[u8],
+    ) -> Result<(), Refused> {
         self.codes.try_reserve(2 * LONGEST_CODE).map_err(|_| Refused { bytes: 2 * LONGEST_CODE })?;
         encode(&mut self.codes, gap);
-        if finder.has_several() {
+        if patterns.has_several() {
             encode(&mut self.codes, pattern);
         }
-        if !finder.is_verbatim() {
+        if !patterns.is_verbatim() {
             self.texts.try_reserve(bytes.len()).map_err(|_| Refused { bytes: bytes.len() })?;
             self.texts.extend_from_slice(bytes);
         }
@@ -38,14 +45,14 @@ impl Found {
     }
 
     /// The matches that were kept. The gap of the first one is taken from `from`.
-    pub(super) fn iter<'a>(&'a self, finder: &'a Finder, mut from: u64) -> impl Iterator<Item = Match<'a>> {
+    pub(super) fn iter<'a>(&'a self, patterns: &'a Patterns, mut from: u64) -> impl Iterator<Item = Match<'a>> {
         let mut codes = &self.codes[..];
         let mut texts = &self.texts[..];
         std::iter::from_fn(move || {
             let start = from + decode(&mut codes)? as u64;
-            let pattern = if finder.has_several() { decode(&mut codes)? } else { 0 };
-            let mut bytes = finder.pattern(pattern);
-            if !finder.is_verbatim() {
+            let pattern = if patterns.has_several() { decode(&mut codes)? } else { 0 };
+            let mut bytes = patterns.pattern(pattern);
+            if !patterns.is_verbatim() {
                 (bytes, texts) = texts.split_at(bytes.len());
             }
             from = start + bytes.len() as u64;

@@ -42,7 +42,7 @@ impl<'s> Join<'s> {
             return ControlFlow::Break(());
         }
         self.seam.extend_from_slice(&part.lead);
-        let decided = self.seam.len().saturating_sub(self.search.finder.reach());
+        let decided = self.seam.len().saturating_sub(self.search.patterns.reach());
         self.settle(decided, &mut found)?;
         match part.rest {
             None => self.forget(decided),
@@ -82,7 +82,7 @@ impl<'s> Join<'s> {
         let Join { search, seam, offset, next, count, .. } = self;
         let mut flow = ControlFlow::Continue(());
         let first = (*next - *offset) as usize;
-        search.finder.engine().each(seam, first..decided, |hit| {
+        search.patterns.engine().each(seam, first..decided, search.vectors, |hit| {
             *next = *offset + hit.end as u64;
             *count += 1;
             if !search.counting {
@@ -107,7 +107,7 @@ impl<'s> Join<'s> {
         if self.search.counting {
             self.count = self.count.saturating_add(rest.found.count).min(self.search.limit);
         } else {
-            for hit in rest.found.iter(self.search.finder, rest.quiet) {
+            for hit in rest.found.iter(self.search.patterns, rest.quiet) {
                 self.count += 1;
                 found(hit)?;
                 if self.is_full() {

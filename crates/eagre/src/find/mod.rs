@@ -50,18 +50,16 @@ mod kernel;
 #[cfg(not(target_arch = "x86_64"))]
 #[path = "kernel_none.rs"]
 mod kernel;
+mod patterns;
 mod search;
 
-pub use finder::{Builder, Finder, Match, PatternError};
+pub use finder::{Finder, Match};
 pub use join::Join;
+pub use patterns::{FinderBuilder, PatternError};
 pub use search::{Part, Search};
 
 use std::io;
 use std::path::Path;
-
-use crate::file::failure::Task;
-use crate::scan::{Input, Scanner};
-
 /// How often `pattern` occurs in a file, with all threads this process may use.
 ///
 /// # Errors
@@ -72,12 +70,9 @@ use crate::scan::{Input, Scanner};
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("notes");
 /// std::fs::write(&path, "to be or not to be")?;
-/// assert_eq!(eagre::find::count(&path, "be")?, 2);
+/// assert_eq!(eagre::find::file(&path, "be")?, 2);
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub fn count(path: impl AsRef<Path>, pattern: impl AsRef<[u8]>) -> io::Result<u64> {
-    let finder = Finder::new(pattern).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-    let task = Task::of("find", path.as_ref());
-    let counted = Input::open(&path).and_then(|input| Ok(finder.count(&mut Scanner::default(), input)?));
-    counted.map_err(|error| task.error(&error))
+pub fn file(path: impl AsRef<Path>, pattern: impl AsRef<[u8]>) -> io::Result<u64> {
+    Finder::new(pattern).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?.file(path)
 }

@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use super::Finder;
 use super::found::Found;
+use super::patterns::Patterns;
 use crate::scan::Scan;
 use eagre_mem::heap::{self, Refused};
 
@@ -25,7 +25,7 @@ use eagre_mem::heap::{self, Refused};
 ///     println!("{}", found.start);
 ///     ControlFlow::Continue(())
 /// };
-/// Scanner::new(std::num::NonZeroUsize::MIN).run(Input::open(&path)?, &search, |done, part| {
+/// Scanner::new().input(Input::open(&path)?, &search, |done, part| {
 ///     eprintln!("{done} bytes searched");
 ///     join.part(part, print)
 /// })?;
@@ -34,7 +34,8 @@ use eagre_mem::heap::{self, Refused};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Search<'f> {
-    pub(super) finder: &'f Finder,
+    pub(super) patterns: &'f Patterns,
+    pub(super) vectors: bool,
     pub(super) counting: bool,
     pub(super) limit: u64,
 }
@@ -65,8 +66,8 @@ pub(super) struct Rest {
 }
 
 impl<'f> Search<'f> {
-    pub(super) fn new(finder: &'f Finder) -> Search<'f> {
-        Search { finder, counting: false, limit: u64::MAX }
+    pub(super) fn new(patterns: &'f Patterns, vectors: bool) -> Search<'f> {
+        Search { patterns, vectors, counting: false, limit: u64::MAX }
     }
 
     /// Only counts the matches; the join reports none.
@@ -88,7 +89,7 @@ impl<'f> Search<'f> {
     ///
     /// All occurrences are looked at here, overlapping ones too, because which of them will be matches is not known.
     fn quiet_point(&self, bytes: &[u8]) -> Option<usize> {
-        let reach = self.finder.reach();
+        let reach = self.patterns.reach();
         // Looking longer costs more than it can win: in data that is nothing but occurrences, the next one is at the
         // next byte, for the whole piece. Counted in bytes compared, roughly.
         let mut patience = 16 * (reach + 4096);
@@ -98,7 +99,7 @@ impl<'f> Search<'f> {
             // As far as an occurrence that begins in front of `quiet` can go, and nothing behind `quiet` can be taken
             // for decided unless as much follows.
             let window = bytes.get(..quiet + reach)?;
-            match self.finder.engine().next(window, from) {
+            match self.patterns.engine().next(window, from, self.vectors) {
                 Some(hit) if hit.start < quiet => {
                     quiet = quiet.max(hit.end);
                     from = hit.start + 1;
@@ -111,13 +112,13 @@ impl<'f> Search<'f> {
 
     fn decide(&self, offset: u64, bytes: &[u8], quiet: usize) -> Result<Rest, Refused> {
         let (mut found, mut kept) = (Found::default(), Ok(()));
-        let end = bytes.len() - self.finder.reach();
+        let end = bytes.len() - self.patterns.reach();
         let mut next = quiet;
-        self.finder.engine().each(bytes, quiet..end, |hit| {
+        self.patterns.engine().each(bytes, quiet..end, self.vectors, |hit| {
             if self.counting {
                 found.count_one();
             } else {
-                kept = found.push(self.finder, hit.start - next, hit.pattern, &bytes[hit.start..hit.end]);
+                kept = found.push(self.patterns, hit.start - next, hit.pattern, &bytes[hit.start..hit.end]);
             }
             next = hit.end;
             if found.count < self.limit && kept.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -134,7 +135,7 @@ impl<'f> Search<'f> {
 
     fn look(&self, offset: u64, bytes: &[u8]) -> Result<Part, Refused> {
         let quiet = self.quiet_point(bytes);
-        let lead = quiet.map_or(bytes.len(), |quiet| quiet + self.finder.reach());
+        let lead = quiet.map_or(bytes.len(), |quiet| quiet + self.patterns.reach());
         let rest = quiet.map(|quiet| self.decide(offset, bytes, quiet)).transpose()?;
         Ok(Part { offset, lead: heap::copied(&bytes[..lead])?, rest, refused: None })
     }

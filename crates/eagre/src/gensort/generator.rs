@@ -1,7 +1,17 @@
 //! Makes records.
 
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use eagre_mem::threads;
+
 use super::sequence::Sequence;
 use super::{KEY, RECORD};
+use crate::file::Output;
+use crate::file::computed::{self, Watch};
+use crate::file::failure::Task;
+use crate::scan::Cancelled;
 
 /// Parts of a binary record: ten bytes of a random number each.
 const PARTS: usize = RECORD / KEY;
@@ -36,29 +46,34 @@ const MODELS: usize = 129;
 /// Generator::new().ascii(true).fill(0, &mut record);
 /// assert!(record.starts_with(b"AsfAGHM5om  0000") && record.ends_with(b"1111\r\n"));
 /// ```
-#[derive(Clone, Debug)]
-pub struct Generator {
+#[derive(Clone, Default)]
+pub struct Generator<'a> {
     ascii: bool,
     /// The first key bytes of the records 0 to 128, plain.
     models: Option<Box<[[u8; 6]; MODELS]>>,
+    /// 0: as many as this process may use.
+    threads: usize,
+    hook: Option<Watch<'a>>,
 }
 
-impl Default for Generator {
-    fn default() -> Generator {
-        Generator::new()
+impl fmt::Debug for Generator<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Generator");
+        shown.field("ascii", &self.ascii).field("skewed", &self.models.is_some()).field("threads", &self.threads);
+        shown.field("progress", &self.hook.is_some()).finish()
     }
 }
 
-impl Generator {
+impl<'a> Generator<'a> {
     /// Binary records with uniform keys.
     #[must_use]
-    pub fn new() -> Generator {
-        Generator { ascii: false, models: None }
+    pub fn new() -> Generator<'a> {
+        Generator::default()
     }
 
     /// Whether records are lines of printable characters, ended by carriage return and newline (`gensort -a`).
     #[must_use]
-    pub fn ascii(mut self, yes: bool) -> Generator {
+    pub fn ascii(mut self, yes: bool) -> Generator<'a> {
         self.ascii = yes;
         let skewed = self.models.take().is_some();
         self.skewed(skewed)
@@ -66,7 +81,7 @@ impl Generator {
 
     /// Whether many keys begin alike (`gensort -s`).
     #[must_use]
-    pub fn skewed(mut self, yes: bool) -> Generator {
+    pub fn skewed(mut self, yes: bool) -> Generator<'a> {
         self.models = None;
         if yes {
             let mut models = Box::new([[0; 6]; MODELS]);
@@ -78,6 +93,50 @@ impl Generator {
             self.models = Some(models);
         }
         self
+    }
+
+    /// Writes files with at most so many threads, the caller's included. 0, the default, means as many as this process may use.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Generator<'a> {
+        self.threads = threads;
+        self
+    }
+
+    /// Calls `hook` now and then with the number of bytes made. `Break` cancels: the call returns an error that says so
+    /// ([`Cancelled`]), and there is no file. Any thread may call, one at a time.
+    #[must_use]
+    pub fn progress(mut self, hook: &'a (dyn Fn(u64) -> std::ops::ControlFlow<()> + Sync)) -> Generator<'a> {
+        self.hook = Some(hook);
+        self
+    }
+
+    /// Writes `records` records, from number `first` on, to a file, which appears complete or not at all.
+    ///
+    /// # Errors
+    /// As [`Output::create`], [`Output::check_room`] and [`Output::commit`], with the name of the file.
+    pub fn file(&self, path: impl AsRef<Path>, first: u128, records: u64) -> io::Result<()> {
+        let (path, task) = (path.as_ref(), Task::of("write", path.as_ref()));
+        let output = Output::create(path).map_err(|error| task.error(&error))?;
+        self.output(output, path, first, records)
+    }
+
+    /// The same for an output, called `name` in messages.
+    ///
+    /// # Errors
+    /// As [`Generator::file`].
+    pub fn output(&self, output: Output, name: impl AsRef<Path>, first: u128, records: u64) -> io::Result<()> {
+        let (name, task) = (name.as_ref(), Task::of("write", name.as_ref()));
+        let too_large = || task.error(&io::Error::from(io::ErrorKind::FileTooLarge));
+        let length =
+            records.checked_mul(RECORD as u64).filter(|&bytes| bytes <= i64::MAX as u64).ok_or_else(too_large)?;
+        let threads = if self.threads == 0 { threads::available().get() } else { self.threads };
+        let compute = |offset, to: &mut [u8]| self.fill_from(first, offset, to);
+        let go_on = |_| std::ops::ControlFlow::Continue(());
+        let watch = self.hook.unwrap_or(&go_on);
+        let Some(output) = computed::write(output, name, length, threads, &compute, watch)? else {
+            return Err(Cancelled.into());
+        };
+        output.commit().map_err(|error| task.error(&error))
     }
 
     /// Makes the records from number `first` on, as many as fit into `to`.

@@ -17,16 +17,20 @@
 //! assert_eq!((summary.records, format!("{:x}", summary.checksum)), (1000, "1ea6370b955".to_owned()));
 //! assert!(summary.unordered > 0);
 //! ```
+//!
+//! [`Generator::file`] writes a file of them, [`file`] says what a file holds.
 
 mod generator;
+mod pieces;
 mod sequence;
 mod summary;
 #[cfg(test)]
 mod tests;
-mod validate;
+mod validator;
 
 pub use generator::Generator;
 pub use summary::{Summary, SummaryError};
+pub use validator::{Validated, Validator, file};
 
 /// The length of a record, in bytes.
 pub const RECORD: usize = 100;

@@ -1,14 +1,14 @@
-use super::validate::{Joiner, Pieces};
+use super::pieces::{Joiner, Pieces};
 use super::*;
 use crate::scan::Scan;
 
-fn records(generator: &Generator, first: u128, count: usize) -> Vec<u8> {
+fn records(generator: &Generator<'_>, first: u128, count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count * RECORD];
     generator.fill(first, &mut bytes);
     bytes
 }
 
-fn key(generator: &Generator, number: u128) -> String {
+fn key(generator: &Generator<'_>, number: u128) -> String {
     records(generator, number, 1)[..KEY].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -1,7 +1,6 @@
 //! Several threads at one file.
 
 use std::io;
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
@@ -29,10 +28,9 @@ pub(super) struct Done<W> {
 pub(super) fn run<S: Scan, R: Source>(
     source: &R,
     scan: &S,
-    threads: NonZeroUsize,
+    threads: usize,
     mut deliver: impl FnMut(u64, S::Part) -> ControlFlow<()>,
 ) -> Done<S::Worker> {
-    let threads = threads.get();
     let ahead = if threads == 1 { 1 } else { threads * AHEAD };
     let (queue, workers) = match Queue::new(ahead).and_then(|queue| Ok((queue, heap::list(threads)?))) {
         Ok((queue, workers)) => (queue, Mutex::new(workers)),

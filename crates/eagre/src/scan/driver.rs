@@ -3,14 +3,14 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use eagre_mem::{heap, threads};
 
 use super::crew::{self, Done};
-use super::kernels::Kernels;
 use super::plan::{self, Choice, Extent, Plan, Why};
+use super::settings::{Cancelled, Hook, Settings, about, setting_methods};
 use super::source::{Copied, Mapped, READ, grow};
 use super::unbuffered::{self, Unbuffered};
 use super::{Input, Scan};
@@ -18,14 +18,19 @@ use crate::Reader;
 
 /// Scans inputs one after another with the same settings and the same buffer.
 ///
-/// By default with as many threads as this process may use processors: what the machine has, the affinity mask and the
-/// control group's quota allow.
+/// A clone has the settings, and a buffer of its own.
 #[derive(Debug, Default)]
-pub struct Scanner {
-    /// `None` until the first input that is large enough for several: asking takes longer than a small file.
-    threads: Option<NonZeroUsize>,
-    plan: Option<Plan>,
+pub struct Scanner<'a> {
+    pub(crate) settings: Settings<'a>,
+    /// `None` until the first input that is large enough for several threads: to ask takes longer than a small file.
+    available: Option<usize>,
     buffer: Vec<u8>,
+}
+
+impl Clone for Scanner<'_> {
+    fn clone(&self) -> Self {
+        Scanner { settings: self.settings, available: self.available, buffer: Vec::new() }
+    }
 }
 
 /// What is known after a scan, beside its parts.
@@ -68,32 +73,45 @@ impl From<ScanError> for io::Error {
     }
 }
 
-impl Scanner {
-    /// A scanner of so many threads, the caller's included.
+impl ScanError {
+    /// Whether the [progress hook](Scanner::progress) ended the scan.
     #[must_use]
-    pub fn new(threads: NonZeroUsize) -> Scanner {
-        Scanner { threads: Some(threads), ..Scanner::default() }
+    pub fn is_cancelled(&self) -> bool {
+        Cancelled::is_cause_of(&self.source)
+    }
+}
+
+impl<'a> Scanner<'a> {
+    /// A scanner with all defaults.
+    #[must_use]
+    pub fn new() -> Scanner<'a> {
+        Scanner::default()
     }
 
-    /// The same with so many threads.
-    #[must_use]
-    pub fn threads_at_most(mut self, threads: NonZeroUsize) -> Scanner {
-        self.threads = Some(threads);
-        self
-    }
-
-    /// Brings regular files in this way, whatever suits them, and whatever `EAGRE_PLAN` says. Small ones are read all
-    /// the same, and so is what cannot be mapped.
-    #[must_use]
-    pub fn plan(mut self, plan: Plan) -> Scanner {
-        self.plan = Some(plan);
-        self
-    }
+    setting_methods!(settings);
 
     /// How many threads it uses at most.
-    #[must_use]
-    pub fn threads(&mut self) -> NonZeroUsize {
-        *self.threads.get_or_insert_with(threads::available)
+    pub(crate) fn thread_count(&mut self) -> usize {
+        match self.settings.threads {
+            0 => *self.available.get_or_insert_with(|| threads::available().get()),
+            threads => threads,
+        }
+    }
+
+    /// Opens a file and scans it to its end: see [`input`](Self::input). Errors name the file.
+    ///
+    /// # Errors
+    /// Those of opening the file, and those of [`input`](Self::input).
+    pub fn file<S: Scan>(
+        &mut self,
+        path: impl AsRef<Path>,
+        scan: &S,
+        deliver: impl FnMut(u64, S::Part) -> ControlFlow<()>,
+    ) -> Result<Scanned<S::Worker>, ScanError> {
+        let opened = Input::open(&path).map_err(|source| ScanError { bytes: 0, source });
+        opened
+            .and_then(|input| self.input(input, scan, deliver))
+            .map_err(|ScanError { bytes, source }| ScanError { bytes, source: about("scan", path.as_ref(), source) })
     }
 
     /// Scans `input` from its present position to its end. `deliver` gets the parts in order, each with the number of
@@ -103,26 +121,58 @@ impl Scanner {
     ///
     /// # Errors
     /// The first error of reading other than an interruption; parts up to it were delivered. `OutOfMemory` if memory is
-    /// refused. `UnexpectedEof` if a file
-    /// of some size became shorter meanwhile. `InvalidInput` if `EAGRE_PLAN` or `EAGRE_SIMD` is wrong.
+    /// refused. `UnexpectedEof` if a file of some size became shorter meanwhile. `InvalidInput` if `EAGRE_PLAN` or
+    /// `EAGRE_SIMD` is wrong, or the processor lacks the instructions. [`Cancelled`] if the progress hook says so.
     ///
     /// # Panics
-    /// As `scan` and `deliver` do, in whatever thread.
-    pub fn run<S: Scan>(
+    /// As `scan`, `deliver` and the progress hook do, in whatever thread.
+    pub fn input<S: Scan>(
         &mut self,
         input: Input,
         scan: &S,
-        mut deliver: impl FnMut(u64, S::Part) -> ControlFlow<()>,
+        deliver: impl FnMut(u64, S::Part) -> ControlFlow<()>,
     ) -> Result<Scanned<S::Worker>, ScanError> {
-        let invalid = |text| ScanError { bytes: 0, source: io::Error::new(io::ErrorKind::InvalidInput, text) };
-        let forced = self.plan.map_or_else(plan::from_environment, |plan| Ok(Some(plan))).map_err(invalid)?;
-        Kernels::check().map_err(invalid)?;
-        let alone = |plan, why| Choice { plan, threads: NonZeroUsize::MIN, why };
+        self.input_behind(0, input, scan, deliver)
+    }
+
+    /// Scans anything that can be read to its end, on the calling thread. Otherwise as [`input`](Self::input).
+    ///
+    /// # Errors
+    /// As for [`input`](Self::input).
+    ///
+    /// # Panics
+    /// As `scan`, `deliver` and the progress hook do.
+    pub fn read<S: Scan>(
+        &mut self,
+        source: impl Read,
+        scan: &S,
+        deliver: impl FnMut(u64, S::Part) -> ControlFlow<()>,
+    ) -> Result<Scanned<S::Worker>, ScanError> {
+        self.settings.check().map_err(|source| ScanError { bytes: 0, source })?;
+        let mut watch = Watch::new(self.settings.hook, 0, deliver);
+        let done = read(source, &mut self.buffer, READ, scan, |bytes, part| watch.deliver(bytes, part));
+        watch.result(done, Choice { plan: Plan::Stream, threads: 1, why: Why::NoSize })
+    }
+
+    /// As [`input`](Self::input), for an input of which so many bytes are done already: the progress hook counts them too.
+    pub(crate) fn input_behind<S: Scan>(
+        &mut self,
+        before: u64,
+        input: Input,
+        scan: &S,
+        deliver: impl FnMut(u64, S::Part) -> ControlFlow<()>,
+    ) -> Result<Scanned<S::Worker>, ScanError> {
+        let failed = |source| ScanError { bytes: 0, source };
+        let forced = self.settings.plan().map_err(failed)?;
+        self.settings.check().map_err(failed)?;
+        let alone = |plan, why| Choice { plan, threads: 1, why };
+        let mut watch = Watch::new(self.settings.hook, before, deliver);
+        let mut deliver = |bytes, part| watch.deliver(bytes, part);
         let (done, choice) = match input {
             Input::Stream(reader) => (stream(reader, scan, &mut deliver), alone(Plan::Stream, Why::Stream)),
             Input::File(file) => match plan::extent(&file) {
                 Ok(extent) => {
-                    let choice = plan::choose(&file, &extent, self.threads(), forced);
+                    let choice = plan::choose(&file, &extent, self.thread_count(), forced);
                     self.pieces(&file, extent, choice, scan, &mut deliver)
                 }
                 Err(why @ Why::Small { size }) => {
@@ -131,10 +181,7 @@ impl Scanner {
                 Err(why) => (read(&file, &mut self.buffer, READ, scan, deliver), alone(Plan::Stream, why)),
             },
         };
-        match done {
-            Done { workers, bytes, error: None } => Ok(Scanned { workers, bytes, choice }),
-            Done { bytes, error: Some(source), .. } => Err(ScanError { bytes, source }),
-        }
+        watch.result(done, choice)
     }
 
     /// Scans a regular file piece by piece.
@@ -154,7 +201,7 @@ impl Scanner {
             Plan::Map => Mapped::new(file, extent).ok().map(|source| crew::run(&source, scan, threads, &mut *deliver)),
             Plan::Direct => {
                 let threads = threads.min(unbuffered::THREADS);
-                let source = Unbuffered::new(file, &extent, threads.get());
+                let source = Unbuffered::new(file, &extent, threads);
                 source.ok().map(|source| crew::run(&source, scan, threads, &mut *deliver))
             }
             Plan::Read | Plan::Stream => None,
@@ -172,6 +219,38 @@ impl Scanner {
     }
 }
 
+/// Delivers parts, and tells the progress hook of each.
+struct Watch<'a, D> {
+    hook: Option<Hook<'a>>,
+    before: u64,
+    deliver: D,
+    cancelled: bool,
+}
+
+impl<'a, D> Watch<'a, D> {
+    fn new(hook: Option<Hook<'a>>, before: u64, deliver: D) -> Self {
+        Watch { hook, before, deliver, cancelled: false }
+    }
+
+    fn deliver<P>(&mut self, bytes: u64, part: P) -> ControlFlow<()>
+    where
+        D: FnMut(u64, P) -> ControlFlow<()>,
+    {
+        (self.deliver)(bytes, part)?;
+        let flow = self.hook.map_or(ControlFlow::Continue(()), |hook| hook(self.before + bytes));
+        self.cancelled = flow.is_break();
+        flow
+    }
+
+    fn result<W>(self, done: Done<W>, choice: Choice) -> Result<Scanned<W>, ScanError> {
+        let Done { workers, bytes, error } = done;
+        match error.or_else(|| self.cancelled.then(|| Cancelled.into())) {
+            None => Ok(Scanned { workers, bytes, choice }),
+            Some(source) => Err(ScanError { bytes, source }),
+        }
+    }
+}
+
 /// What one thread has done before it begins.
 fn one<S: Scan>(scan: &S) -> io::Result<Done<S::Worker>> {
     let mut workers = heap::list(1)?;
@@ -181,7 +260,7 @@ fn one<S: Scan>(scan: &S) -> io::Result<Done<S::Worker>> {
 
 /// Reads one piece after the other, as much as comes, into a buffer that later inputs use again.
 fn read<S: Scan>(
-    mut file: &File,
+    mut source: impl Read,
     buffer: &mut Vec<u8>,
     first: usize,
     scan: &S,
@@ -198,7 +277,7 @@ fn read<S: Scan>(
         {
             return Done { error: Some(error), ..done };
         }
-        match file.read(buffer) {
+        match source.read(buffer) {
             Ok(0) => return done,
             Ok(n) => {
                 let part = scan.piece(&mut done.workers[0], done.bytes, &buffer[..n]);
@@ -279,8 +358,9 @@ mod tests {
         file.write_all(&data).unwrap();
         file.rewind().unwrap();
         let mut got = Vec::new();
-        let scanned = Scanner::new(NonZeroUsize::MIN)
-            .run(file.into(), &Echo, |end, (offset, bytes)| {
+        let scanned = Scanner::new()
+            .threads(1)
+            .input(file.into(), &Echo, |end, (offset, bytes)| {
                 assert_eq!(offset, got.len() as u64);
                 got.extend(bytes);
                 assert_eq!(end, got.len() as u64);

@@ -15,17 +15,33 @@
 mod crew;
 mod driver;
 mod input;
+#[cfg_attr(
+    not(all(feature = "count", feature = "find", feature = "stats")),
+    allow(dead_code, reason = "each question uses some of it")
+)]
 #[allow(unsafe_code, reason = "vector instructions")]
-pub mod kernels;
+pub(crate) mod kernels;
 mod plan;
 mod queue;
 pub mod roofline;
+#[cfg_attr(
+    not(all(feature = "count", feature = "find", feature = "stats")),
+    allow(dead_code, reason = "each question uses some of it")
+)]
+mod settings;
 mod source;
 mod unbuffered;
 
 pub use driver::{ScanError, Scanned, Scanner};
 pub use input::Input;
+pub use kernels::Simd;
 pub use plan::{Choice, Plan, Why};
+pub use settings::Cancelled;
+#[cfg_attr(
+    not(any(feature = "count", feature = "find", feature = "stats")),
+    allow(unused_imports, reason = "for questions")
+)]
+pub(crate) use settings::{about, setting_methods};
 
 /// A question about the bytes of a file whose answer can be put together from parts.
 ///
@@ -43,4 +59,10 @@ pub trait Scan: Sync {
     /// Looks at one piece: `bytes`, never empty, which begin at `offset` of the input. Pieces follow one another
     /// without gap or overlap; where they are cut has no meaning.
     fn piece(&self, worker: &mut Self::Worker, offset: u64, bytes: &[u8]) -> Self::Part;
+}
+
+/// Whether `EAGRE_PLAN` and `EAGRE_SIMD` hold values that can be had.
+pub(crate) fn check_environment() -> Result<(), String> {
+    plan::from_environment()?;
+    kernels::Kernels::check()
 }

@@ -10,15 +10,11 @@
 use std::fmt;
 use std::fs::{File, Metadata};
 use std::io::Seek;
-use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 use eagre_mem::Mapping;
 
-use crate::file::residency::{lives_in_memory, residency};
-
-/// Less than this is read at once by the calling thread: it would take as long to map it, or to start a thread.
-pub(super) const SMALL: u64 = 2 << 20;
+use crate::file::cache::{self, LEAST_TO_SCAN, Warmth, lives_in_memory};
 
 /// In memory file systems, a fault that maps less than this costs more than copying the same: it brings pages that the
 /// kernel looks up one by one. Files on disks are kept in larger pieces, which are cheap to map 64 KiB at a time too.
@@ -26,11 +22,6 @@ const COARSE: u64 = 96 << 10;
 
 /// What a thread should have to do, at least.
 const ENOUGH_FOR_ONE: u64 = 2 << 20;
-
-/// A file that is in memory to this part is taken for one that is.
-const WARM: f64 = 0.9;
-/// A file that is in memory to less than this part is taken for one that is not.
-const COLD: f64 = 0.5;
 
 /// How an input is brought to a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -76,7 +67,7 @@ pub struct Choice {
     /// How it is brought.
     pub plan: Plan,
     /// By how many threads.
-    pub threads: NonZeroUsize,
+    pub threads: usize,
     /// Why so. Its `Display` is a sentence without capital and stop.
     pub why: Why,
 }
@@ -173,38 +164,36 @@ pub(super) fn extent(mut file: &File) -> Result<Extent, Why> {
     let size = file.metadata().ok().filter(Metadata::is_file).map(|metadata| metadata.len()).ok_or(Why::NoSize)?;
     // Small as a whole: where its position is makes no difference. Also the files of /proc and /sys, whose size of
     // nothing or one page is not true.
-    if size < SMALL {
+    if size < LEAST_TO_SCAN {
         return Err(Why::Small { size });
     }
     let start = file.stream_position().map_err(|_| Why::NoSize)?;
     let size = size.saturating_sub(start);
-    if size < SMALL { Err(Why::Small { size }) } else { Ok(Extent { start, end: start + size }) }
+    if size < LEAST_TO_SCAN { Err(Why::Small { size }) } else { Ok(Extent { start, end: start + size }) }
 }
 
 /// Chooses a plan for a file of this extent.
-pub(super) fn choose(file: &File, extent: &Extent, threads: NonZeroUsize, forced: Option<Plan>) -> Choice {
+pub(super) fn choose(file: &File, extent: &Extent, threads: usize, forced: Option<Plan>) -> Choice {
     let (plan, why) = match forced {
         Some(plan) => (plan, Why::Forced),
         None => by_residency(file, extent),
     };
     // A thread that starts costs as much as reading a MiB or so.
     let worth = (extent.end - extent.start) / ENOUGH_FOR_ONE;
-    let threads = threads.min(NonZeroUsize::new(worth as usize).unwrap_or(NonZeroUsize::MIN));
+    let threads = threads.min(worth as usize).max(1);
     Choice { plan, threads, why }
 }
 
 fn by_residency(file: &File, extent: &Extent) -> (Plan, Why) {
-    let Some(residency) = residency(file, extent.start, extent.end - extent.start) else {
-        return (Plan::Read, Why::Unknown);
-    };
-    match residency.fraction() {
-        fraction if fraction >= WARM => match grain(file, extent) {
+    match cache::warmth(file, extent.start, extent.end - extent.start) {
+        None => (Plan::Read, Why::Unknown),
+        Some(Warmth::Warm(fraction)) => match grain(file, extent) {
             None => (Plan::Read, Why::NotPossible { wanted: Plan::Map }),
             Some(grain) if grain < COARSE && lives_in_memory(file) => (Plan::Read, Why::SmallPages { grain }),
             Some(_) => (Plan::Map, Why::Cached { fraction }),
         },
-        fraction if fraction >= COLD => (Plan::Read, Why::HalfCached { fraction }),
-        fraction => (Plan::Direct, Why::Cold { fraction }),
+        Some(Warmth::Half(fraction)) => (Plan::Read, Why::HalfCached { fraction }),
+        Some(Warmth::Cold(fraction)) => (Plan::Direct, Why::Cold { fraction }),
     }
 }
 

@@ -3,17 +3,16 @@
 //! Each takes a tenth of a second or a little more, and is disturbed by whatever else the machine does. To be compared
 //! with a scan made a moment before.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::num::NonZeroUsize;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
 use super::kernels::Kernels;
+use crate::file::cache::{self, Buffer};
 use crate::{BlockSize, Pipe, Pool, Trap, WriteBlock};
 
 /// How long is measured.
@@ -23,14 +22,12 @@ const BLOCKS: u32 = 4;
 /// How large the requests to a disk are, and how many are under way.
 const REQUEST: u64 = 1 << 20;
 const REQUESTS: u64 = 4;
-/// What buffers of requests past the page cache are aligned to: enough for all disks.
-const ALIGN: usize = 4096;
 
 /// Bytes a second that so many threads read from memory in huge pages, counting a byte in them.
 ///
 /// # Errors
 /// 256 MiB cannot be had, or threads cannot.
-pub fn memory(threads: NonZeroUsize) -> io::Result<f64> {
+pub fn memory(threads: usize) -> io::Result<f64> {
     let kernels = Kernels::best();
     let other = |error: &dyn std::error::Error| io::Error::other(error.to_string());
     let pool = Pool::new(BlockSize::MAX, BLOCKS + 1, Some(Trap::Off), None).map_err(|error| other(&error))?;
@@ -51,7 +48,7 @@ pub fn memory(threads: NonZeroUsize) -> io::Result<f64> {
         std::hint::black_box(kernels.count(b'\n', &blocks[block][at..at + (2 << 20)]));
         Ok(2 << 20)
     };
-    rate(threads.get(), || piece)
+    rate(threads, || piece)
 }
 
 /// Bytes a second that come from the disk `file` is on: large requests past the page cache, several under way, for
@@ -60,16 +57,14 @@ pub fn memory(threads: NonZeroUsize) -> io::Result<f64> {
 /// # Errors
 /// The file system has no such requests, or the file cannot be opened again.
 pub fn disk(file: &File) -> io::Result<f64> {
-    let again = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let direct = OpenOptions::new().read(true).custom_flags(OFlags::DIRECT.bits() as i32).open(again)?;
+    let direct = cache::reopen_past(file, OFlags::RDONLY)?;
     let requests = (direct.metadata()?.len() / REQUEST).max(1);
     rate(REQUESTS as usize, || {
-        let mut buffer = vec![0; REQUEST as usize + ALIGN];
-        let start = buffer.as_ptr().align_offset(ALIGN);
+        let mut buffer = Buffer::new(REQUEST as usize);
         let direct = &direct;
         move |number| {
-            let buffer = &mut buffer[start..start + REQUEST as usize];
-            Ok(direct.read_at(buffer, number % requests * REQUEST)? as u64)
+            let bytes = buffer.as_mut().map_err(|error| error.kind())?.bytes(REQUEST as usize);
+            Ok(direct.read_at(bytes, number % requests * REQUEST)? as u64)
         }
     })
 }
@@ -100,7 +95,7 @@ mod tests {
 
     #[test]
     fn memory_has_a_speed() {
-        match memory(NonZeroUsize::MIN) {
+        match memory(1) {
             Ok(rate) => assert!(rate > 1e6, "{rate}"),
             Err(error) => eprintln!("skipped: {error}"),
         }

@@ -5,16 +5,15 @@
 
 use std::fs::File;
 use std::io;
-use std::num::NonZeroUsize;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::plan::Extent;
 use super::source::{Seen, Source, cut};
-use crate::file::{self, ReadOptions};
+use crate::file::{Caching, ReadOptions};
 use crate::{Pipe, ReadBlock, Reader, StreamError, StreamErrorKind};
 
 /// More threads than this wait for the disk, and each keeps a block of memory.
-pub(super) const THREADS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
+pub(super) const THREADS: usize = 8;
 
 /// A file that comes from its disk block by block.
 pub(super) struct Unbuffered<'a> {
@@ -38,7 +37,7 @@ impl<'a> Unbuffered<'a> {
     pub(super) fn new(file: &'a File, extent: &Extent, threads: usize) -> io::Result<Unbuffered<'a>> {
         // Each thread may hold a block, and one of them may be slow.
         let stream = Pipe::builder().lookback(threads as u32);
-        let options = ReadOptions::new().plan(file::Plan::Unbuffered).from(extent.start).stream(stream).explicit();
+        let options = ReadOptions::new().caching(Caching::Unbuffered).from(extent.start).stream(stream).explicit();
         let mut reader = options.read(file.try_clone()?, "input")?;
         reader.fill(0)?;
         Ok(Unbuffered { file, state: Mutex::new(State { reader, next: 0 }), changed: Condvar::new() })

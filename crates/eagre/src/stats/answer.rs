@@ -133,7 +133,7 @@ impl Group<'_> {
     }
 
     /// The exact variance of a sample of these values, as text, rounded half up to so many decimals, at most 36. `None` for fewer than
-    /// two values, or if it was not asked for ([`Stats::variance`](super::Stats::variance)).
+    /// two values, or if it was not asked for ([`Aggregator::variance`](super::Aggregator::variance)).
     #[must_use]
     pub fn variance(&self, decimals: u32) -> Option<String> {
         let decimals = decimals.min(2 * DIGITS);
@@ -152,7 +152,7 @@ impl Group<'_> {
 
     /// The exact value below which a part `q` of the values is, from 0 (the smallest) to 1 (the largest): between the two
     /// nearest values in proportion, rounded half up to so many decimals, at most 18. `None` if `q` is not from 0 to 1, or
-    /// if it was not asked for ([`Stats::quantiles`](super::Stats::quantiles)).
+    /// if it was not asked for ([`Aggregator::quantiles`](super::Aggregator::quantiles)).
     #[must_use]
     pub fn quantile(&self, q: Decimal, decimals: u32) -> Option<Decimal> {
         let values = self.shard.values()?;

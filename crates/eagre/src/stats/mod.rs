@@ -12,7 +12,7 @@
 //! Zürich;n/a            an error that names the line, or a line to skip
 //! ```
 //!
-//! Fields are what stands between delimiters, unless [`Stats::csv`] says that quotes mean something. A byte order mark in
+//! Fields are what stands between delimiters, unless [`Aggregator::csv`] says that quotes mean something. A byte order mark in
 //! front of the first line is passed over.
 //!
 //! # How
@@ -37,6 +37,7 @@ mod batch;
 mod chunks;
 mod csv;
 mod decimal;
+mod error;
 mod fixed;
 mod index;
 mod join;
@@ -57,20 +58,20 @@ mod tally;
 mod tests;
 mod values;
 
-use std::fmt;
-use std::io::{self, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use rustix::thread::sched_getaffinity;
 
 pub use answer::{Group, Table};
 pub use decimal::{Decimal, NoDecimal};
+pub use error::StatsError;
 pub use layout::LineError;
 pub use summary::Sum;
 
-use crate::doctor::{Available, Bound};
-use crate::scan::{Input, Scanned, Scanner};
+use crate::scan::{Input, Scan, ScanError, Scanned, Scanner, setting_methods};
 use join::{Joiner, Records};
 use kernels::Level;
 use layout::Layout;
@@ -83,87 +84,34 @@ use tally::{Lines, Question, Tally};
 /// Collects values per key from one input after another.
 ///
 /// ```
-/// use eagre::stats::Stats;
-/// # let file = { use std::io::{Seek, Write}; let mut file = tempfile::tempfile()?; file.write_all(b"Oslo;-1.5\nRoma;20.0\nOslo;3.0\n")?; file.rewind()?; file };
+/// use eagre::stats::Aggregator;
 ///
-/// let mut stats = Stats::new();
-/// stats.add(file.into(), |_bytes| ())?;
-/// let table = stats.finish()?;
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("temperatures");
+/// std::fs::write(&path, "Oslo;-1.5\nRoma;20.0\nOslo;3.0\n")?;
+///
+/// let mut aggregator = Aggregator::new().variance(true);
+/// aggregator.file(&path)?;
+/// aggregator.read(&b"Roma;24.0\n"[..])?;
+/// let table = aggregator.finish()?;
 /// let oslo = table.get(0).expect("two keys");
 /// assert_eq!((oslo.key, oslo.count), (&b"Oslo"[..], 2));
 /// assert_eq!(oslo.mean(table.decimals()).to_text(1), "0.8");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Stats {
+pub struct Aggregator<'a> {
     layout: Layout,
     details: Details,
     header: bool,
-    scanner: Scanner,
-    level: Level,
+    scanner: Scanner<'a>,
     secret: Block,
     /// From the first input on.
     known: Option<Shared>,
     decimals: u32,
-    threads: Option<NonZeroUsize>,
     /// From the first input on: for how many threads tables are cut, and what is kept.
     fixed: Option<(usize, Details)>,
     failure: Option<Refused>,
-}
-
-/// An input could not be added: nothing of it was. Or there is no answer.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum StatsError {
-    /// It could not be read to its end.
-    Io(io::Error),
-    /// A line of it is no row.
-    Line {
-        /// Its number, from 1.
-        line: u64,
-        /// What is wrong with it.
-        error: LineError,
-    },
-    /// There is no memory for so many keys.
-    Memory {
-        /// How many there were.
-        keys: u64,
-        /// How many bytes they took.
-        taken: u64,
-        /// What was left, if the system was asked before.
-        available: Option<Available>,
-    },
-}
-
-impl fmt::Display for StatsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mib = |bytes: u64| bytes.div_ceil(1 << 20);
-        match self {
-            StatsError::Io(error) => error.fmt(f),
-            StatsError::Line { line, error } => write!(f, "line {line}: {error}"),
-            StatsError::Memory { keys, taken, available } => {
-                write!(f, "out of memory: {keys} keys so far take {} MiB, ", mib(*taken))?;
-                let Some(Available { bytes, bound, .. }) = available else {
-                    return f.write_str("and the system gives no more");
-                };
-                let whose = match bound {
-                    Bound::AddressSpace => "of addresses ",
-                    Bound::ControlGroup => "in the control group ",
-                    Bound::Machine => "",
-                };
-                write!(f, "and {} MiB {whose}are left", mib(*bytes))
-            }
-        }
-    }
-}
-
-impl std::error::Error for StatsError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            StatsError::Io(error) => Some(error),
-            StatsError::Line { .. } | StatsError::Memory { .. } => None,
-        }
-    }
 }
 
 /// What was added.
@@ -180,34 +128,34 @@ pub struct Added {
     pub first_skipped: Option<(u64, LineError)>,
 }
 
-impl Default for Stats {
-    fn default() -> Stats {
-        Stats::new()
+impl Default for Aggregator<'_> {
+    fn default() -> Self {
+        Aggregator::new()
     }
 }
 
-impl Stats {
-    /// Keys in the first column, values in the second, `;` between them; every line must be a row. Uses as many threads
-    /// as the process may use processors.
+impl<'a> Aggregator<'a> {
+    /// Keys in the first column, values in the second, `;` between them; every line must be a row.
     #[must_use]
-    pub fn new() -> Stats {
+    pub fn new() -> Self {
         let layout = Layout { delimiter: b';', key: 0, value: 1, strict: true, csv: false };
-        let (level, secret, details) = (Level::chosen(), shared::secret(), Details::default());
-        let scanner = Scanner::default();
-        let (header, known, decimals, threads, fixed, failure) = (false, None, 0, None, None, None);
-        Stats { layout, details, header, scanner, level, secret, known, decimals, threads, fixed, failure }
+        let (secret, details) = (shared::secret(), Details::default());
+        let (header, scanner, known, decimals, fixed, failure) = (false, Scanner::new(), None, 0, None, None);
+        Aggregator { layout, details, header, scanner, secret, known, decimals, fixed, failure }
     }
+
+    setting_methods!(scanner.settings);
 
     /// The byte between columns. A newline cannot be one: lines then have one column.
     #[must_use]
-    pub fn delimiter(mut self, byte: u8) -> Stats {
+    pub fn delimiter(mut self, byte: u8) -> Self {
         self.layout.delimiter = byte;
         self
     }
 
     /// The columns of key and value, from 1. They may be the same.
     #[must_use]
-    pub fn columns(mut self, key: NonZeroUsize, value: NonZeroUsize) -> Stats {
+    pub fn columns(mut self, key: NonZeroUsize, value: NonZeroUsize) -> Self {
         (self.layout.key, self.layout.value) = (key.get() - 1, value.get() - 1);
         self
     }
@@ -215,28 +163,28 @@ impl Stats {
     /// Whether fields may be in double quotes (RFC 4180): then they may hold the delimiter, newlines, and quotes written
     /// twice. An input with newlines in quotes is read by one thread.
     #[must_use]
-    pub fn csv(mut self, yes: bool) -> Stats {
+    pub fn csv(mut self, yes: bool) -> Self {
         self.layout.csv = yes;
         self
     }
 
     /// Whether the first line of every input is to be passed over.
     #[must_use]
-    pub fn header(mut self, yes: bool) -> Stats {
+    pub fn header(mut self, yes: bool) -> Self {
         self.header = yes;
         self
     }
 
     /// Whether lines that are no rows are skipped and counted, instead of being an error.
     #[must_use]
-    pub fn skip_bad(mut self, yes: bool) -> Stats {
+    pub fn skip_bad(mut self, yes: bool) -> Self {
         self.layout.strict = !yes;
         self
     }
 
     /// Whether variances are wanted ([`Group::variance`]): 40 bytes more a key. To be said before the first input.
     #[must_use]
-    pub fn variance(mut self, yes: bool) -> Stats {
+    pub fn variance(mut self, yes: bool) -> Self {
         self.details.squares = yes;
         self
     }
@@ -244,30 +192,34 @@ impl Stats {
     /// Whether quantiles are wanted ([`Group::quantile`]): 16 bytes more for each different value of a key. To be said
     /// before the first input.
     #[must_use]
-    pub fn quantiles(mut self, yes: bool) -> Stats {
+    pub fn quantiles(mut self, yes: bool) -> Self {
         self.details.values = yes;
         self
     }
 
-    /// How many threads look at an input at most. To be said before the first input.
-    #[must_use]
-    pub fn threads(mut self, threads: NonZeroUsize) -> Stats {
-        self.scanner = self.scanner.threads_at_most(threads);
-        self.threads = Some(threads);
-        self
-    }
-
-    /// Adds the rows of an input. `progress` is told now and then how many bytes are done.
+    /// Adds the rows of a file: see [`input`](Self::input). Errors name the file.
     ///
     /// # Errors
-    /// Of reading, and the first line that is no row: then nothing of this input was added. [`StatsError::Memory`] is final:
-    /// there will be no answer.
-    pub fn add(&mut self, input: Input, mut progress: impl FnMut(u64)) -> Result<Added, StatsError> {
+    /// Those of opening the file, and those of [`input`](Self::input).
+    pub fn file(&mut self, path: impl AsRef<Path>) -> Result<Added, StatsError> {
+        let added = Input::open(&path).map_err(StatsError::Io).and_then(|input| self.input(input));
+        added.map_err(|error| error.about(path.as_ref()))
+    }
+
+    /// Adds the rows of a file or a stream, from its present position to its end. Keeps as many tables as the threads that
+    /// were set before the first input.
+    ///
+    /// A CSV file whose fields hold newlines is read twice: the progress hook then begins again.
+    ///
+    /// # Errors
+    /// Those of [`Scanner::input`], and the first line that is no row: then nothing of this input was added.
+    /// [`StatsError::Memory`] is final: there will be no answer.
+    pub fn input(&mut self, input: Input) -> Result<Added, StatsError> {
         if let Some(refused) = self.failure {
             return Err(refused.into_error(self.keys()));
         }
         if !self.layout.csv {
-            return Ok(self.lines(input, &mut progress)?.0);
+            return Ok(self.lines(Origin::of(input))?.0);
         }
         // Only a file can be read once more, if records turn out to be longer than a line.
         let again = match &input {
@@ -276,27 +228,38 @@ impl Stats {
             }
             Input::Stream(_) => None,
         };
-        let Some((start, mut again)) = again else { return self.records(input, &mut progress) };
-        match self.lines(input, &mut progress)? {
+        let Some((start, mut again)) = again else { return self.records(Origin::of(input)) };
+        match self.lines(Origin::of(input))? {
             (added, false) => Ok(added),
             (_, true) => {
                 again.seek(SeekFrom::Start(start)).map_err(StatsError::Io)?;
-                self.records(again.into(), &mut progress)
+                self.records(Origin::of(again.into()))
             }
         }
     }
 
+    /// Adds the rows of anything that can be read. Otherwise as [`input`](Self::input).
+    ///
+    /// # Errors
+    /// As for [`input`](Self::input).
+    pub fn read(&mut self, source: impl Read) -> Result<Added, StatsError> {
+        if let Some(refused) = self.failure {
+            return Err(refused.into_error(self.keys()));
+        }
+        let origin = Origin::Read(source);
+        if self.layout.csv { self.records(origin) } else { Ok(self.lines(origin)?.0) }
+    }
+
     /// Takes lines for records. True if that is wrong for CSV, where one may go on in the next line; then nothing was added.
-    fn lines(&mut self, input: Input, progress: &mut impl FnMut(u64)) -> Result<(Added, bool), StatsError> {
+    fn lines(&mut self, origin: Origin<impl Read>) -> Result<(Added, bool), StatsError> {
         let fresh = self.fresh()?;
-        let question = self.question(&fresh);
+        let question = self.question(&fresh)?;
         let mut joiner = Joiner::new(&question, self.header);
-        let scanned = self.scanner.run(input, &question, |bytes, part| {
+        let scanned = origin.scan(&mut self.scanner, &question, |_, part| {
             joiner.part(part);
-            progress(bytes);
             if joiner.failed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        let Scanned { workers, bytes, .. } = scanned.map_err(|error| StatsError::Io(error.into()))?;
+        let Scanned { workers, bytes, .. } = scanned?;
         let (tally, lines) = joiner.finish();
         // Without memory for it: what is inside long quotes may have been taken for keys.
         let goes_on = lines.unclosed || (self.layout.csv && fresh.failure().is_some());
@@ -308,14 +271,20 @@ impl Stats {
     }
 
     /// Takes in records that may go over several lines.
-    fn records(&mut self, input: Input, progress: &mut impl FnMut(u64)) -> Result<Added, StatsError> {
+    fn records(&mut self, origin: Origin<impl Read>) -> Result<Added, StatsError> {
         let fresh = self.fresh()?;
-        let records = Records { question: self.question(&fresh), header: self.header };
-        let scanned = Scanner::new(NonZeroUsize::MIN).run(input, &records, |bytes, goes_on| {
-            progress(bytes);
-            if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
-        let Scanned { workers, bytes, .. } = scanned.map_err(|error| StatsError::Io(error.into()))?;
+        let records = Records { question: self.question(&fresh)?, header: self.header };
+        // What is inside quotes is only known from the beginning.
+        let mut alone = self.scanner.clone().threads(1);
+        let scanned =
+            origin.scan(
+                &mut alone,
+                &records,
+                |_, goes_on| {
+                    if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                },
+            );
+        let Scanned { workers, bytes, .. } = scanned?;
         let mut all = Lines::default();
         for reading in workers {
             let (tally, lines) = reading.finish(&records);
@@ -326,9 +295,10 @@ impl Stats {
         Ok(Added::new(bytes, all))
     }
 
-    fn question<'a>(&self, shared: &'a Shared) -> Question<'a> {
+    fn question<'s>(&self, shared: &'s Shared) -> Result<Question<'s>, StatsError> {
         let details = self.fixed.map_or(self.details, |(_, details)| details);
-        Question { layout: self.layout, level: self.level, details, shared }
+        let kernels = self.scanner.settings.kernels().map_err(StatsError::Io)?;
+        Ok(Question { layout: self.layout, level: Level::of(kernels.simd()), details, shared })
     }
 
     /// A table for the rows of one input.
@@ -342,22 +312,24 @@ impl Stats {
     /// How many parts a table has: several for each thread there may be. Counts processors as the system does, which takes
     /// a microsecond; what a control group allows takes longer than a small file.
     fn parts(&self) -> usize {
-        let threads = self.threads.map(NonZeroUsize::get);
-        threads.unwrap_or_else(|| sched_getaffinity(None).map_or(16, |processors| processors.count() as usize))
+        match self.scanner.settings.threads {
+            0 => sched_getaffinity(None).map_or(16, |processors| processors.count() as usize),
+            threads => threads,
+        }
     }
 
     /// What threads have when all rows are in goes into a table, unless a line is no row.
-    fn pour<'a>(
+    fn pour<'s>(
         &mut self,
-        fresh: &'a Shared,
-        tallies: impl Iterator<Item = Option<Tally<'a>>>,
+        fresh: &'s Shared,
+        tallies: impl Iterator<Item = Option<Tally<'s>>>,
         lines: &Lines,
     ) -> Result<(), StatsError> {
         if let Some(refused) = fresh.failure() {
             return Err(self.fail(refused, Some(fresh)));
         }
         if let (true, Some((before, error))) = (self.layout.strict, &lines.first) {
-            return Err(StatsError::Line { line: before + 1, error: error.clone() });
+            return Err(StatsError::Line { file: None, line: before + 1, error: error.clone() });
         }
         // If nothing has got there yet, what little there is goes to where all of it ends up.
         let known = self.known.take();
@@ -399,10 +371,36 @@ impl Stats {
         if let Some(refused) = self.failure {
             return Err(refused.into_error(keys));
         }
-        let threads = if keys < 1 << 16 { 1 } else { self.scanner.threads().get() };
+        let threads = if keys < 1 << 16 { 1 } else { self.scanner.thread_count() };
         let shards = self.known.map_or_else(|| Ok(Default::default()), Shared::finish);
         let table = shards.and_then(|shards| Table::new(shards, threads, self.decimals));
         table.map_err(|refused| refused.into_error(keys))
+    }
+}
+
+/// Where rows come from.
+enum Origin<R> {
+    Input(Input),
+    Read(R),
+}
+
+impl Origin<io::Empty> {
+    fn of(input: Input) -> Self {
+        Origin::Input(input)
+    }
+}
+
+impl<R: Read> Origin<R> {
+    fn scan<S: Scan>(
+        self,
+        scanner: &mut Scanner<'_>,
+        scan: &S,
+        deliver: impl FnMut(u64, S::Part) -> ControlFlow<()>,
+    ) -> Result<Scanned<S::Worker>, ScanError> {
+        match self {
+            Origin::Input(input) => scanner.input(input, scan, deliver),
+            Origin::Read(source) => scanner.read(source, scan, deliver),
+        }
     }
 }
 
@@ -411,4 +409,26 @@ impl Added {
         let first_skipped = lines.first.map(|(before, error)| (before + 1, error));
         Added { bytes, lines: lines.count, skipped: lines.bad, first_skipped }
     }
+}
+
+/// Count, smallest, mean and largest value per key of a file of `key;value` lines, with any byte in place of `;`. Uses all
+/// threads this process may use.
+///
+/// # Errors
+/// Those of opening and reading the file, with its name; the first line that is no row; a lack of memory for the keys.
+///
+/// # Example
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("temperatures");
+/// std::fs::write(&path, "Oslo,-1.5\nRoma,20.0\nOslo,3.0\n")?;
+/// let table = eagre::stats::file(&path, b',')?;
+/// let largest: Vec<_> = table.iter().map(|group| (group.key, group.max.to_string())).collect();
+/// assert_eq!(largest, [(&b"Oslo"[..], "3".to_string()), (b"Roma", "20".to_string())]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn file(path: impl AsRef<Path>, delimiter: u8) -> Result<Table, StatsError> {
+    let mut aggregator = Aggregator::new().delimiter(delimiter);
+    aggregator.file(path)?;
+    aggregator.finish()
 }

@@ -1,9 +1,10 @@
 //! All ways through the code give the answer of a naive one: every level of instructions, every cut, every shape.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::Stats;
+use super::Aggregator;
 use super::answer::Table;
 use super::join::Joiner;
 use super::kernels::Level;
@@ -12,7 +13,7 @@ use super::shard::Details;
 use super::shared::{self, Shared};
 use super::tally::{Lines, Question};
 use crate::scan::Scan;
-use crate::scan::kernels::Simd;
+use crate::scan::kernels::{Kernels, Simd};
 
 /// A generator of numbers (xorshift), the same for the same seed.
 struct Random(u64);
@@ -334,7 +335,12 @@ fn a_line_may_be_long() {
     text.extend(b";2.5\nb;1.5\nb;x");
     let cuts: Vec<usize> = (1..text.len() / 10_000).map(|cut| cut * 10_000).collect();
     let shared = Shared::new(shared::secret(), 1, Details::default()).unwrap();
-    let question = Question { layout: PAIR, level: Level::chosen(), details: Details::default(), shared: &shared };
+    let question = Question {
+        layout: PAIR,
+        level: Level::of(Kernels::best().simd()),
+        details: Details::default(),
+        shared: &shared,
+    };
     let mut worker = question.worker();
     let mut joiner = Joiner::new(&question, false);
     let mut start = 0;
@@ -354,17 +360,21 @@ fn whole_files() {
     let text = corpus(random, 100_000, &keys, PAIR, 2, 0);
     let expected = naive(&text, PAIR, false);
     for threads in [1, 2, 5] {
-        let mut stats = Stats::new().threads(NonZeroUsize::new(threads).unwrap());
+        let seen = AtomicU64::new(0);
+        let note = |bytes| {
+            seen.store(bytes, Relaxed);
+            ControlFlow::Continue(())
+        };
+        let mut aggregator = Aggregator::new().threads(threads).progress(&note);
         for part in 0..2 {
             let mut file = tempfile::tempfile().unwrap();
             let half = text[..text.len() / 2].iter().rposition(|&byte| byte == b'\n').unwrap() + 1;
             file.write_all(if part == 0 { &text[..half] } else { &text[half..] }).unwrap();
             file.rewind().unwrap();
-            let mut seen = 0;
-            let added = stats.add(file.into(), |bytes| seen = bytes).unwrap();
-            assert_eq!((added.bytes, added.skipped), (seen, 0));
+            let added = aggregator.input(file.into()).unwrap();
+            assert_eq!((added.bytes, added.skipped), (seen.load(Relaxed), 0));
         }
-        let table = stats.finish().unwrap();
+        let table = aggregator.finish().unwrap();
         assert_eq!(table.decimals() as usize, expected.decimals);
         assert_eq!(table.len(), expected.groups.len());
         for (group, (key, (count, _, sum, _))) in table.iter().zip(&expected.groups) {
@@ -380,14 +390,14 @@ fn whole_files() {
 #[test]
 fn a_failed_input_leaves_nothing() {
     use std::io::{Seek, Write};
-    let mut stats = Stats::new();
+    let mut aggregator = Aggregator::new();
     for (text, fails) in [("a;1\n", false), ("b;2\nb;x\n", true), ("c;3", false), ("", false)] {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(text.as_bytes()).unwrap();
         file.rewind().unwrap();
-        assert_eq!(stats.add(file.into(), |_| ()).is_err(), fails, "{text}");
+        assert_eq!(aggregator.input(file.into()).is_err(), fails, "{text}");
     }
-    let table = stats.finish().unwrap();
+    let table = aggregator.finish().unwrap();
     assert_eq!(table.iter().map(|group| group.key).collect::<Vec<_>>(), [b"a", b"c"]);
 }
 
@@ -397,14 +407,14 @@ fn a_large_input_after_a_small_one() {
     use std::io::{Seek, Write};
     let large: String = (0..300_000).map(|key| format!("{key:x};1\n")).collect();
     for threads in [1, 2] {
-        let mut stats = Stats::new().threads(NonZeroUsize::new(threads).unwrap());
+        let mut aggregator = Aggregator::new().threads(threads);
         for text in ["a;1\n", &large, &large] {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(text.as_bytes()).unwrap();
             file.rewind().unwrap();
-            stats.add(file.into(), |_| ()).unwrap();
+            aggregator.input(file.into()).unwrap();
         }
-        let table = stats.finish().unwrap();
+        let table = aggregator.finish().unwrap();
         assert_eq!(table.len(), 300_000);
         let twice = table.iter().filter(|group| group.count == 2).count();
         assert_eq!((twice, table.iter().find(|group| group.key == b"a").unwrap().count), (299_999, 3));
@@ -416,15 +426,48 @@ fn a_large_input_after_a_small_one() {
 fn threads_may_change_between_inputs() {
     use std::io::{Seek, Write};
     let text: String = (0..50_000).map(|key| format!("{key};1\n")).collect();
-    let mut stats = Stats::new();
+    let mut aggregator = Aggregator::new();
     for threads in [1, 8, 2] {
-        stats = stats.threads(NonZeroUsize::new(threads).unwrap()).variance(threads == 8);
+        aggregator = aggregator.threads(threads).variance(threads == 8);
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(text.as_bytes()).unwrap();
         file.rewind().unwrap();
-        stats.add(file.into(), |_| ()).unwrap();
+        aggregator.input(file.into()).unwrap();
     }
-    let table = stats.finish().unwrap();
+    let table = aggregator.finish().unwrap();
     assert_eq!(table.len(), 50_000);
     assert!(table.iter().all(|group| group.count == 3 && group.variance(1).is_none()));
+}
+
+#[test]
+fn errors_name_the_file_and_the_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("two\nlines");
+    let place = format!("stats: '{}/two'$'\\n''lines': ", folder.path().display());
+    let error = super::file(&path, b';').unwrap_err();
+    assert_eq!(error.to_string(), place.clone() + "No such file or directory");
+    std::fs::write(&path, "a,1\nb,x\n").unwrap();
+    let error = super::file(&path, b',').unwrap_err();
+    assert!(error.to_string().starts_with(&(place + "line 2: ")), "{error}");
+    std::fs::write(&path, "a,1\na,2\n").unwrap();
+    let table = super::file(&path, b',').unwrap();
+    assert_eq!(table.iter().map(|group| (group.key, group.count)).collect::<Vec<_>>(), [(&b"a"[..], 2)]);
+}
+
+/// Whatever reads the bytes, the answer is the same; also where records go over several lines.
+#[test]
+fn readers_are_inputs_too() {
+    for (text, csv) in [("a;1\nb;2\na;3", false), ("\"a\nb\";1\nc;2\n\"a\nb\";3\n", true)] {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+        let (mut one, mut other) = (Aggregator::new().csv(csv), Aggregator::new().csv(csv));
+        let added = [one.file(file.path()).unwrap(), other.read(text.as_bytes()).unwrap()];
+        assert_eq!(format!("{:?}", added[0]), format!("{:?}", added[1]));
+        let [one, other] = [one, other].map(|aggregator| {
+            let table = aggregator.finish().unwrap();
+            table.iter().map(|group| (group.key.to_vec(), group.count, group.max)).collect::<Vec<_>>()
+        });
+        assert_eq!(one, other);
+        assert_eq!(one.iter().map(|(_, count, _)| count).sum::<u64>(), 3);
+    }
 }

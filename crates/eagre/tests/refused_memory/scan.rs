@@ -2,10 +2,9 @@
 
 use eagre::count::Counter;
 use eagre::find::Finder;
-use eagre::scan::{Input, Plan, Scanner};
+use eagre::scan::{Input, Plan};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
 use crate::refusing::each_allocation;
@@ -36,12 +35,10 @@ fn count() {
     let lines = text.iter().filter(|&&byte| byte == b'\n').count() as u64;
     for plan in PLANS {
         for threads in [1, 2] {
-            let threads = NonZeroUsize::new(threads).unwrap();
             each_allocation(&format!("count: plan {plan}, {threads} threads"), |attempt| {
                 let input = File::open(file.path()).unwrap();
-                let counted = attempt.call(|| {
-                    Counter::new().plan(plan).threads(threads).longest(true).words(true).count_input(input, |_| ())
-                });
+                let counter = Counter::new().plan(plan).threads(threads).longest(true).words(true);
+                let counted = attempt.call(|| { counter }.input(input));
                 match counted {
                     Ok(counted) => {
                         let counts = counted.counts;
@@ -61,7 +58,7 @@ fn count() {
 
 fn count_a_reader() {
     let text = text();
-    each_allocation("count: a reader", |attempt| match attempt.call(|| Counter::new().count(&text[..], |_| ())) {
+    each_allocation("count: a reader", |attempt| match attempt.call(|| Counter::new().read(&text[..])) {
         Ok(counts) => assert_eq!(counts.bytes, text.len() as u64),
         Err(error) => assert!(attempt.refused() && error.source.kind() == ErrorKind::OutOfMemory, "{error}"),
     });
@@ -76,13 +73,12 @@ fn find() {
     {
         for plan in PLANS {
             for threads in [1, 2] {
-                let threads = NonZeroUsize::new(threads).unwrap();
                 let mut offsets = Vec::with_capacity(expected.len());
                 each_allocation(&format!("find: {what}, plan {plan}, {threads} threads"), |attempt| {
                     offsets.clear();
                     let input = Input::from(File::open(file.path()).unwrap());
                     let found = attempt.call(|| {
-                        finder.scan(&mut Scanner::new(threads).plan(plan), input, |found| {
+                        finder.clone().threads(threads).plan(plan).each_in_input(input, |found| {
                             offsets.push(found.start);
                             ControlFlow::Continue(())
                         })
@@ -97,7 +93,7 @@ fn find() {
                 });
                 each_allocation(&format!("count of {what}: plan {plan}, {threads} threads"), |attempt| {
                     let input = Input::from(File::open(file.path()).unwrap());
-                    match attempt.call(|| finder.count(&mut Scanner::new(threads).plan(plan), input)) {
+                    match attempt.call(|| finder.clone().threads(threads).plan(plan).input(input)) {
                         Ok(count) => assert_eq!(count, expected.len() as u64),
                         Err(error) => {
                             assert!(attempt.refused() && error.source.kind() == ErrorKind::OutOfMemory, "{error}");
@@ -115,7 +111,7 @@ fn small() {
     let finder = Finder::new("aa").unwrap();
     each_allocation("find: a small file", |attempt| {
         let input = Input::from(File::open(file.path()).unwrap());
-        match attempt.call(|| finder.count(&mut Scanner::default(), input)) {
+        match attempt.call(|| finder.clone().input(input)) {
             Ok(count) => assert_eq!(count, 50_000),
             Err(error) => assert!(attempt.refused() && error.source.kind() == ErrorKind::OutOfMemory, "{error}"),
         }

@@ -1,9 +1,8 @@
 //! Statistics: keys in the small table, in the shared one, long ones, values for quantiles, records over several lines.
 
-use eagre::stats::{Stats, StatsError, Table};
+use eagre::stats::{Aggregator, StatsError, Table};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
-use std::num::NonZeroUsize;
 
 use crate::refusing::each_allocation;
 
@@ -21,15 +20,15 @@ fn file(text: &str) -> tempfile::NamedTempFile {
 }
 
 /// Collects from a text, twice, with each allocation refused; `right` looks at what comes of it.
-fn collect(what: &str, text: &str, new: impl Fn() -> Stats, right: impl Fn(&Table)) {
+fn collect(what: &str, text: &str, new: impl Fn() -> Aggregator<'static>, right: impl Fn(&Table)) {
     let file = file(text);
     each_allocation(what, |attempt| {
         let (first, second) = (File::open(file.path()).unwrap(), File::open(file.path()).unwrap());
         let answer = attempt.call(|| {
-            let mut stats = new();
-            stats.add(first.into(), |_| ())?;
-            stats.add(second.into(), |_| ())?;
-            let mut table = stats.finish()?;
+            let mut aggregator = new();
+            aggregator.input(first.into())?;
+            aggregator.input(second.into())?;
+            let mut table = aggregator.finish()?;
             table.sort_by_count()?;
             Ok::<_, StatsError>(table)
         });
@@ -44,16 +43,12 @@ fn collect(what: &str, text: &str, new: impl Fn() -> Stats, right: impl Fn(&Tabl
     });
 }
 
-fn threads(number: usize) -> NonZeroUsize {
-    NonZeroUsize::new(number).unwrap()
-}
-
 fn short_keys() {
     let text: String = (0..4000).map(|row| format!("key{};{}.5\n", row % 2000, row % 10)).collect();
     collect(
         "stats: short keys",
         &text,
-        || Stats::new().threads(threads(1)),
+        || Aggregator::new().threads(1),
         |table| {
             assert_eq!(table.len(), 2000);
             assert!(table.iter().all(|group| group.count == 4));
@@ -68,7 +63,7 @@ fn long_keys() {
         collect(
             &format!("stats: long keys, {number} threads"),
             &text,
-            || Stats::new().threads(threads(number)),
+            || Aggregator::new().threads(number),
             |table| {
                 assert_eq!(table.len(), 3000);
                 assert!(table.iter().all(|group| group.count == 6));
@@ -83,7 +78,7 @@ fn details() {
     collect(
         "stats: details",
         &text,
-        || Stats::new().threads(threads(1)).quantiles(true),
+        || Aggregator::new().threads(1).quantiles(true),
         |table| {
             let most = table.get(0).unwrap();
             assert_eq!((table.len(), most.key, most.count), (100, &b"key1"[..], 62));
@@ -97,7 +92,7 @@ fn records() {
     collect(
         "stats: records",
         &text,
-        || Stats::new().csv(true).threads(threads(1)),
+        || Aggregator::new().csv(true).threads(1),
         |table| {
             assert_eq!((table.len(), table.get(0).unwrap().count), (10, 200));
         },

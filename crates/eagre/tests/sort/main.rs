@@ -7,7 +7,7 @@
 mod keys;
 mod patterns;
 
-use eagre::scan::kernels::Simd;
+use eagre::scan::Simd;
 use eagre::sort::Sorter;
 
 use keys::Case;

@@ -1,16 +1,13 @@
 //! Eagre itself: each job as a user of the library would write it.
 
 use std::fmt::Display;
-use std::fs::File;
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use eagre::copy::Copier;
 use eagre::count::Counter;
 use eagre::find::Finder;
-use eagre::scan::{Input, Scanner};
-use eagre::stats::Stats;
+use eagre::stats::Aggregator;
 
 use crate::contenders::Trouble;
 use crate::contenders::file::Answer;
@@ -21,10 +18,6 @@ use crate::corpus::{PATTERN, Places};
 /// A failed call, by its name.
 fn failed<E: Display>(what: &str) -> impl Fn(E) -> Trouble {
     move |e| Trouble::failed(what, e)
-}
-
-fn threads(number: usize) -> NonZeroUsize {
-    NonZeroUsize::new(number).unwrap_or(NonZeroUsize::MIN)
 }
 
 pub(super) fn sum(from: &Path) -> Result<Answer, Trouble> {
@@ -52,16 +45,14 @@ pub(super) fn write_pointer(to: &Path, size: u64) -> Result<Answer, Trouble> {
 }
 
 pub(super) fn count(from: &Path, number: usize) -> Result<Answer, Trouble> {
-    let file = File::open(from).map_err(failed("open"))?;
-    let counted = Counter::new().threads(threads(number)).count_input(file, |_| ()).map_err(failed("count"))?;
+    let counted = Counter::new().threads(number).file(from).map_err(failed("count"))?;
     Ok(Answer::Lines(counted.counts.lines.unwrap_or(0)))
 }
 
 pub(super) fn find(from: &Path, number: usize) -> Result<Answer, Trouble> {
-    let finder = Finder::new(PATTERN).map_err(failed("pattern"))?;
-    let mut scanner = Scanner::new(threads(number));
+    let mut finder = Finder::new(PATTERN).map_err(failed("pattern"))?.threads(number);
     let mut places = Places::default();
-    let found = finder.scan(&mut scanner, Input::open(from).map_err(failed("open"))?, |found| {
+    let found = finder.each_in_file(from, |found| {
         places.push(found.start);
         ControlFlow::Continue(())
     });
@@ -70,9 +61,9 @@ pub(super) fn find(from: &Path, number: usize) -> Result<Answer, Trouble> {
 }
 
 pub(super) fn stats(from: &Path, number: usize) -> Result<Answer, Trouble> {
-    let mut stats = Stats::new().threads(threads(number));
-    stats.add(Input::open(from).map_err(failed("open"))?, |_| ()).map_err(failed("stats"))?;
-    let table = stats.finish().map_err(failed("stats"))?;
+    let mut aggregator = Aggregator::new().threads(number);
+    aggregator.file(from).map_err(failed("stats"))?;
+    let table = aggregator.finish().map_err(failed("stats"))?;
     let number = |decimal: eagre::stats::Decimal| decimal.to_string().parse().unwrap_or(f64::NAN);
     let rows = table.iter().map(|group| {
         let name = String::from_utf8_lossy(group.key).into_owned();
@@ -82,9 +73,9 @@ pub(super) fn stats(from: &Path, number: usize) -> Result<Answer, Trouble> {
 }
 
 pub(super) fn keys(from: &Path, number: usize) -> Result<Answer, Trouble> {
-    let mut stats = Stats::new().threads(threads(number));
-    stats.add(Input::open(from).map_err(failed("open"))?, |_| ()).map_err(failed("stats"))?;
-    let table = stats.finish().map_err(failed("stats"))?;
+    let mut aggregator = Aggregator::new().threads(number);
+    aggregator.file(from).map_err(failed("stats"))?;
+    let table = aggregator.finish().map_err(failed("stats"))?;
     // The table is the answer; whoever asks for figures of all keys has to look at each once, as others do.
     let mut text = Vec::new();
     let mut tenths = |value: eagre::stats::Decimal| {

@@ -83,11 +83,11 @@ pub(super) unsafe fn count<B: Block>(byte: u8, bytes: &[u8]) -> u64 {
 /// Six bytes separate words: space, tab, newline, vertical tab, form feed, carriage return. The other visible characters
 /// of ASCII make words. All else, control characters and bytes above 126, neither makes nor ends one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Words {
+pub(crate) struct Words {
     /// How many words have begun.
-    pub begun: u64,
+    pub(crate) begun: u64,
     /// Whether the last one goes on.
-    pub inside: bool,
+    pub(crate) inside: bool,
 }
 
 /// # Safety
@@ -122,11 +122,11 @@ pub(super) unsafe fn words<B: Block>(words: &mut Words, bytes: &[u8]) {
 /// A visible character or a space is one column wide, a tab reaches to the next multiple of eight, everything else has
 /// no width. Newline, carriage return and form feed go back to the first column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Columns {
+pub(crate) struct Columns {
     /// The widest line that has ended.
-    pub longest: u64,
+    pub(crate) longest: u64,
     /// The column that the line goes on from.
-    pub column: u64,
+    pub(crate) column: u64,
 }
 
 /// # Safety

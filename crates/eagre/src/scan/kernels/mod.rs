@@ -20,7 +20,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-pub use loops::{Columns, Words};
+pub(crate) use loops::{Columns, Words};
 
 /// A set of vector instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl FromStr for Simd {
 
 /// The loops, in the instructions of this processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kernels {
+pub(crate) struct Kernels {
     /// Available: that is what the constructors check.
     simd: Simd,
 }
@@ -105,7 +105,7 @@ impl Kernels {
     ///
     /// # Errors
     /// The environment asks for something unknown, or for what this processor does not have. The message says so.
-    pub fn chosen() -> Result<Kernels, String> {
+    pub(crate) fn chosen() -> Result<Kernels, String> {
         static CHOSEN: OnceLock<Result<Kernels, String>> = OnceLock::new();
         CHOSEN.get_or_init(Kernels::choose).clone()
     }
@@ -123,7 +123,7 @@ impl Kernels {
     ///
     /// # Errors
     /// As [`Kernels::chosen`].
-    pub fn check() -> Result<(), String> {
+    pub(crate) fn check() -> Result<(), String> {
         match eagre_mem::options::simd(|text| text.parse::<Simd>().ok())? {
             None => Ok(()),
             Some(_) => Kernels::chosen().map(|_| ()),
@@ -142,35 +142,35 @@ impl Kernels {
 
     /// The best this processor can do.
     #[must_use]
-    pub fn best() -> Kernels {
+    pub(crate) fn best() -> Kernels {
         Kernels { simd: Simd::ALL.into_iter().find(|simd| simd.is_available()).unwrap_or(Simd::Portable) }
     }
 
     /// With these instructions; `None` if the processor does not have them.
     #[must_use]
-    pub fn with(simd: Simd) -> Option<Kernels> {
+    pub(crate) fn with(simd: Simd) -> Option<Kernels> {
         simd.is_available().then_some(Kernels { simd })
     }
 
     /// The instructions used.
     #[must_use]
-    pub fn simd(self) -> Simd {
+    pub(crate) fn simd(self) -> Simd {
         self.simd
     }
 
     /// How often `byte` occurs.
     #[must_use]
-    pub fn count(self, byte: u8, bytes: &[u8]) -> u64 {
+    pub(crate) fn count(self, byte: u8, bytes: &[u8]) -> u64 {
         dispatch!(self, count(byte, bytes))
     }
 
     /// Counts words on from where `words` is.
-    pub fn words(self, words: &mut Words, bytes: &[u8]) {
+    pub(crate) fn words(self, words: &mut Words, bytes: &[u8]) {
         dispatch!(self, words(words, bytes));
     }
 
     /// Measures lines on from where `columns` is.
-    pub fn columns(self, columns: &mut Columns, bytes: &[u8]) {
+    pub(crate) fn columns(self, columns: &mut Columns, bytes: &[u8]) {
         dispatch!(self, columns(columns, bytes));
     }
 }

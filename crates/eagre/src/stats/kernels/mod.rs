@@ -12,7 +12,7 @@ mod avx512;
 use super::index::{self, Index};
 use super::rows::Rows;
 use super::table::Table;
-use crate::scan::kernels::{Kernels, Simd};
+use crate::scan::kernels::Simd;
 
 /// The instructions to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,11 +25,6 @@ pub(super) enum Level {
 }
 
 impl Level {
-    /// What is chosen for all scans. (Where the choice is an error, the scan says so.)
-    pub(super) fn chosen() -> Level {
-        Kernels::chosen().map_or(Level::Portable, |kernels| Level::of(kernels.simd()))
-    }
-
     /// The most of these instructions that can be used here.
     pub(super) fn of(simd: Simd) -> Level {
         match simd {

@@ -5,7 +5,7 @@ use std::fmt;
 /// How a copy was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Plan {
+pub enum Method {
     /// The file system lets both files share the blocks.
     Reflink,
     /// From front to back.
@@ -26,12 +26,12 @@ pub enum Plan {
     },
 }
 
-impl fmt::Display for Plan {
+impl fmt::Display for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Plan::Reflink => f.write_str("blocks shared by the file system, nothing moved"),
-            Plan::Front => f.write_str("from front to back: an end is no regular file, or nobody knows its length"),
-            Plan::Pieces { threads, piece, direct_read, direct_write, read_back } => {
+            Method::Reflink => f.write_str("blocks shared by the file system, nothing moved"),
+            Method::Front => f.write_str("from front to back: an end is no regular file, or nobody knows its length"),
+            Method::Pieces { threads, piece, direct_read, direct_write, read_back } => {
                 let plural = if threads == 1 { "" } else { "s" };
                 write!(f, "{threads} thread{plural} with pieces of {} KiB; read from the page cache", piece >> 10)?;
                 f.write_str(if direct_read { ", the rest past it; " } else { "; " })?;

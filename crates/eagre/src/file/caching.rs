@@ -2,17 +2,16 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
 
-use super::residency::{lives_in_memory, residency};
+use super::cache::{self, Warmth};
 use eagre_mem::transfer::{Blocking, Device, Engine, Uring, set_direct};
 use eagre_mem::{BlockSize, options};
-use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
+use rustix::fs::OFlags;
 
 /// Whether the page cache is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Plan {
+pub enum Caching {
     /// Past the page cache if the file is large and not in it yet, through it otherwise.
     #[default]
     Auto,
@@ -40,31 +39,31 @@ pub(super) enum Access {
     Unbuffered(usize),
 }
 
-/// Below this, a file is not worth the preparations.
-const SMALL: u64 = 4 << 20;
 /// The most bytes of a request when several are on their way at once. Larger ones cost less and smaller ones finish
 /// more evenly; from 256 KiB to 2 MiB there is little between them.
 const PIECE: usize = 512 << 10;
 /// How many requests are on their way at most. The default windows of a stream, two blocks of 2 MiB at a file's end of
 /// it, make eight.
 const DEPTH: usize = 32;
-/// What O_DIRECT is content with where the file system does not say.
-const USUAL_ALIGNMENT: usize = 4096;
 
 impl Opened {
     /// How `file` of `size` bytes (0: not known), of which `from` on is to be read, is read best.
-    pub(super) fn to_read(file: File, plan: Plan, from: u64, size: u64) -> Opened {
+    pub(super) fn to_read(file: File, caching: Caching, from: u64, size: u64) -> Opened {
         if size == 0 {
             return Opened { file, access: Access::Sequential };
         }
         let left = size.saturating_sub(from);
-        let past = match plan {
-            Plan::Unbuffered => true,
-            Plan::Cached => false,
-            Plan::Auto => left >= SMALL && !is_cached(&file, from, left),
+        let past = match caching {
+            Caching::Unbuffered => true,
+            Caching::Cached => false,
+            Caching::Auto => {
+                left >= cache::LEAST_TO_STREAM
+                    && matches!(cache::warmth(&file, from, left), None | Some(Warmth::Cold(_)))
+            }
         };
-        if let Some(alignment) = alignment(&file).filter(|&alignment| past && from.is_multiple_of(alignment as u64))
-            && let Ok(file) = reopen_direct(&file)
+        if let Some(alignment) =
+            cache::alignment(&file).filter(|&alignment| past && from.is_multiple_of(alignment as u64))
+            && let Ok(file) = cache::reopen_past(&file, OFlags::RDONLY)
         {
             return Opened { file, access: Access::Unbuffered(alignment) };
         }
@@ -73,9 +72,11 @@ impl Opened {
     }
 
     /// How `file`, which is ours alone and empty, is written best.
-    pub(super) fn to_write(file: File, plan: Plan) -> Opened {
-        let access = match alignment(&file) {
-            Some(alignment) if plan != Plan::Cached && set_direct(&file, true).is_ok() => Access::Unbuffered(alignment),
+    pub(super) fn to_write(file: File, caching: Caching) -> Opened {
+        let access = match cache::alignment(&file) {
+            Some(alignment) if caching != Caching::Cached && set_direct(&file, true).is_ok() => {
+                Access::Unbuffered(alignment)
+            }
             _ => Access::Cached,
         };
         Opened { file, access }
@@ -105,31 +106,4 @@ impl Opened {
         }
         Ok((Box::new(Blocking::new(self.file, alignment)), whole))
     }
-}
-
-/// What offsets and lengths of unbuffered transfers must be multiples of. `None`: not possible, or of no use.
-fn alignment(file: &File) -> Option<usize> {
-    if lives_in_memory(file) {
-        return None;
-    }
-    match rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) {
-        Ok(said) if said.stx_mask & StatxFlags::DIOALIGN.bits() != 0 => {
-            let least = said.stx_dio_offset_align.max(said.stx_dio_mem_align) as usize;
-            (said.stx_dio_offset_align > 0 && least <= BlockSize::MIN.bytes()).then_some(least.max(512))
-        }
-        // A kernel or file system that does not say: opening it will.
-        _ => Some(USUAL_ALIGNMENT),
-    }
-}
-
-/// A file of our own for the same data, past the page cache: the one we were given may be shared with other programs.
-fn reopen_direct(file: &File) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let path = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
-    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
-}
-
-/// Whether most of a stretch of a file is in the page cache.
-fn is_cached(file: &File, from: u64, bytes: u64) -> bool {
-    residency(file, from, bytes).is_some_and(|residency| residency.fraction() > 0.5)
 }

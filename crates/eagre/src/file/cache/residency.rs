@@ -1,8 +1,5 @@
 //! How much of a file is in memory already.
 //!
-//! What is in the page cache is read at the speed of memory, and then it matters how it is read; what is not comes at
-//! the speed of a disk, and is best not put there. So whoever reads a large file asks first.
-//!
 //! The kernel counts the pages of a range (`cachestat`, Linux 6.5). Where it has no such call, or will not tell us
 //! about a file that is somebody else's, a few single bytes are read from all over the range with the wish not to wait:
 //! a refusal means that the byte would have to come from the disk. (The kernel begins to read it all the same; a device
@@ -25,25 +22,22 @@ pub(crate) fn lives_in_memory(file: &File) -> bool {
 
 /// How much of a range of a file was in the page cache a moment ago.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Residency {
+pub(super) struct Residency {
     /// Bytes in the page cache; an estimate where the kernel does not count.
-    pub cached: u64,
+    pub(super) cached: u64,
     /// Bytes of the range.
-    pub of: u64,
+    pub(super) of: u64,
 }
 
 impl Residency {
     /// From 0, nothing is in memory, to 1, everything is. An empty range is in memory.
-    #[must_use]
-    pub fn fraction(self) -> f64 {
+    pub(super) fn fraction(self) -> f64 {
         if self.of == 0 { 1.0 } else { self.cached as f64 / self.of as f64 }
     }
 }
 
 /// How much of `length` bytes from `offset` is in the page cache. `None` if there is no way to know.
-#[must_use]
-pub fn residency(file: &File, offset: u64, length: u64) -> Option<Residency> {
+pub(super) fn residency(file: &File, offset: u64, length: u64) -> Option<Residency> {
     counted(file, offset, length).or_else(|| sampled(file, offset, length))
 }
 

@@ -1,0 +1,169 @@
+//! What every question about files can be told: how many threads, which instructions, which plan, whom to tell.
+//!
+//! [`Scanner`](super::Scanner) carries the settings. `Counter`, `Finder` and `Aggregator` hold a scanner, and get the same four
+//! methods with the same documentation from one macro.
+
+use std::fmt;
+use std::io;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use super::kernels::{Kernels, Simd};
+use super::plan::{self, Plan};
+use crate::file::failure::Task;
+
+/// Hears how many bytes are done, and says whether to go on.
+pub(crate) type Hook<'a> = &'a (dyn Fn(u64) -> ControlFlow<()> + Sync);
+
+/// The settings of one question.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Settings<'a> {
+    /// 0: as many as this process may use.
+    pub(crate) threads: usize,
+    /// `None`: what `EAGRE_SIMD` says, or the best this processor has.
+    pub(crate) simd: Option<Simd>,
+    /// `None`: what `EAGRE_PLAN` says, or what suits the file.
+    pub(crate) plan: Option<Plan>,
+    pub(crate) hook: Option<Hook<'a>>,
+}
+
+impl Settings<'_> {
+    /// Whether the instructions that were asked for, here or in the environment, can be had. Does not look at the processor
+    /// if none were.
+    ///
+    /// # Errors
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput).
+    pub(crate) fn check(&self) -> io::Result<()> {
+        match self.simd {
+            None => Kernels::check().map_err(invalid),
+            Some(_) => self.kernels().map(drop),
+        }
+    }
+
+    /// The loops in the instructions that were asked for.
+    ///
+    /// # Errors
+    /// As for [`check`](Self::check).
+    pub(crate) fn kernels(&self) -> io::Result<Kernels> {
+        let Some(simd) = self.simd else { return Kernels::chosen().map_err(invalid) };
+        Kernels::with(simd).ok_or_else(|| invalid(format!("simd {simd}: this processor has no such instructions")))
+    }
+
+    /// The same for so few bytes that it is not worth asking what the processor has.
+    ///
+    /// # Errors
+    /// As for [`check`](Self::check).
+    #[cfg(feature = "count")]
+    pub(crate) fn kernels_for_few(&self) -> io::Result<Kernels> {
+        if self.simd.is_some() { self.kernels() } else { Kernels::for_few().map_err(invalid) }
+    }
+
+    /// Tells the hook that so many bytes are done.
+    ///
+    /// # Errors
+    /// [`Cancelled`], if it says so.
+    pub(crate) fn told(&self, bytes: u64) -> io::Result<()> {
+        match self.hook.map(|hook| hook(bytes)) {
+            Some(ControlFlow::Break(())) => Err(Cancelled.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The plan that was asked for, here or in the environment.
+    ///
+    /// # Errors
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput).
+    pub(super) fn plan(&self) -> io::Result<Option<Plan>> {
+        self.plan.map_or_else(plan::from_environment, |plan| Ok(Some(plan))).map_err(invalid)
+    }
+}
+
+fn invalid(text: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, text)
+}
+
+impl fmt::Debug for Settings<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Settings { threads, simd, plan, hook } = self;
+        let mut shown = f.debug_struct("Settings");
+        shown.field("threads", threads).field("simd", simd).field("plan", plan);
+        shown.field("progress", &hook.is_some()).finish()
+    }
+}
+
+/// The [progress hook](super::Scanner::progress) ended a call.
+///
+/// It comes as an [`io::Error`] that holds it: [`Cancelled::is_cause_of`] tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Cancelled;
+
+impl Cancelled {
+    /// Whether an error says that the progress hook ended the call.
+    #[must_use]
+    pub fn is_cause_of(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|inner| inner.is::<Cancelled>())
+    }
+}
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cancelled")
+    }
+}
+
+impl std::error::Error for Cancelled {}
+
+impl From<Cancelled> for io::Error {
+    fn from(cancelled: Cancelled) -> io::Error {
+        io::Error::other(cancelled)
+    }
+}
+
+/// The same error with the file's name in front. Two stay as they are: one that says [`Cancelled`], and a lack of memory, for
+/// whose text there may be none.
+pub(crate) fn about(what: &'static str, path: &Path, error: io::Error) -> io::Error {
+    if Cancelled::is_cause_of(&error) || error.kind() == io::ErrorKind::OutOfMemory {
+        return error;
+    }
+    Task::of(what, path).error(&error)
+}
+
+/// The methods that all builders of questions have, for a type whose settings are in `self.$settings`.
+macro_rules! setting_methods {
+    ($($settings:ident).+) => {
+        /// Uses at most so many threads, the caller's included. 0, the default, means as many as this process may use: what
+        /// the machine, the affinity mask and the quota of the control group allow.
+        #[must_use]
+        pub fn threads(mut self, threads: usize) -> Self {
+            self.$($settings).+.threads = threads;
+            self
+        }
+
+        /// Uses these vector instructions. The default is what `EAGRE_SIMD` says, or the best that this processor has. A
+        /// processor that does not have them is an error of the call that scans
+        /// ([`InvalidInput`](std::io::ErrorKind::InvalidInput)).
+        #[must_use]
+        pub fn simd(mut self, simd: $crate::scan::Simd) -> Self {
+            self.$($settings).+.simd = Some(simd);
+            self
+        }
+
+        /// Scans regular files in this way, whatever `EAGRE_PLAN` says. The default is what suits each file. Small files are
+        /// read all the same, and so is a file that cannot be mapped.
+        #[must_use]
+        pub fn plan(mut self, plan: $crate::scan::Plan) -> Self {
+            self.$($settings).+.plan = Some(plan);
+            self
+        }
+
+        /// Calls `hook` after each piece with the number of bytes done. `Break` cancels: the call returns an error that says so
+        /// ([`Cancelled`](crate::scan::Cancelled)). The hook runs on the calling thread, and a panic of it goes on there.
+        #[must_use]
+        pub fn progress(mut self, hook: &'a (dyn Fn(u64) -> std::ops::ControlFlow<()> + Sync)) -> Self {
+            self.$($settings).+.hook = Some(hook);
+            self
+        }
+    };
+}
+pub(crate) use setting_methods;
