@@ -9,7 +9,7 @@ use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::console::Console;
 use crate::exit::{Exit, Failure, Run};
-use crate::{completions, copy, count, doctor, find, man, partition, sort, stats, usage};
+use crate::{check, completions, copy, count, doctor, find, generate, man, partition, sort, stats, usage};
 
 const ABOUT: &str = "One plain pointer to data larger than memory";
 
@@ -60,6 +60,8 @@ enum Command {
     Sort(sort::Args),
     Partition(partition::Args),
     Stats(stats::Args),
+    Gen(generate::Args),
+    Check(check::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -87,6 +89,8 @@ impl Command {
             Command::Sort(args) => args.run(console),
             Command::Partition(args) => args.run(console),
             Command::Stats(args) => args.run(console),
+            Command::Gen(args) => args.run(console),
+            Command::Check(args) => args.run(console),
             Command::Doctor(args) => args.run(console),
             Command::Completions(args) => args.run(command(), console),
             Command::Man(args) => args.run(command(), console),
@@ -111,6 +115,8 @@ fn command_of(first: Option<&OsStr>) -> Option<clap::Command> {
         "sort" => ("sort", sort::Args::augment_args),
         "partition" => ("partition", partition::Args::augment_args),
         "stats" => ("stats", stats::Args::augment_args),
+        "gen" => ("gen", generate::Args::augment_args),
+        "check" => ("check", check::Args::augment_args),
         _ => return None,
     };
     let one = augment(clap::Command::new(name)).args_override_self(true);

@@ -33,6 +33,7 @@
 //! A new subcommand is a new file with an `Args` struct and its `run`, and three lines in [`cli`].
 #![forbid(unsafe_code)]
 
+mod check;
 mod cli;
 mod completions;
 mod console;
@@ -42,6 +43,7 @@ mod doctor;
 mod exit;
 mod explain;
 mod find;
+mod generate;
 mod inputs;
 mod keys;
 mod man;

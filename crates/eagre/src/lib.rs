@@ -14,6 +14,7 @@
 //! | `copy` | [`copy`](mod@copy) | xxhash-rust |
 //! | `count` | [`count`] | memchr |
 //! | `find` | [`find`] | memchr, aho-corasick |
+//! | `gensort` | [`gensort`] | crc32fast |
 //! | `sort` | [`sort`](mod@sort), [`partition`], [`keys`] | none, but half of the code |
 //! | `stats` | [`stats`] | memchr |
 //!
@@ -50,6 +51,8 @@ pub mod doctor;
 pub mod file;
 #[cfg(feature = "find")]
 pub mod find;
+#[cfg(feature = "gensort")]
+pub mod gensort;
 #[cfg(feature = "sort")]
 pub mod keys;
 #[cfg(feature = "sort")]

@@ -15,6 +15,8 @@
 pub(crate) mod attributes;
 pub(crate) mod cache;
 mod caching;
+#[cfg(feature = "gensort")]
+pub(crate) mod computed;
 pub(crate) mod failure;
 #[cfg(test)]
 mod faulty;

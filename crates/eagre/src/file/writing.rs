@@ -178,6 +178,12 @@ impl FileWriter {
         self.end(finished)
     }
 
+    /// As [`FileWriter::finish_unseen`], at `length` bytes.
+    pub(crate) fn finish_unseen_at(mut self, length: u64) -> io::Result<Output> {
+        let finished = self.writer.finish_at(length);
+        self.end(finished)
+    }
+
     fn appear(&mut self, finished: Result<(), StreamError>) -> io::Result<()> {
         self.end(finished)?.commit().map_err(|error| self.task.error(&error))
     }
