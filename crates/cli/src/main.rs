@@ -5,7 +5,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `copy.rs`, `count.rs`, `doctor.rs`, `find.rs`, `partition.rs`, `sort.rs`, `stats.rs`, `completions.rs`, `man.rs` | one subcommand each |
+//! | `check.rs`, `copy.rs`, `count.rs`, `doctor.rs`, `find.rs`, `generate.rs`, `partition.rs`, `sort.rs`, `stats.rs`, `completions.rs`, `man.rs` | one subcommand each |
 //! | [`cli`] | the list of subcommands, and the way from arguments to an exit code |
 //! | [`exit`] | how a command ends: exit codes, and why one cannot go on |
 //! | [`usage`] | wrong arguments, help and version |
@@ -21,7 +21,7 @@
 //!
 //! ```text
 //! cli
-//! copy · count · doctor · find · partition · sort · stats · completions · man
+//! check · copy · count · doctor · find · generate · partition · sort · stats · completions · man
 //! keys
 //! explain · target · usage · phase
 //! inputs

@@ -25,7 +25,7 @@
 //! A module uses only modules on lines below its own:
 //!
 //! ```text
-//! copy · compressed · count · find · stats · partition
+//! copy · compressed · count · find · gensort · stats · partition
 //! keys
 //! sort
 //! scan
@@ -70,6 +70,7 @@ pub mod stats;
     feature = "copy",
     feature = "count",
     feature = "find",
+    feature = "gensort",
     feature = "sort",
     feature = "stats"
 ))]
@@ -82,6 +83,8 @@ mod pages {
     struct Files;
     #[doc = include_str!("../../../docs/counting.md")]
     struct Counting;
+    #[doc = include_str!("../../../docs/records.md")]
+    struct Records;
     #[doc = include_str!("../../../docs/memory.md")]
     struct Memory;
     #[doc = include_str!("../../../docs/partition.md")]

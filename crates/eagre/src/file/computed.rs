@@ -141,7 +141,7 @@ mod tests {
     /// Bytes that tell where they are.
     fn compute(offset: u64, bytes: &mut [u8]) {
         for (at, byte) in bytes.iter_mut().enumerate() {
-            *byte = ((offset + at as u64) * 0x9E37_79B9 >> 13) as u8;
+            *byte = (((offset + at as u64) * 0x9E37_79B9) >> 13) as u8;
         }
     }
 
