@@ -77,6 +77,11 @@ impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
         let parts = Argument::all(&self.files);
         let against = self.against.as_deref().map(Argument::of);
+        if against.as_ref().is_some_and(Argument::is_stdin) && parts.iter().any(Argument::is_stdin) {
+            let message =
+                Message::new("check", "standard input", "it cannot be both the records and those of --against");
+            return Err(Failure::Trouble(message.cure(Some("name a file")).to_string()));
+        }
         let all: Vec<_> = parts.iter().chain(&against).collect();
         if !self.no_progress && !all.iter().any(|input| input.is_typed()) {
             let sizes: Vec<_> = all.iter().map(|input| input.size()).collect();

@@ -238,7 +238,7 @@ impl Argument {
         }
     }
 
-    fn is_stdin(&self) -> bool {
+    pub(crate) fn is_stdin(&self) -> bool {
         matches!(self.origin, Origin::Stdin { .. })
     }
 

@@ -234,8 +234,8 @@ impl Args {
     fn beside(&self, bytes: Option<u64>) -> u64 {
         let bytes = bytes.unwrap_or(0);
         let allowed = self.slack.unwrap_or((bytes / 8).max(64 << 20));
-        let used = (self.threads().get() as u64 * (11 << 20)).saturating_add(bytes / 100);
-        allowed.min(used) + (16 << 20)
+        let used = (self.threads().get() as u64).saturating_mul(11 << 20).saturating_add(bytes / 100);
+        allowed.min(used).saturating_add(16 << 20)
     }
 
     fn watch(&self, what: &'static str, files: &KeyFiles, total: Option<u64>, console: &mut Console) {

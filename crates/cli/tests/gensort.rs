@@ -100,6 +100,20 @@ fn through_pipes_and_compressed() {
 }
 
 #[test]
+fn any_number_of_threads_and_little_memory() {
+    let room = tempfile::tempdir().unwrap();
+    for threads in ["61", "1000000", "18446744073709551615"] {
+        assert_eq!(within(room.path(), &["gen", "-j", threads, "100000", "b"]), (0, String::new(), String::new()));
+        let (code, out, err) = within(room.path(), &["check", "-j", threads, "b"]);
+        assert_eq!((code, &*err, out.lines().next()), (1, "", Some("records: 100000")));
+    }
+    let mut small = eagre();
+    small.current_dir(room.path()).env("EAGRE_POOL", "8M").args(["gen", "-j", "8", "100000", "small"]);
+    assert_eq!(parts(&small.output().unwrap()), (0, String::new(), String::new()));
+    assert!(std::fs::read(room.path().join("small")).unwrap() == std::fs::read(room.path().join("b")).unwrap());
+}
+
+#[test]
 fn trouble_is_one_line_and_no_file() {
     let room = tempfile::tempdir().unwrap();
     std::fs::write(room.path().join("cut"), [7; 250]).unwrap();
@@ -110,6 +124,10 @@ fn trouble_is_one_line_and_no_file() {
              benchmark\n",
         ),
         (&["check", "missing"], "eagre: check: missing: No such file or directory; check the name\n"),
+        (
+            &["check", "-", "--against", "-"],
+            "eagre: check: standard input: it cannot be both the records and those of --against; name a file\n",
+        ),
         (&["gen", "1", "no/b"], "eagre: gen: no/b: No such file or directory; check the name\n"),
     ] {
         let (code, out, err) = within(room.path(), arguments);

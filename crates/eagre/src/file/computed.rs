@@ -10,7 +10,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use eagre_mem::threads::with_helpers;
 
 use super::{FileWriter, Output, WriteOptions};
-use crate::{Pipe, StreamError, StreamErrorKind, WriteBlock};
+use crate::{BlockSize, StreamError, StreamErrorKind, WriteBlock};
+
+/// What [`PipeBuilder::rewrite`](crate::PipeBuilder::rewrite) takes at most.
+const MOST: u64 = 60;
 
 /// Computes bytes by their offset in the file.
 pub(crate) type Compute<'a> = &'a (dyn Fn(u64, &mut [u8]) + Sync);
@@ -31,10 +34,10 @@ pub(crate) fn write(
     compute: Compute<'_>,
     watch: Watch<'_>,
 ) -> io::Result<Option<Output>> {
-    // Each thread may hold a block.
-    let windows = Pipe::builder().rewrite(u32::try_from(threads).unwrap_or(u32::MAX));
-    let options = WriteOptions::new().explicit().stream(windows).length(length);
-    let mut writer = options.write(output, name)?;
+    // No more threads than there are blocks, or than may hold one each.
+    let blocks = length.div_ceil(BlockSize::DEFAULT.bytes() as u64).clamp(1, MOST);
+    let threads = threads.clamp(1, blocks as usize);
+    let mut writer = WriteOptions::new().explicit().rewrite(threads as u32).length(length).write(output, name)?;
     let crew = Crew::new(&mut writer, length, compute, watch);
     with_helpers(Some(c"eagre-compute"), threads - 1, &|| crew.work(), || crew.work());
     let State { stopped, failure, .. } = crew.state.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -151,7 +154,7 @@ mod tests {
         for length in [0, 1, 100, (2 << 20) - 1, 2 << 20, (2 << 20) + 1, 9_876_543] {
             let mut expected = vec![0; length];
             compute(0, &mut expected);
-            for threads in [1, 2, 5] {
+            for threads in [1, 2, 5, 1000] {
                 let path = folder.path().join("computed");
                 let done = Mutex::new(Vec::new());
                 let watch = |bytes| {

@@ -28,6 +28,7 @@ pub struct WriteOptions {
     piece: Option<usize>,
     length: Option<u64>,
     stream: Option<PipeBuilder>,
+    rewrite: Option<u32>,
     explicit: bool,
 }
 
@@ -70,6 +71,13 @@ impl WriteOptions {
     /// on their way to the disk at a time.
     pub fn stream(mut self, stream: PipeBuilder) -> WriteOptions {
         self.stream = Some(stream);
+        self
+    }
+
+    /// How many blocks behind its furthest one the writer may still hold, of a stream that is not [given](Self::stream).
+    #[cfg(feature = "gensort")]
+    pub(crate) fn rewrite(mut self, blocks: u32) -> WriteOptions {
+        self.rewrite = Some(blocks);
         self
     }
 
@@ -118,6 +126,10 @@ impl WriteOptions {
         let ahead = several.then(|| opened.file.try_clone()).transpose()?.map(Ahead::new);
         let pipe = super::stream::open(self.stream, BlockSize::DEFAULT, self.explicit, |stream| {
             let stream = stream.name(&task.place);
+            let stream = match self.rewrite {
+                Some(blocks) => stream.rewrite(blocks),
+                None => stream,
+            };
             match self.length {
                 Some(length) => stream.length(length),
                 None => stream,

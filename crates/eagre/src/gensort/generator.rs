@@ -50,7 +50,7 @@ const MODELS: usize = 129;
 pub struct Generator<'a> {
     ascii: bool,
     /// The first key bytes of the records 0 to 128, plain.
-    models: Option<Box<[[u8; 6]; MODELS]>>,
+    models: Option<[[u8; 6]; MODELS]>,
     /// 0: as many as this process may use.
     threads: usize,
     hook: Option<Watch<'a>>,
@@ -84,7 +84,7 @@ impl<'a> Generator<'a> {
     pub fn skewed(mut self, yes: bool) -> Generator<'a> {
         self.models = None;
         if yes {
-            let mut models = Box::new([[0; 6]; MODELS]);
+            let mut models = [[0; 6]; MODELS];
             for (number, model) in models.iter_mut().enumerate() {
                 let mut record = [0; RECORD];
                 self.fill(number as u128, &mut record);

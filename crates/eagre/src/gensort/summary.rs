@@ -61,10 +61,10 @@ impl Summary {
         assert!(rest.is_empty(), "the length is a multiple of {RECORD}");
         let (Some(first), Some(last)) = (records.first(), records.last()) else { return Summary::new() };
         let mut before = key(first);
-        let (mut checksum, mut duplicates, mut unordered) = (0u64, 0u64, 0u64);
+        let (mut checksum, mut duplicates, mut unordered) = (0u128, 0u64, 0u64);
         let mut first_unordered = None;
         for (at, record) in records.iter().enumerate() {
-            checksum += u64::from(crc32fast::hash(record));
+            checksum += u128::from(crc32fast::hash(record));
             let key = key(record);
             duplicates += u64::from(key == before);
             if key < before {
@@ -75,7 +75,7 @@ impl Summary {
         }
         Summary {
             records: records.len() as u128,
-            checksum: checksum.into(),
+            checksum,
             // The first key was compared with itself.
             duplicates: (duplicates - 1).into(),
             unordered: unordered.into(),
@@ -96,12 +96,14 @@ impl Summary {
         let Some((first, last)) = next.ends else { return self };
         let Some((start, end)) = self.ends else { return *next };
         let (before, after) = (key(&end), key(&first));
-        self.duplicates += next.duplicates + u128::from(before == after);
-        self.unordered += next.unordered + u128::from(after < before);
+        // Summaries from a file may claim anything.
+        let sum = |one: u128, other: u128, border| one.saturating_add(other).saturating_add(u128::from(border));
+        self.duplicates = sum(self.duplicates, next.duplicates, before == after);
+        self.unordered = sum(self.unordered, next.unordered, after < before);
         let border = (after < before).then_some(self.records);
-        let within = next.first_unordered.map(|record| self.records.wrapping_add(record));
+        let within = next.first_unordered.map(|record| self.records.saturating_add(record));
         self.first_unordered = self.first_unordered.or(border).or(within);
-        self.records = self.records.wrapping_add(next.records);
+        self.records = self.records.saturating_add(next.records);
         self.checksum = self.checksum.wrapping_add(next.checksum);
         self.ends = Some((start, last));
         self

@@ -147,6 +147,14 @@ fn summaries_survive_a_file() {
         let summary = Summary::of(&records(&Generator::new(), 3, count));
         assert_eq!(Summary::from_bytes(&summary.to_bytes()), Ok(summary));
     }
+    // As large as a file may claim: no sum of them is taken for a sorted file.
+    let mut bytes = Summary::of(&records(&Generator::new(), 3, 2)).to_bytes();
+    for (at, number) in [(0, 1u128), (16, 1 << 127), (32, (1 << 127) + 1)] {
+        bytes[at..at + 8].copy_from_slice(&((number >> 64) as u64).to_le_bytes());
+        bytes[at + 8..at + 16].copy_from_slice(&(number as u64).to_le_bytes());
+    }
+    let claimed = Summary::from_bytes(&bytes).unwrap();
+    assert!(!claimed.append(&claimed).is_sorted());
     let mut bytes = Summary::of(&records(&Generator::new(), 3, 2)).to_bytes();
     bytes[24] = 9;
     assert_eq!(Summary::from_bytes(&bytes), Err(SummaryError), "nine of two records unordered");

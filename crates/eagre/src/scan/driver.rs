@@ -194,7 +194,7 @@ impl<'a> Scanner<'a> {
         deliver: &mut impl FnMut(u64, S::Part) -> ControlFlow<()>,
     ) -> (Done<S::Worker>, Choice) {
         if choice.plan == Plan::Stream {
-            return (read(file, &mut self.buffer, READ, scan, deliver), choice);
+            return (read(file, &mut self.buffer, READ, scan, deliver), Choice { threads: 1, ..choice });
         }
         let threads = choice.threads;
         let done = match choice.plan {
@@ -202,7 +202,10 @@ impl<'a> Scanner<'a> {
             Plan::Direct => {
                 let threads = threads.min(unbuffered::THREADS);
                 let source = Unbuffered::new(file, &extent, threads);
-                source.ok().map(|source| crew::run(&source, scan, threads, &mut *deliver))
+                source.ok().map(|source| {
+                    choice.threads = threads;
+                    crew::run(&source, scan, threads, &mut *deliver)
+                })
             }
             Plan::Read | Plan::Stream => None,
         };

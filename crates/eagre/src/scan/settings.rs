@@ -93,7 +93,8 @@ impl fmt::Debug for Settings<'_> {
 
 /// The [progress hook](super::Scanner::progress) ended a call.
 ///
-/// It comes as an [`io::Error`] that holds it: [`Cancelled::is_cause_of`] tells.
+/// It comes as an [`io::Error`] with the system's number for that, `ECANCELED`, which takes no memory:
+/// [`Cancelled::is_cause_of`] tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cancelled;
@@ -102,7 +103,7 @@ impl Cancelled {
     /// Whether an error says that the progress hook ended the call.
     #[must_use]
     pub fn is_cause_of(error: &io::Error) -> bool {
-        error.get_ref().is_some_and(|inner| inner.is::<Cancelled>())
+        error.raw_os_error() == Some(rustix::io::Errno::CANCELED.raw_os_error())
     }
 }
 
@@ -115,8 +116,8 @@ impl fmt::Display for Cancelled {
 impl std::error::Error for Cancelled {}
 
 impl From<Cancelled> for io::Error {
-    fn from(cancelled: Cancelled) -> io::Error {
-        io::Error::other(cancelled)
+    fn from(_: Cancelled) -> io::Error {
+        rustix::io::Errno::CANCELED.into()
     }
 }
 

@@ -59,7 +59,9 @@ pub(super) fn sort<W: Word>(
     monitor: &Monitor<'_>,
 ) -> Result<(), SortError> {
     let len = sets::<W>() * keys::<W>();
-    let threads = threads.min(slack / (len * size_of::<usize>()));
+    // Each thread's counters are cleared, and added to the others': there should be more words than counters.
+    let worth = (words.len() / len).min(size_of_val(words) / range::THREAD_BYTES).max(1);
+    let threads = threads.min(worth).min(slack / (len * size_of::<usize>()));
     if threads == 0 {
         compare::sort(words, monitor.reporter(WHOLE));
         return monitor.check();

@@ -122,6 +122,7 @@ impl Sorter<'_> {
         let threads = self.team_size(keys.len());
         let mut kept = heap::list(keys.len().div_ceil(STRIPE))?;
         kept.resize(kept.capacity(), 0);
+        let stripe_count = kept.len();
         let stopped = AtomicBool::new(false);
         let stripes = Mutex::new(keys.chunks_mut(STRIPE).zip(&mut kept));
         let next = || stripes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
@@ -133,7 +134,7 @@ impl Sorter<'_> {
                 }
             }
         };
-        team::run((0..threads).map(|_| work));
+        team::run((0..threads.min(stripe_count)).map(|_| work));
         if stopped.into_inner() {
             return Ok(None);
         }

@@ -1,9 +1,12 @@
 //! Why there is no answer.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+
+use eagre_mem::heap;
 
 use super::LineError;
 use crate::doctor::{Available, Bound};
@@ -46,7 +49,9 @@ impl StatsError {
         match self {
             StatsError::Io(error) => StatsError::Io(about("stats", path, error)),
             StatsError::Line { line, error, .. } => {
-                StatsError::Line { file: Some(Box::new(path.to_owned())), line, error }
+                let name =
+                    heap::copied(path.as_os_str().as_bytes()).map(|name| PathBuf::from(OsString::from_vec(name)));
+                StatsError::Line { file: name.and_then(heap::boxed).ok(), line, error }
             }
             other => other,
         }
