@@ -32,7 +32,8 @@ Examples:
   eagre check part-*                           parts of one file
   eagre check --json sorted.dat | jq .checksum
 
-Exit status: 0 if the records are in order (and those of --against), 1 if they are not, 2 in case of trouble.";
+Exit status: 0 if the records are in order and, with --against, the same as the other file's; 1 if they are not; \
+2 in case of trouble.";
 
 /// Say whether records of the sort benchmark are in order
 #[derive(clap::Args)]
