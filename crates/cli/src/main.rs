@@ -30,7 +30,7 @@
 //! units
 //! ```
 //!
-//! A new subcommand is a new file with an `Args` struct and its `run`, and three lines in [`cli`].
+//! A new subcommand is a new file with an `Args` struct and its `run`, and four lines in [`cli`].
 #![forbid(unsafe_code)]
 
 mod check;

@@ -8,11 +8,13 @@ use std::fs;
 use common::{eagre, names, parts};
 
 /// Each command that works on files, with arguments that need no stream, hardly any bytes, and no vector instructions.
-const COMMANDS: [&[&str]; 8] = [
+const COMMANDS: [&[&str]; 10] = [
     &["count", "-l", "f"],
     &["count", "-c", "f"],
     &["find", "-c", "a", "f"],
     &["stats", "f"],
+    &["gen", "1", "g"],
+    &["check", "records"],
     &["copy", "f", "g"],
     &["sort", "--keys", "u64", "keys"],
     &["sort", "--keys", "u64", "--check", "keys"],
@@ -34,6 +36,7 @@ fn a_variable_that_cannot_be_read_is_an_error_of_every_command() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("f"), "a;1\n").unwrap();
     fs::write(folder.path().join("keys"), 7_u64.to_le_bytes()).unwrap();
+    fs::write(folder.path().join("records"), [7; 100]).unwrap();
     let before = names(folder.path());
     for command in COMMANDS {
         let run = |name: &str, value: &str| {

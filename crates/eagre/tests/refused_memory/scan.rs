@@ -2,6 +2,7 @@
 
 use eagre::count::Counter;
 use eagre::find::Finder;
+use eagre::gensort::{Generator, RECORD, Summary, Validator};
 use eagre::scan::{Input, Plan};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -9,8 +10,14 @@ use std::ops::ControlFlow;
 
 use crate::refusing::each_allocation;
 
-pub(crate) const TESTS: &[(&str, fn())] =
-    &[("scan::count", count), ("scan::count_a_reader", count_a_reader), ("scan::find", find), ("scan::small", small)];
+pub(crate) const TESTS: &[(&str, fn())] = &[
+    ("scan::count", count),
+    ("scan::count_a_reader", count_a_reader),
+    ("scan::cancel", cancel),
+    ("scan::records", records),
+    ("scan::find", find),
+    ("scan::small", small),
+];
 
 /// Some pieces for each of two threads, with a line and a word now and then.
 fn text() -> Vec<u8> {
@@ -62,6 +69,35 @@ fn count_a_reader() {
         Ok(counts) => assert_eq!(counts.bytes, text.len() as u64),
         Err(error) => assert!(attempt.refused() && error.source.kind() == ErrorKind::OutOfMemory, "{error}"),
     });
+}
+
+/// A hook that has had enough must not need memory to say so.
+fn cancel() {
+    let text = text();
+    let file = file(&text);
+    let enough = |_| ControlFlow::Break(());
+    each_allocation("count: cancelled", |attempt| {
+        let input = File::open(file.path()).unwrap();
+        let counter = Counter::new().threads(2).progress(&enough);
+        let error = attempt.call(|| { counter }.input(input)).unwrap_err();
+        assert!(error.is_cancelled() || error.source.kind() == ErrorKind::OutOfMemory, "{error}");
+    });
+}
+
+fn records() {
+    let mut bytes = vec![0; 50_000 * RECORD];
+    Generator::new().fill(0, &mut bytes);
+    let file = file(&bytes);
+    for plan in PLANS {
+        each_allocation(&format!("records: plan {plan}"), |attempt| {
+            let input = File::open(file.path()).unwrap();
+            let validator = Validator::new().plan(plan).threads(2);
+            match attempt.call(|| { validator }.input(input)) {
+                Ok(found) => assert_eq!(found.summary, Summary::of(&bytes)),
+                Err(error) => assert!(attempt.refused() && error.source.kind() == ErrorKind::OutOfMemory, "{error}"),
+            }
+        });
+    }
 }
 
 fn find() {
