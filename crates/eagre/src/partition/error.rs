@@ -2,6 +2,7 @@
 
 use super::kernels::MAX_WAYS;
 use super::kernels::scatter::NoMemory;
+use crate::sort::Level;
 use eagre_mem::RewireError;
 use eagre_mem::heap::Refused;
 use std::fmt;
@@ -37,7 +38,7 @@ pub enum PartitionError {
     /// [`Keyed::key`](super::Keyed::key) returned different keys for the same item.
     KeysChanged,
     /// `EAGRE_SIMD` has a value that does not exist or that the processor does not have. The message says which.
-    Environment(&'static str),
+    Environment,
 }
 
 impl fmt::Display for PartitionError {
@@ -61,7 +62,7 @@ impl fmt::Display for PartitionError {
             PartitionError::KeysChanged => {
                 write!(f, "keys change while they are read; compute them from the item only")
             }
-            PartitionError::Environment(why) => f.write_str(why),
+            PartitionError::Environment => f.write_str(Level::chosen().err().unwrap_or("EAGRE_SIMD")),
         }
     }
 }

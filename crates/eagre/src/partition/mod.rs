@@ -173,7 +173,7 @@ impl Partitioner {
 
     /// Runs a job with the classifier that is asked for.
     fn classified<T: Keyed, J: Job<T>>(&self, job: J) -> Result<Partitions<T>, PartitionError> {
-        Level::chosen().map_err(PartitionError::Environment)?;
+        Level::chosen().map_err(|_| PartitionError::Environment)?;
         let filled = match &self.split {
             &Split::Bits { shift, bits } => {
                 if !(1..=10).contains(&bits) || shift.checked_add(bits).is_none_or(|end| end > T::KEY_BITS) {

@@ -38,7 +38,7 @@ impl<'a> Sorter<'a> {
     /// Uses as many threads as the process may use, the best vector instructions of the processor or those that
     /// `EAGRE_SIMD` names, and as much memory beside the keys as [`Sorter::slack`] says.
     pub fn new() -> Sorter<'a> {
-        Sorter { level: Level::chosen().map_err(SortError::Environment), threads: 0, slack: None, hook: None }
+        Sorter { level: Level::chosen().map_err(|_| SortError::Environment), threads: 0, slack: None, hook: None }
     }
 
     /// The same, but ignores `EAGRE_SIMD` if it is set to a value that cannot be had.
