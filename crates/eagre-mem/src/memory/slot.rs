@@ -239,17 +239,23 @@ impl Blocks {
         taken
     }
 
-    /// Replaces the memory of a block that is at home by new zeroed memory from the system.
+    /// Replaces the memory of a block that is at home by new zeroed memory from the system. If that fails, the block has gone back
+    /// to the pool; its share of the budget stays committed.
     ///
     /// # Safety
     /// The block is the caller's, and nobody needs its contents.
     pub(crate) unsafe fn refresh(&self, id: BlockId) -> Result<(), Shortage> {
         // SAFETY: the caller's contract.
-        unsafe {
-            map::discard(self.home(id), self.block.bytes())
-                .and_then(|()| self.back(self.home(id)))
-                .map_err(Shortage::of_backing)
+        if let Err(errno) = unsafe { map::discard(self.home(id), self.block.bytes()) } {
+            // It still has all its memory.
+            self.push(id);
+            return Err(Shortage::of_backing(errno));
         }
+        // SAFETY: as above, and it has no memory now.
+        unsafe { self.back(self.home(id)) }.map_err(|errno| {
+            self.push_empty(id);
+            Shortage::of_backing(errno)
+        })
     }
 
     /// A shortage in words. Takes memory: not for handlers.

@@ -434,9 +434,11 @@ impl Core {
         // SAFETY: the writer holds the block, and gives up its contents.
         unsafe {
             self.pool.fetch(id, self.whereabouts(from))?;
-            self.slots[slot].store(self.pool.home(id), Relaxed);
-            Ok(self.pool.refresh(id)?)
+            self.slots[slot].store(0, Relaxed);
+            self.pool.refresh(id)?;
         }
+        self.record(slot, id);
+        Ok(())
     }
 
     /// Gives a slot's block back to the pool.
