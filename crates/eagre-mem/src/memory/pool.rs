@@ -160,10 +160,13 @@ impl Blocks {
         ready.map(|()| start)
     }
 
-    /// Whether a stream with this mover can use blocks of this pool.
+    /// Whether a stream with this mover can use blocks of this pool: they come home as they went, unless they stay at home.
     pub(crate) fn serves(&self, engine: Engine) -> bool {
-        let stay = matches!(engine, Engine::Copy);
-        self.is_here() && (stay || self.uffd().map(ptr::from_ref) == engine.uffd().map(ptr::from_ref))
+        let same = || {
+            let descriptor = |engine: Engine| engine.uffd().map(ptr::from_ref);
+            self.engine.mover() == engine.mover() && descriptor(self.engine) == descriptor(engine)
+        };
+        self.is_here() && (matches!(engine, Engine::Copy) || same())
     }
 
     /// Whether this is the process whose memory it is.
