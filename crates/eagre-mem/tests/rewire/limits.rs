@@ -20,6 +20,7 @@ pub(crate) const CASES: &[Case] = &[
     ("others_claim_mappings", others_claim_mappings),
     ("locked_memory_ends", locked_memory_ends),
     ("fresh_memory_ends", fresh_memory_ends),
+    ("no_heap_for_the_table", no_heap_for_the_table),
 ];
 
 fn run(case: &str, pair: Pair) {
@@ -49,6 +50,9 @@ each_pair! {
     }
     fn no_fresh_memory_for_a_stream(pair) {
         run("fresh_memory_ends", pair);
+    }
+    fn no_heap_for_the_table_of_a_buffer(pair) {
+        run("no_heap_for_the_table", pair);
     }
 }
 
@@ -279,6 +283,7 @@ fn moves_end(pair: Pair) {
             assert!(may_fail && error.kind() == StreamErrorKind::OutOfMemory, "{error}");
             let text = error.to_string();
             assert!(text.contains("memory") && !text.contains("EAGRE_POOL"), "{text}");
+            assert!(pair.mover != Mover::Remap || text.contains("vm.max_map_count"), "{text}");
         }
     }
     assert!(may_succeed || committed_then == committed);
@@ -392,6 +397,7 @@ fn fresh_memory_ends(pair: Pair) {
     assert_eq!(pumped.is_err(), pair.mover == Mover::Move, "{pumped:?}");
     if let Err(error) = pumped {
         assert_eq!(error.kind(), StreamErrorKind::OutOfMemory, "{error}");
+        assert!(error.to_string().contains("`ulimit -v`"), "{error}");
     }
     drop(pipe);
     let stats = pool.stats();
@@ -400,5 +406,22 @@ fn fresh_memory_ends(pair: Pair) {
     let all: Vec<_> = (0..BLOCKS).map(|_| pool.take().unwrap()).collect();
     assert!(all.iter().all(|block| block.iter().all(|&byte| byte == 0)));
     drop(all);
+    report("done");
+}
+
+/// The heap has no memory for the table of a large buffer: that is a lack of memory, not of addresses.
+fn no_heap_for_the_table(pair: Pair) {
+    if pair.trap == Trap::Off {
+        say("skipped: a growing buffer needs a trap");
+        return report("done");
+    }
+    let pool = pool(pair, BlockSize::MIN, 2);
+    let mappings = Mappings::now().used;
+    let before = limit(libc::RLIMIT_DATA, counted(libc::RLIMIT_DATA) + (4 << 20));
+    // 4 bytes for each of 16 million blocks.
+    let refused = GrowingBuffer::new(&pool, 1 << 40).map(drop);
+    limit(libc::RLIMIT_DATA, before);
+    assert_eq!(refused.unwrap_err().kind(), RewireErrorKind::OutOfMemory);
+    assert_eq!(Mappings::now().used, mappings);
     report("done");
 }
