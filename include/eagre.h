@@ -110,13 +110,15 @@ typedef enum EagreStatus {
     EAGRE_CAPACITY_EXCEEDED = 8,
     // The pool's budget, or the machine's memory, is used up.
     EAGRE_OUT_OF_BLOCKS = 9,
-    // A block the reader needs is pinned by I/O that does not end (O_DIRECT, io_uring, RDMA on a stream pointer).
+    // A block the reader needs is pinned by I/O that does not end (O_DIRECT, io_uring, RDMA on a stream pointer), or a block
+    // was locked (mlock) after the stream was opened.
     EAGRE_PINNED = 10,
     // This stream has no pointers: its trap is off.
     EAGRE_NO_POINTER = 11,
     // A length that contradicts what was published or announced; finishing twice.
     EAGRE_INVALID_LENGTH = 12,
-    // More contiguous bytes than the window holds.
+    // More contiguous bytes than the window holds; or bytes that the window has left behind, because a pointer has moved ahead of
+    // the position.
     EAGRE_TOO_LARGE = 13,
     // Blocks taken from this end are still out.
     EAGRE_BUSY = 14,
@@ -465,7 +467,8 @@ enum EagreStatus eagre_writer_scope(struct EagreWriter *writer, EagreWriteScope 
 // Puts how many bytes there are, perhaps more than asked for, into *room (unless room is null). What they hold has no
 // meaning. Valid until the next call with this writer; eagre_writer_commit says how many of them are the stream's.
 //
-// Null on failure: the stream's, or EAGRE_TOO_LARGE if the bytes would span more than L + 1 blocks.
+// Null on failure: the stream's, or EAGRE_TOO_LARGE if the bytes would span more than L + 1 blocks, or if a
+// pointer has written ahead and the window has left the position behind: say how far with eagre_writer_advance_to.
 void *eagre_writer_reserve(struct EagreWriter *writer, size_t bytes, size_t *room);
 
 // The first bytes bytes of what eagre_writer_reserve gave are the stream's now. Full blocks go to the reader.
@@ -555,7 +558,8 @@ enum EagreStatus eagre_reader_scope(struct EagreReader *reader, EagreReadScope r
 // Puts how many bytes there are into *size. Valid until the next call with this reader; eagre_reader_consume says how
 // many are done with. At the end of the stream *size is 0 and the pointer is not null.
 //
-// Null on failure: the stream's, or EAGRE_TOO_LARGE if the bytes would span more than M + 1 blocks.
+// Null on failure: the stream's, or EAGRE_TOO_LARGE if the bytes would span more than M + 1 blocks, or if a
+// pointer has read ahead and the window has left the position behind: say how far with eagre_reader_advance_to.
 const void *eagre_reader_fill(struct EagreReader *reader, size_t bytes, size_t *size);
 
 // The first bytes bytes of what eagre_reader_fill gave are done with. Blocks behind them go back to the writer.

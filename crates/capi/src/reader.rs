@@ -72,7 +72,8 @@ pub unsafe extern "C" fn eagre_reader_scope(
 /// Puts how many bytes there are into *size. Valid until the next call with this reader; eagre_reader_consume says how
 /// many are done with. At the end of the stream *size is 0 and the pointer is not null.
 ///
-/// Null on failure: the stream's, or EAGRE_TOO_LARGE if the bytes would span more than M + 1 blocks.
+/// Null on failure: the stream's, or EAGRE_TOO_LARGE if the bytes would span more than M + 1 blocks, or if a
+/// pointer has read ahead and the window has left the position behind: say how far with eagre_reader_advance_to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_reader_fill(reader: *mut EagreReader, bytes: usize, size: *mut usize) -> *const c_void {
     value(null(), || {

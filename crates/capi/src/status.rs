@@ -38,13 +38,15 @@ pub enum EagreStatus {
     EagreCapacityExceeded = 8,
     /// The pool's budget, or the machine's memory, is used up.
     EagreOutOfBlocks = 9,
-    /// A block the reader needs is pinned by I/O that does not end (O_DIRECT, io_uring, RDMA on a stream pointer).
+    /// A block the reader needs is pinned by I/O that does not end (O_DIRECT, io_uring, RDMA on a stream pointer), or a block
+    /// was locked (mlock) after the stream was opened.
     EagrePinned = 10,
     /// This stream has no pointers: its trap is off.
     EagreNoPointer = 11,
     /// A length that contradicts what was published or announced; finishing twice.
     EagreInvalidLength = 12,
-    /// More contiguous bytes than the window holds.
+    /// More contiguous bytes than the window holds; or bytes that the window has left behind, because a pointer has moved ahead of
+    /// the position.
     EagreTooLarge = 13,
     /// Blocks taken from this end are still out.
     EagreBusy = 14,
@@ -81,10 +83,10 @@ const WORDS: &[(EagreStatus, &CStr)] = &[
     (EagrePastEnd, c"read past the end of the stream"),
     (EagreCapacityExceeded, c"more written than the stream's capacity"),
     (EagreOutOfBlocks, c"no memory block left in the pool"),
-    (EagrePinned, c"a block is pinned by I/O"),
+    (EagrePinned, c"a block is pinned by I/O, or locked"),
     (EagreNoPointer, c"this stream has no pointers"),
     (EagreInvalidLength, c"the length contradicts what is written"),
-    (EagreTooLarge, c"more contiguous bytes than the window holds"),
+    (EagreTooLarge, c"more contiguous bytes than the window holds, or bytes behind it"),
     (EagreBusy, c"blocks taken from this end are still out"),
     (EagreSystem, c"the operating system refused"),
     (EagreForked, c"a forked child has no part in its parent's streams"),

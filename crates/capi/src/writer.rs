@@ -113,7 +113,8 @@ pub unsafe extern "C" fn eagre_writer_scope(
 /// Puts how many bytes there are, perhaps more than asked for, into *room (unless room is null). What they hold has no
 /// meaning. Valid until the next call with this writer; eagre_writer_commit says how many of them are the stream's.
 ///
-/// Null on failure: the stream's, or EAGRE_TOO_LARGE if the bytes would span more than L + 1 blocks.
+/// Null on failure: the stream's, or EAGRE_TOO_LARGE if the bytes would span more than L + 1 blocks, or if a
+/// pointer has written ahead and the window has left the position behind: say how far with eagre_writer_advance_to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_writer_reserve(writer: *mut EagreWriter, bytes: usize, room: *mut usize) -> *mut c_void {
     value(null_mut(), || {

@@ -9,7 +9,7 @@ mod common;
 use common::traffic::{Shape, WAYS, run};
 use common::{SMALL, byte, check, check_through, pattern, put, put_through, sized, small};
 use eagre_mem::stream::{OpenError, Pipe, StreamErrorKind};
-use eagre_mem::{BlockSize, Pool, Trap};
+use eagre_mem::{BlockSize, Mover, Pool, Trap};
 use std::io::{BufRead, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -324,6 +324,21 @@ each_pair! {
     }
 
     /// Streams for explicit calls use the blocks of any pool, in turns with streams whose blocks move.
+    /// Blocks of a pool come home by its mover. So only a stream with the same one, or one that leaves them at home, has a place there.
+    fn a_pool_of_another_mover_is_refused(pair) {
+        for trap in [Trap::Pager, Trap::Signal, Trap::Off] {
+            for mover in [Mover::Move, Mover::Remap, Mover::Copy] {
+                let Ok(pool) = Pool::new(BlockSize::MIN, 8, Some(trap), Some(mover)) else { continue };
+                let fits = pair.mover == Mover::Copy || (trap, mover) == (pair.trap, pair.mover);
+                match small(pair).pool(&pool).open() {
+                    Ok(_) => assert!(fits, "{trap} + {mover}"),
+                    Err(OpenError::Setting(_)) => assert!(!fits, "{trap} + {mover}"),
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        }
+    }
+
     fn streams_for_explicit_calls_in_any_pool(pair) {
         let pool = Pool::new(BlockSize::MIN, 5, Some(pair.trap), Some(pair.mover)).unwrap();
         let explicit = || Pipe::builder().block_size(BlockSize::MIN).explicit();

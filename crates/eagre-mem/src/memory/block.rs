@@ -95,7 +95,7 @@ impl Pool {
     }
 
     /// Makes sure that at least `blocks` blocks are backed by memory, so that taking them costs no first touch. Returns
-    /// how many are.
+    /// how many are: fewer, if all blocks of the pool are promised.
     ///
     /// # Errors
     /// [`OutOfMemory`](RewireErrorKind::OutOfMemory), [`Forked`](RewireErrorKind::Forked).

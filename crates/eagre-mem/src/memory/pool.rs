@@ -64,22 +64,10 @@ impl Pool {
         self.0.block
     }
 
-    /// Gives the memory of all waiting blocks back to the system. They are backed again when next needed.
+    /// Gives the memory of all waiting blocks back to the system. They are backed again when next needed. While all blocks of the
+    /// pool are promised, their memory stays.
     pub fn trim(&self) {
-        let len = self.0.block.bytes();
-        while let Some(id) = self.0.waiting.pop(&self.0.links) {
-            // SAFETY: popped, so nobody else has it; nobody needs its contents.
-            let discarded = unsafe {
-                map::unlock(self.0.home(id), len);
-                map::discard(self.0.home(id), len)
-            };
-            if discarded.is_err() {
-                // It still has its memory, and in it the bytes of its last owner.
-                return self.0.waiting.push(&self.0.links, id);
-            }
-            self.0.resident.fetch_sub(1, Relaxed);
-            self.0.empty.push(&self.0.links, id);
-        }
+        while self.0.holding_one(Blocks::trim_one) == Some(true) {}
     }
 }
 
@@ -160,10 +148,13 @@ impl Blocks {
         ready.map(|()| start)
     }
 
-    /// Whether a stream with this mover can use blocks of this pool.
+    /// Whether a stream with this mover can use blocks of this pool: they come home as they went, unless they stay at home.
     pub(crate) fn serves(&self, engine: Engine) -> bool {
-        let stay = matches!(engine, Engine::Copy);
-        self.is_here() && (stay || self.uffd().map(ptr::from_ref) == engine.uffd().map(ptr::from_ref))
+        let same = || {
+            let descriptor = |engine: Engine| engine.uffd().map(ptr::from_ref);
+            self.engine.mover() == engine.mover() && descriptor(self.engine) == descriptor(engine)
+        };
+        self.is_here() && (matches!(engine, Engine::Copy) || same())
     }
 
     /// Whether this is the process whose memory it is.
@@ -213,34 +204,68 @@ impl Blocks {
         self.committed.fetch_sub(count, SeqCst);
     }
 
+    /// Does something with a block between the two stacks. Meanwhile the block is promised: otherwise a stream would not find the
+    /// last one it was promised. `None` if all blocks are promised already.
+    fn holding_one<R>(&self, work: impl FnOnce(&Blocks) -> R) -> Option<R> {
+        self.commit(1).then(|| {
+            let done = work(self);
+            self.uncommit(1);
+            done
+        })
+    }
+
+    /// Gives the memory of a waiting block back to the system. False if there is none, or if the system keeps its memory.
+    fn trim_one(&self) -> bool {
+        let Some(id) = self.waiting.pop(&self.links) else { return false };
+        // SAFETY: popped, so nobody else has it; nobody needs its contents.
+        let discarded = unsafe {
+            map::unlock(self.home(id), self.block.bytes());
+            map::discard(self.home(id), self.block.bytes())
+        };
+        if discarded.is_err() {
+            // It still has its memory, and in it the bytes of its last owner.
+            self.waiting.push(&self.links, id);
+            return false;
+        }
+        self.resident.fetch_sub(1, Relaxed);
+        self.empty.push(&self.links, id);
+        true
+    }
+
     /// Takes a block that is at home, and tells whether it may hold bytes of an earlier owner.
     pub(super) fn pop(&self) -> Result<(BlockId, bool), Errno> {
-        let id = match self.waiting.pop(&self.links) {
-            Some(id) => id,
-            None => self.back_one()?,
+        let id = loop {
+            let waiting = self.waiting.pop(&self.links);
+            if let Some(id) = waiting.map_or_else(|| self.back_one(), |id| Ok(Some(id)))? {
+                break id;
+            }
+            // A block that was promised is in one of the stacks at each moment. So others have moved it to the one looked at first.
+            if self.taken.load(Relaxed) >= self.budget {
+                return Err(Errno::NOMEM);
+            }
         };
         let dirty = self.dirty[id as usize].swap(true, SeqCst);
         self.taken.fetch_add(1, Relaxed);
         Ok((id, dirty))
     }
 
-    /// Backs one more block with memory and lets it wait. False if every block has its memory.
+    /// Backs one more block with memory and lets it wait. False if every block has its memory, or is promised.
     pub(crate) fn back_one_more(&self) -> Result<bool, Errno> {
-        if self.resident.load(Relaxed) >= self.budget {
-            return Ok(false);
-        }
-        let id = self.back_one()?;
-        self.waiting.push(&self.links, id);
-        Ok(true)
+        let backed = self.holding_one(|blocks| {
+            let Some(id) = blocks.back_one()? else { return Ok(false) };
+            blocks.waiting.push(&blocks.links, id);
+            Ok(true)
+        });
+        backed.unwrap_or(Ok(false))
     }
 
-    /// Backs a block that has no memory.
-    fn back_one(&self) -> Result<BlockId, Errno> {
+    /// Backs a block that has no memory. `None` if there is none.
+    fn back_one(&self) -> Result<Option<BlockId>, Errno> {
         let never_used = || {
             let below = |fresh: u32| (fresh < self.budget).then_some(fresh + 1);
             self.fresh.fetch_update(SeqCst, SeqCst, below).ok()
         };
-        let id = self.empty.pop(&self.links).or_else(never_used).ok_or(Errno::NOMEM)?;
+        let Some(id) = self.empty.pop(&self.links).or_else(never_used) else { return Ok(None) };
         // SAFETY: the block is ours alone: popped, or never used by anyone.
         if let Err(error) = unsafe { self.back(self.home(id)) } {
             self.empty.push(&self.links, id);
@@ -248,7 +273,7 @@ impl Blocks {
         }
         self.dirty[id as usize].store(false, SeqCst);
         self.resident.fetch_add(1, Relaxed);
-        Ok(id)
+        Ok(Some(id))
     }
 
     /// # Safety
@@ -282,15 +307,15 @@ impl Blocks {
 
     /// Takes back a block that is at home.
     pub(super) fn push(&self, id: BlockId) {
-        self.taken.fetch_sub(1, Relaxed);
         self.waiting.push(&self.links, id);
+        self.taken.fetch_sub(1, Relaxed);
     }
 
     /// Takes back a block without memory.
     pub(super) fn push_empty(&self, id: BlockId) {
-        self.taken.fetch_sub(1, Relaxed);
         self.resident.fetch_sub(1, Relaxed);
         self.empty.push(&self.links, id);
+        self.taken.fetch_sub(1, Relaxed);
     }
 }
 
@@ -445,6 +470,34 @@ mod tests {
         assert!(take().is_err());
         pool.push_empty(all[1]);
         assert_eq!(take().unwrap(), all[1]);
+    }
+
+    /// Whatever is trimmed and populated meanwhile, and however full the pool is.
+    #[test]
+    fn a_promised_block_is_there() {
+        for budget in [2, 3] {
+            let pool = Pool(Shared::new(Blocks::new(BlockSize::MIN, budget, Engine::Copy).unwrap()).unwrap());
+            assert!(pool.0.commit(2));
+            let running = AtomicU32::new(2);
+            std::thread::scope(|scope| {
+                for _ in 0..2 {
+                    scope.spawn(|| {
+                        let refused = (0..if cfg!(miri) { 20 } else { 50_000 }).find_map(|_| {
+                            let taken = pool.0.take_committed(Contents::Leftovers);
+                            taken.map(|id| pool.0.push(id)).err()
+                        });
+                        running.fetch_sub(1, SeqCst);
+                        assert_eq!(refused, None, "{budget} blocks");
+                    });
+                }
+                while running.load(SeqCst) != 0 {
+                    pool.trim();
+                    pool.populate(budget).unwrap();
+                }
+            });
+            pool.0.uncommit(2);
+            assert_eq!((pool.stats().taken, pool.stats().committed), (0, 0));
+        }
     }
 
     #[test]

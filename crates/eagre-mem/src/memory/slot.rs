@@ -68,11 +68,12 @@ impl Shortage {
     ///
     /// `ENOMEM` is memory, or mappings, of the machine. It never means that the pool's budget is used up: blocks within the
     /// budget have been promised before.
-    pub(crate) fn of_move(errno: Errno) -> Shortage {
+    pub(crate) fn of_move(engine: Engine, errno: Errno) -> Shortage {
         let kind = match errno {
             Errno::BUSY => RewireErrorKind::Pinned,
-            // The addresses are right, so what is wrong is that one side is locked and the other is not.
-            Errno::INVAL => RewireErrorKind::Pinned,
+            // The addresses are right, so what is wrong is that one side is locked and the other is not. `mremap` moves what is
+            // locked; its EINVAL means a kernel without MREMAP_DONTUNMAP.
+            Errno::INVAL if matches!(engine, Engine::Move(_)) => RewireErrorKind::Pinned,
             _ if errno.is_shortage() => RewireErrorKind::OutOfMemory,
             _ => RewireErrorKind::System,
         };
@@ -109,7 +110,8 @@ impl Shortage {
 #[inline]
 pub(crate) unsafe fn carry(source: Engine, from: usize, slot: Slot, len: usize) -> Result<(), Shortage> {
     // SAFETY: the caller's contract.
-    unsafe { slot.engine.into_range(source, from, slot.address, len, slot.prepare) }.map_err(Shortage::of_move)
+    unsafe { slot.engine.into_range(source, from, slot.address, len, slot.prepare) }
+        .map_err(|errno| Shortage::of_move(slot.engine, errno))
 }
 
 impl Blocks {
@@ -170,7 +172,7 @@ impl Blocks {
         if from != home {
             // SAFETY: the caller's contract; home is empty while the block is away.
             unsafe { self.engine().into_pool(slot.engine, from, home, self.block.bytes()) }
-                .map_err(Shortage::of_move)?;
+                .map_err(|errno| Shortage::of_move(self.engine(), errno))?;
         }
         mapping_budget::release(slot.mappings);
         Ok(())
@@ -239,17 +241,23 @@ impl Blocks {
         taken
     }
 
-    /// Replaces the memory of a block that is at home by new zeroed memory from the system.
+    /// Replaces the memory of a block that is at home by new zeroed memory from the system. If that fails, the block has gone back
+    /// to the pool; its share of the budget stays committed.
     ///
     /// # Safety
     /// The block is the caller's, and nobody needs its contents.
     pub(crate) unsafe fn refresh(&self, id: BlockId) -> Result<(), Shortage> {
         // SAFETY: the caller's contract.
-        unsafe {
-            map::discard(self.home(id), self.block.bytes())
-                .and_then(|()| self.back(self.home(id)))
-                .map_err(Shortage::of_backing)
+        if let Err(errno) = unsafe { map::discard(self.home(id), self.block.bytes()) } {
+            // It still has all its memory.
+            self.push(id);
+            return Err(Shortage::of_backing(errno));
         }
+        // SAFETY: as above, and it has no memory now.
+        unsafe { self.back(self.home(id)) }.map_err(|errno| {
+            self.push_empty(id);
+            Shortage::of_backing(errno)
+        })
     }
 
     /// A shortage in words. Takes memory: not for handlers.
@@ -259,6 +267,9 @@ impl Blocks {
             RewireErrorKind::OutOfMappings => {
                 let Mappings { used, budget, .. } = Mappings::now();
                 RewireError::new(kind, format_args!("{used} of {budget} are in use"))
+            }
+            RewireErrorKind::OutOfMemory if errno == Errno::AGAIN => {
+                RewireError::new(kind, format_args!("{errno}: locked memory (`ulimit -l`); {self}"))
             }
             // The kernel has one answer for all of these.
             RewireErrorKind::OutOfMemory if matches!(self.engine(), Engine::Remap) => RewireError::new(
@@ -289,8 +300,14 @@ mod tests {
     #[test]
     fn what_the_system_lacks_is_never_the_pools_budget() {
         for errno in [Errno::NOMEM, Errno::AGAIN] {
-            assert_eq!(Shortage::of_move(errno).kind, RewireErrorKind::OutOfMemory);
+            assert_eq!(Shortage::of_move(Engine::Remap, errno).kind, RewireErrorKind::OutOfMemory);
             assert_eq!(Shortage::of_backing(errno).kind, RewireErrorKind::OutOfMemory);
         }
+    }
+
+    #[test]
+    fn a_kernel_that_cannot_remap_does_not_mean_a_pinned_block() {
+        assert_eq!(Shortage::of_move(Engine::Remap, Errno::INVAL).kind, RewireErrorKind::System);
+        assert_eq!(Shortage::of_move(Engine::Remap, Errno::BUSY).kind, RewireErrorKind::Pinned);
     }
 }

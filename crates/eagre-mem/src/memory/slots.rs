@@ -261,8 +261,10 @@ impl Slots {
         self.table.resize(self.table.len().max(reach), None);
         let waiting = self.at(first);
         if let Some(id) = waiting {
+            // Its mappings stay claimed until it is in a slot again: another thread could take them meanwhile.
+            let unclaimed = Slot { mappings: 0, ..self.slot_at(first) };
             // SAFETY: the block is ours.
-            unsafe { self.pool.fetch(id, self.slot_at(first)) }.map_err(|shortage| self.pool.error(shortage))?;
+            unsafe { self.pool.fetch(id, unclaimed) }.map_err(|shortage| self.pool.error(shortage))?;
             self.table[first] = None;
         }
         // From here on one slot is empty, and its block is on its way or waits at home.
@@ -277,11 +279,13 @@ impl Slots {
         }
         debug_assert!(moved.is_err() || empty == last);
         if let Some(id) = waiting {
+            let slot = self.slot_at(empty);
             // SAFETY: as above. It came home a moment ago, so nothing pins it.
-            match unsafe { self.pool.put(id, self.slot_at(empty)) } {
+            match unsafe { self.pool.put(id, Slot { mappings: 0, ..slot }) } {
                 Ok(()) => self.table[empty] = Some(id),
                 Err(shortage) => {
                     self.pool.give(id);
+                    mapping_budget::release(slot.mappings);
                     return Err(self.pool.error(shortage));
                 }
             }

@@ -20,7 +20,7 @@
 //! The slots are the only way to memory here. A slot is read and written by the end that holds its block and by
 //! nobody else, which the protocol's counters order (`SeqCst` stores and loads).
 
-use super::error::{Failure, Status, StreamError, StreamErrorKind};
+use super::error::{Failure, Status, StreamError, StreamErrorKind, memory_cure};
 use super::flow::SharedFlow;
 use super::gate::Gate;
 use super::protocol::{Touch, Windows};
@@ -366,7 +366,7 @@ impl Core {
         }
         let prepare = ranges.prepare[touching.end as usize];
         if prepare != Prepare::Open {
-            range.open_ahead(offset).map_err(Shortage::of_move)?;
+            range.open_ahead(offset).map_err(|errno| Shortage::of_move(self.engine, errno))?;
         }
         let there = Slot { address: to, engine: self.engine, prepare, mappings: 0 };
         // SAFETY: the end holds the block (the protocol says so), so nobody uses it; `to` is its own address for it,
@@ -434,9 +434,11 @@ impl Core {
         // SAFETY: the writer holds the block, and gives up its contents.
         unsafe {
             self.pool.fetch(id, self.whereabouts(from))?;
-            self.slots[slot].store(self.pool.home(id), Relaxed);
-            Ok(self.pool.refresh(id)?)
+            self.slots[slot].store(0, Relaxed);
+            self.pool.refresh(id)?;
         }
+        self.record(slot, id);
+        Ok(())
     }
 
     /// Gives a slot's block back to the pool.
@@ -504,6 +506,7 @@ impl Core {
                 let capacity = self.capacity();
                 format!("it carries {capacity} bytes ({})", Bytes(capacity))
             }),
+            StreamErrorKind::OutOfMemory => error.cured_by(memory_cure(self.engine, Errno(failure.errno))),
             // Nothing was refused: the pool is full. Where addresses made it small, so the cure is more of them.
             StreamErrorKind::OutOfBlocks if failure.errno == 0 && self.pool.is_short_of_addresses() => {
                 error.cured_by("raise `ulimit -v`, or use fewer streams or windows")

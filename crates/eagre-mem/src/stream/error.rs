@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use crate::heap::{self, Refused};
+use crate::mover::Engine;
 use crate::sys::{Errno, Refusal, facts};
 use crate::trap::End;
 use std::fmt;
@@ -100,7 +101,7 @@ impl StreamErrorKind {
                 "open it with a larger capacity, or for explicit calls only",
             ),
             OutOfBlocks => ("no memory block left in the pool", "raise EAGRE_POOL, or use fewer streams or windows"),
-            OutOfMemory => ("no memory left", "use less, or raise the control group's limit"),
+            OutOfMemory => ("no memory left", "use less, or raise `ulimit -v` or the control group's limit"),
             Pinned => (
                 "a block is pinned by I/O, or locked",
                 "give O_DIRECT, io_uring and the like a buffer of their own, and mlock before the stream is opened",
@@ -118,6 +119,17 @@ impl StreamErrorKind {
             Io => ("the file at the far end failed", "see its message"),
             Forked => ("a forked child has no part in its parent's streams", "open one in the child"),
         }
+    }
+}
+
+/// What helps a stream on `engine` that the system has refused memory with `errno`.
+pub(crate) fn memory_cure(engine: Engine, errno: Errno) -> &'static str {
+    match engine {
+        // The answer of `mmap` to a process that locks all it maps (`mlockall`).
+        _ if errno == Errno::AGAIN => "use less, or raise `ulimit -l`",
+        // `mremap` has one answer for all of these.
+        Engine::Remap => "use less, or raise vm.max_map_count, `ulimit -d`, `ulimit -v` or the control group's limit",
+        _ => StreamErrorKind::OutOfMemory.why_and_cure().1,
     }
 }
 
@@ -366,6 +378,19 @@ impl Status {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cure_of_refused_memory_names_the_limit() {
+        for (engine, errno, limits) in [
+            (Engine::Remap, Errno::NOMEM, &["vm.max_map_count", "`ulimit -d`", "`ulimit -v`"][..]),
+            (Engine::Copy, Errno::NOMEM, &["`ulimit -v`", "control group"]),
+            (Engine::Remap, Errno::AGAIN, &["`ulimit -l`"]),
+            (Engine::Copy, Errno::AGAIN, &["`ulimit -l`"]),
+        ] {
+            let cure = memory_cure(engine, errno);
+            assert!(limits.iter().all(|limit| cure.contains(limit)), "{engine:?}, {errno}: {cure}");
+        }
+    }
 
     #[test]
     fn a_failure_survives_its_word() {

@@ -70,8 +70,7 @@ fn register(core: &Shared<Core>) -> Option<Registered> {
     let resolver = &raw const **core as *const dyn Resolve;
     let targets = Shared::new(End::BOTH.map(|end| Target::new(resolver, end))).ok()?;
     let both = End::BOTH.map(|end| (ranges.of[end as usize].addresses(), &raw const targets[end as usize]));
-    // SAFETY: the targets live in the core beside the entries, and the core lives until `shut` has withdrawn them and
-    // found them quiet.
+    // SAFETY: the targets live in the core beside the entries, and the core lives until `shut` has withdrawn them.
     let entries = unsafe { registry::register_all(both) }?;
     Some(Registered { entries, _targets: targets })
 }
@@ -206,11 +205,8 @@ fn shut(core: &Core) -> bool {
         if !entries.iter().all(registry::is_quiet) {
             return false;
         }
-        entries.iter().for_each(registry::withdraw);
-        // One may have slipped in between. It is not waiting for anyone: the stream has failed.
-        while !entries.iter().all(registry::is_quiet) {
-            std::thread::yield_now();
-        }
+        // One may slip in meanwhile. It does not wait for anyone: the stream has failed.
+        registry::withdraw(entries);
     }
     *registered = None;
     unmap(core);

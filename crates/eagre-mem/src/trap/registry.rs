@@ -2,8 +2,8 @@
 //!
 //! A slot is published by storing its start address last and withdrawn by clearing it first. A reader counts itself
 //! in before it looks again: if the start is still there, the owner cannot be freed until the reader has counted
-//! itself out. Withdrawing therefore ends in one of two ways: nobody is inside, and the owner may be freed now; or
-//! somebody is, and the stream keeps the owner until the count falls to zero.
+//! itself out. Whoever withdraws a range therefore waits until nobody is inside. Only then may the owner be freed, and may
+//! the slot get a new one.
 //!
 //! A forked child inherits the table but none of the ranges. There the table is empty: nothing is found in it, and the
 //! first stream that the child opens clears it.
@@ -87,7 +87,7 @@ pub(crate) struct Entry(usize);
 /// Returns `None` if the table is full, or there is no memory.
 ///
 /// # Safety
-/// Each target, and the resolver it names, live until its entry has been [withdrawn](withdraw) and [`is_quiet`] holds.
+/// Each target, and the resolver it names, live until its entry has been [withdrawn](withdraw).
 pub(crate) unsafe fn register_all<const N: usize>(ranges: [(Range<usize>, *const Target); N]) -> Option<[Entry; N]> {
     let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
     adopt(&mut free);
@@ -128,10 +128,15 @@ pub(crate) fn shrink(entry: &Entry, range: Range<usize>) {
     slot.len.store(range.len(), SeqCst);
 }
 
-/// Withdraws a range: no touch finds it from now on.
-pub(crate) fn withdraw(entry: &Entry) {
-    SLOTS[entry.0].start.store(0, SeqCst);
-    FREE.lock().unwrap_or_else(PoisonError::into_inner).push(entry.0);
+/// Withdraws ranges, and returns when no handler is inside their owners. No touch finds the ranges from now on. A fault that is
+/// being resolved at this moment must not wait for anyone.
+pub(crate) fn withdraw(entries: &[Entry]) {
+    entries.iter().for_each(|entry| SLOTS[entry.0].start.store(0, SeqCst));
+    while !entries.iter().all(is_quiet) {
+        std::thread::yield_now();
+    }
+    // Only now: a slot that is free gets a new owner, whose handlers count themselves in as well.
+    FREE.lock().unwrap_or_else(PoisonError::into_inner).extend(entries.iter().map(|entry| entry.0));
 }
 
 /// Whether no handler is inside the range's owner.
@@ -155,7 +160,7 @@ impl Registration {
     /// The resolver lives, and stays where it is, until the registration has been dropped.
     pub(crate) unsafe fn new(range: Range<usize>, resolver: *const dyn Resolve, end: End) -> Option<Registration> {
         let target = Shared::new(Target::new(resolver, end)).ok()?;
-        // SAFETY: the caller's contract; `drop` withdraws the entry and waits until it is quiet, and the target goes after that.
+        // SAFETY: the caller's contract; `drop` withdraws the entry, and the target goes after that.
         let [entry] = unsafe { register_all([(range, &raw const *target)]) }?;
         Some(Registration { entry, _target: target, process: process::id() })
     }
@@ -164,11 +169,7 @@ impl Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         if self.process == process::id() {
-            withdraw(&self.entry);
-            // A fault that is being resolved at this moment does not wait for anyone.
-            while !is_quiet(&self.entry) {
-                std::thread::yield_now();
-            }
+            withdraw(std::slice::from_ref(&self.entry));
         }
     }
 }
@@ -272,8 +273,34 @@ mod tests {
         let entries = unsafe { register_all([0, 1].map(|number| (range(number), &raw const target))) }.unwrap();
         for (number, entry) in entries.iter().enumerate() {
             assert_eq!(owner(range(number).start).map(|owner| owner.end()), Some(End::Writer));
-            withdraw(entry);
+            withdraw(std::slice::from_ref(entry));
             assert!(owner(range(number).start).is_none() && is_quiet(entry));
         }
+    }
+
+    #[test]
+    fn a_slot_is_free_when_everybody_has_left_it() {
+        process::remember();
+        let target = Target::new(&raw const NOBODY, End::Writer);
+        let start = range(CAPACITY + 2).start;
+        // SAFETY: the target is there until the end of this test, and so is its resolver.
+        let entries = unsafe { register_all([(range(CAPACITY + 2), &raw const target)]) }.unwrap();
+        let at = entries[0].0;
+        let is_free = || FREE.lock().unwrap_or_else(PoisonError::into_inner).contains(&at);
+        let inside = owner(start).unwrap();
+        std::thread::scope(|scope| {
+            let leaving = scope.spawn(|| withdraw(&entries));
+            while owner(start).is_some() {
+                std::thread::yield_now();
+            }
+            let too_early = (0..1000).any(|_| {
+                std::thread::yield_now();
+                is_free()
+            });
+            drop(inside);
+            leaving.join().unwrap();
+            assert!(!too_early, "handlers of a new owner would be counted with those of the old one");
+        });
+        assert!(is_quiet(&entries[0]));
     }
 }

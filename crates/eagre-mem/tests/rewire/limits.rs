@@ -6,16 +6,21 @@ use crate::common::*;
 use crate::pins::order;
 use crate::region::pool;
 use eagre_mem::probe::Pair;
-use eagre_mem::stream::StreamErrorKind;
+use eagre_mem::stream::{StreamError, StreamErrorKind};
 use eagre_mem::{
-    BlockSize, GrowingBuffer, Mover, Pool, Region, RewireError, RewireErrorKind, RewiredVec, StreamPool, Trap,
+    BlockSize, GrowingBuffer, Mappings, Mover, Pool, Region, RewireError, RewireErrorKind, RewiredVec, StreamPool, Trap,
 };
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 pub(crate) const CASES: &[Case] = &[
     ("addresses_end", |pair| ends(pair, libc::RLIMIT_AS)),
     ("data_ends", |pair| ends(pair, libc::RLIMIT_DATA)),
     ("mappings_end", mappings_end),
     ("moves_end", moves_end),
+    ("others_claim_mappings", others_claim_mappings),
+    ("locked_memory_ends", locked_memory_ends),
+    ("fresh_memory_ends", fresh_memory_ends),
+    ("no_heap_for_the_table", no_heap_for_the_table),
 ];
 
 fn run(case: &str, pair: Pair) {
@@ -36,6 +41,18 @@ each_pair! {
     }
     fn hardly_any_mappings_left(pair) {
         run("mappings_end", pair);
+    }
+    fn other_regions_take_every_mapping(pair) {
+        run("others_claim_mappings", pair);
+    }
+    fn no_locked_memory_any_more(pair) {
+        run("locked_memory_ends", pair);
+    }
+    fn no_fresh_memory_for_a_stream(pair) {
+        run("fresh_memory_ends", pair);
+    }
+    fn no_heap_for_the_table_of_a_buffer(pair) {
+        run("no_heap_for_the_table", pair);
     }
 }
 
@@ -266,6 +283,7 @@ fn moves_end(pair: Pair) {
             assert!(may_fail && error.kind() == StreamErrorKind::OutOfMemory, "{error}");
             let text = error.to_string();
             assert!(text.contains("memory") && !text.contains("EAGRE_POOL"), "{text}");
+            assert!(pair.mover != Mover::Remap || text.contains("vm.max_map_count"), "{text}");
         }
     }
     assert!(may_succeed || committed_then == committed);
@@ -276,5 +294,134 @@ fn moves_end(pair: Pair) {
     }
     drop((vector, region, array, buffer, pipe));
     assert_eq!((pool.stats().taken, pool.stats().committed, pool.stats().resident), (0, 0, BLOCKS));
+    report("done");
+}
+
+/// A swap needs no mappings beyond those of its two blocks. So it succeeds although another thread claims each mapping that
+/// becomes free.
+fn others_claim_mappings(pair: Pair) {
+    if pair.mover != Mover::Remap {
+        say("skipped: only blocks that `remap` moves cost mappings");
+        return report("done");
+    }
+    if Mappings::now().budget > 1 << 18 {
+        say("skipped: vm.max_map_count is too high to use up");
+        return report("done");
+    }
+    let pool = pool(pair, BlockSize::MIN, 2);
+    let mut region = Region::new(&pool, 2).unwrap();
+    for slot in 0..2 {
+        let mut block = pool.take().unwrap();
+        put(77_777 * slot as u64, &mut block);
+        region.map(slot, block).unwrap();
+    }
+    let mut others = Vec::new();
+    let refused = loop {
+        match Region::new(&pool, 1) {
+            Ok(other) => others.push(other),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(refused.kind(), RewireErrorKind::OutOfMappings, "{refused}");
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(SeqCst) {
+                drop(Region::new(&pool, 1));
+            }
+        });
+        let swapped = (0..5000).try_for_each(|_| region.swap(0, 1));
+        done.store(true, SeqCst);
+        assert_eq!(swapped, Ok(()));
+    });
+    assert_eq!(order(&region), [0, 1]);
+    report("done");
+}
+
+/// A process that locks all it will map, and may lock no more, moves blocks all the same: a move locks nothing.
+fn locked_memory_ends(pair: Pair) {
+    let pool = pool(pair, BlockSize::MIN, 2);
+    let mut region = Region::new(&pool, 3).unwrap();
+    let mut blocks: Vec<_> = (0..2).map(|_| pool.take().unwrap()).collect();
+    for (tag, block) in blocks.iter_mut().enumerate() {
+        put(77_777 * tag as u64, block);
+    }
+    // The table of the region has its memory before.
+    region.map(2, blocks.pop().unwrap()).unwrap();
+    // No limit on locked memory holds for root.
+    // SAFETY: plain values; nothing later in this process needs the rights.
+    if unsafe { libc::geteuid() == 0 && libc::setresuid(65534, 65534, 65534) != 0 } {
+        say("skipped: root cannot become another user here");
+        return report("done");
+    }
+    limit(libc::RLIMIT_MEMLOCK, 4096);
+    // SAFETY: concerns what is mapped from now on, and changes no contents.
+    if unsafe { libc::mlockall(libc::MCL_FUTURE) } != 0 {
+        say(&format!("skipped: mlockall: {}", std::io::Error::last_os_error()));
+        return report("done");
+    }
+    let mapped = region.map(0, blocks.pop().unwrap());
+    let swapped = region.swap(0, 1);
+    let unmapped = region.unmap(1);
+    // SAFETY: as above.
+    unsafe { libc::munlockall() };
+    assert!(mapped.is_ok(), "{}", mapped.unwrap_err());
+    assert_eq!(swapped, Ok(()));
+    check(0, &unmapped.unwrap().unwrap());
+    check(77_777, region.get(2..3).unwrap());
+    drop(region);
+    assert_eq!((pool.stats().taken, pool.stats().committed), (0, 0));
+    report("done");
+}
+
+/// A stream that does not recycle needs new memory for each block. Where that is refused, the stream fails, and its pool lends no
+/// block without memory.
+fn fresh_memory_ends(pair: Pair) {
+    const BLOCKS: u32 = 8;
+    let pool = pool(pair, BlockSize::MIN, BLOCKS);
+    let mut pipe = small(pair).pool(&pool).recycle(false).open().unwrap();
+    let bytes = pattern(0, SMALL).to_vec();
+    let mut pump = |blocks: u32| -> Result<(), StreamError> {
+        for _ in 0..blocks {
+            pipe.writer().copy_in(&bytes)?;
+            let got = pipe.reader().fill(SMALL)?.len();
+            pipe.reader().consume(got);
+        }
+        Ok(())
+    };
+    pump(2 * BLOCKS).unwrap();
+    let before = limit(libc::RLIMIT_AS, counted(libc::RLIMIT_AS));
+    let pumped = pump(2 * BLOCKS);
+    limit(libc::RLIMIT_AS, before);
+    // Only `move` fills new memory at addresses beside the pool.
+    assert_eq!(pumped.is_err(), pair.mover == Mover::Move, "{pumped:?}");
+    if let Err(error) = pumped {
+        assert_eq!(error.kind(), StreamErrorKind::OutOfMemory, "{error}");
+        assert!(error.to_string().contains("`ulimit -v`"), "{error}");
+    }
+    drop(pipe);
+    let stats = pool.stats();
+    assert_eq!((stats.taken, stats.committed), (0, 0));
+    assert!(pair.mover != Mover::Move || stats.resident < BLOCKS, "{stats:?}");
+    let all: Vec<_> = (0..BLOCKS).map(|_| pool.take().unwrap()).collect();
+    assert!(all.iter().all(|block| block.iter().all(|&byte| byte == 0)));
+    drop(all);
+    report("done");
+}
+
+/// The heap has no memory for the table of a large buffer: that is a lack of memory, not of addresses.
+fn no_heap_for_the_table(pair: Pair) {
+    if pair.trap == Trap::Off {
+        say("skipped: a growing buffer needs a trap");
+        return report("done");
+    }
+    let pool = pool(pair, BlockSize::MIN, 2);
+    let mappings = Mappings::now().used;
+    let before = limit(libc::RLIMIT_DATA, counted(libc::RLIMIT_DATA) + (4 << 20));
+    // 4 bytes for each of 16 million blocks.
+    let refused = GrowingBuffer::new(&pool, 1 << 40).map(drop);
+    limit(libc::RLIMIT_DATA, before);
+    assert_eq!(refused.unwrap_err().kind(), RewireErrorKind::OutOfMemory);
+    assert_eq!(Mappings::now().used, mappings);
     report("done");
 }

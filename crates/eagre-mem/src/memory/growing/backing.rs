@@ -1,6 +1,6 @@
 //! The addresses of a growing buffer and the blocks behind them.
 
-use crate::heap::{self, Shared};
+use crate::heap::{self, Refused, Shared};
 use crate::memory::error::{RewireError, RewireErrorKind};
 use crate::memory::pool::Blocks;
 use crate::memory::reservation::Reservation;
@@ -37,11 +37,13 @@ pub(super) struct Backing {
 }
 
 impl Backing {
-    pub(super) fn new(pool: Shared<Blocks>, context: Context, limit: u64) -> Result<Backing, Refusal> {
-        let block = pool.block;
-        let slots = limit.max(1).div_ceil(block.bytes() as u64) as usize;
-        // Before the addresses, which would have to be given back.
-        let table = heap::several(slots, || Ok::<_, Refusal>(AtomicU32::new(0)))?;
+    /// The table of a buffer of at most `limit` bytes.
+    pub(super) fn table(block: BlockSize, limit: u64) -> Result<Vec<AtomicU32>, Refused> {
+        heap::several(limit.max(1).div_ceil(block.bytes() as u64) as usize, || Ok(AtomicU32::new(0)))
+    }
+
+    pub(super) fn new(pool: Shared<Blocks>, context: Context, table: Vec<AtomicU32>) -> Result<Backing, Refusal> {
+        let (block, slots) = (pool.block, table.len());
         // As many addresses again for code that runs on after a failure.
         let (range, prepare) = watched_range::reserve(2 * slots * block.bytes(), context, block)?;
         let alone = matches!(context, Context::Signal(None)) || prepare == Prepare::Open;

@@ -79,8 +79,8 @@ impl GrowingBuffer {
     ///
     /// # Errors
     /// [`NoTrap`](RewireErrorKind::NoTrap), [`OutOfAddresses`](RewireErrorKind::OutOfAddresses),
-    /// [`OutOfMappings`](RewireErrorKind::OutOfMappings), [`Forked`](RewireErrorKind::Forked),
-    /// [`System`](RewireErrorKind::System).
+    /// [`OutOfMappings`](RewireErrorKind::OutOfMappings), [`OutOfMemory`](RewireErrorKind::OutOfMemory),
+    /// [`Forked`](RewireErrorKind::Forked), [`System`](RewireErrorKind::System).
     pub fn new(pool: &Pool, limit: u64) -> Result<GrowingBuffer, RewireError> {
         process::remember();
         pool.0.check_here()?;
@@ -93,8 +93,10 @@ impl GrowingBuffer {
         }
         let system = |errno| RewireError::new(RewireErrorKind::System, errno);
         let context = trap::context_of(pool.0.engine().uffd()).map_err(system)?;
+        // Before the addresses and their mapping, which would have to be given back.
+        let table = Backing::table(pool.0.block, limit)?;
         mapping_budget::claim(1)?;
-        let backing = Backing::new(pool.0.clone(), context, limit).map(Arc::new).map_err(|refusal| {
+        let backing = Backing::new(pool.0.clone(), context, table).map(Arc::new).map_err(|refusal| {
             mapping_budget::release(1);
             RewireError::from_addresses(limit, refusal)
         })?;

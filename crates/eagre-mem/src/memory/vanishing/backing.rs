@@ -269,7 +269,7 @@ impl Backing {
                 Prepare::DropTables => map::discard(start, len),
             }
         };
-        Ok(ready.map_err(Shortage::of_move)?)
+        Ok(ready.map_err(|errno| Shortage::of_move(self.pool.engine(), errno))?)
     }
 
     /// Moves a block from home to its slot, which is ready for it.

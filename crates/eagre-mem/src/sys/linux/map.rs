@@ -174,8 +174,13 @@ pub(crate) unsafe fn remap(from: usize, to: usize, len: usize) -> Result<(), Err
             }
             return Err(refused.into());
         }
-        close(from, len)
+        // The pages have moved, so this is no failure, whatever happens to the empty source. A process that locks all it maps
+        // (`mlockall`) may map nothing more at its limit, but may still close a mapping.
+        if close(from, len).is_err() {
+            let _ = shut(from, len);
+        }
     }
+    Ok(())
 }
 
 /// Maps a piece of a file for reading; returns its address.
