@@ -1,7 +1,7 @@
 //! Files whose bytes are computed from their offsets, by several threads.
 //!
-//! Threads take the blocks of the file's stream in turn, fill them side by side and complete them as they are done; the
-//! stream carries them to the file in order.
+//! Threads take the blocks of the file's stream in turn, fill them in parallel, and complete each when it is full. The
+//! stream writes them to the file in order.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -12,14 +12,14 @@ use eagre_mem::threads::with_helpers;
 use super::{FileWriter, Output, WriteOptions};
 use crate::{Pipe, StreamError, StreamErrorKind, WriteBlock};
 
-/// Computes bytes by their offset in the file.
+/// Computes the bytes at an offset of the file.
 pub(crate) type Compute<'a> = &'a (dyn Fn(u64, &mut [u8]) + Sync);
 
-/// Is told how many bytes are computed, and says whether to go on.
+/// Gets the number of bytes computed so far, and decides whether to go on.
 pub(crate) type Watch<'a> = &'a (dyn Fn(u64) -> ControlFlow<()> + Sync);
 
-/// Writes `length` bytes to `output`, called `name` in messages. What comes back is finished but has not appeared yet, or is
-/// `None` if `watch` said to stop.
+/// Computes `length` bytes and writes them to `output`, called `name` in messages. The output that is returned is
+/// finished but has not appeared yet. `None` if `watch` stopped the work.
 ///
 /// # Errors
 /// As [`WriteOptions::write`] and [`FileWriter::finish`].
@@ -39,7 +39,7 @@ pub(crate) fn write(
     with_helpers(Some(c"eagre-compute"), threads - 1, &|| crew.work(), || crew.work());
     let State { stopped, failure, .. } = crew.state.into_inner().unwrap_or_else(PoisonError::into_inner);
     match failure {
-        // The error of finishing says more: it is the file's.
+        // The error of the file comes first: it says more than the stream's.
         Some(error) => writer.finish_unseen().and(Err(error.into())),
         None if stopped => Ok(None),
         None => writer.finish_unseen_at(length).map(Some),
@@ -57,7 +57,7 @@ struct Crew<'a> {
 
 struct State<'a> {
     writer: &'a mut FileWriter,
-    /// The bytes of a block.
+    /// The size of a block in bytes.
     block: usize,
     taken: u64,
     done: u64,
@@ -76,7 +76,7 @@ impl<'a> Crew<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The life of one thread.
+    /// What each thread runs.
     fn work(&self) {
         let _over = Over(self);
         while let Some((mut block, bytes)) = self.take() {
@@ -85,7 +85,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// The next block, and how many of its bytes are wanted. Waits while as many are out as the window holds.
+    /// The next block, and the number of bytes to fill in it. Waits while the window has no free block.
     fn take(&self) -> Option<(WriteBlock, usize)> {
         let mut state = self.lock();
         loop {
@@ -109,7 +109,7 @@ impl<'a> Crew<'a> {
     fn give(&self, block: WriteBlock, bytes: usize) {
         let mut state = self.lock();
         if bytes < state.block {
-            // The last one: the stream ends inside of it.
+            // The last block. The stream ends inside it.
             state.writer.put_back(block);
         } else {
             state.writer.complete(block);
@@ -122,7 +122,7 @@ impl<'a> Crew<'a> {
     }
 }
 
-/// A thread is done. If it panicked its block will never be complete, and nobody shall wait for it.
+/// Marks the end of a thread. A thread that panicked never completes its block, so the others must not wait for it.
 struct Over<'a, 'b>(&'a Crew<'b>);
 
 impl Drop for Over<'_, '_> {
