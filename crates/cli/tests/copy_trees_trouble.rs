@@ -48,15 +48,15 @@ fn what_is_wrong_with_arguments_is_said() {
         ),
         (
             &["-r", "d", "a"],
-            "eagre: copy: a: there is something that is no directory, and what is copied is one; name another\n".into(),
+            "eagre: copy: a: the target exists and is not a directory, but the source is one; name another\n".into(),
         ),
         (
             &["-T", "-r", "a", "dir"],
-            "eagre: copy: dir: there is a directory, and what is copied is none; name another\n".into(),
+            "eagre: copy: dir: the target is a directory, but the source is not; name another\n".into(),
         ),
         (
             &["-r", "a", "dangling"],
-            "eagre: copy: dangling: a symbolic link that leads nowhere; remove it first\n".into(),
+            "eagre: copy: dangling: the target is a dangling symbolic link; remove it first\n".into(),
         ),
         (&["-r", "a", "to-a"], "eagre: copy: to-a: this is the file to be copied; name another\n".into()),
         (
@@ -90,7 +90,10 @@ fn the_rest_goes_on() {
     let (code, _, err) = ours(room.path(), "022", &["a", "other/d/x", "d/x", "dir"]);
     assert_eq!(
         (code, err.as_str()),
-        (2, "eagre: copy: dir/x: this is the copy of another source; copy them into different directories\n")
+        (
+            2,
+            "eagre: copy: dir/x: this would overwrite the copy of another source; copy them into different directories\n"
+        )
     );
     assert_eq!(fs::read(room.path().join("dir/x")).unwrap(), b"what was in other/d/x");
     // Nor through a link that was.
@@ -101,7 +104,10 @@ fn the_rest_goes_on() {
     fs::write(path("two/t/x"), "elsewhere").unwrap();
     let (code, _, err) = ours(room.path(), "022", &["-r", "one/t", "two/t", "dir"]);
     assert_eq!(code, 2);
-    assert_eq!(err, "eagre: copy: dir/t/x: this is the copy of another source; copy them into different directories\n");
+    assert_eq!(
+        err,
+        "eagre: copy: dir/t/x: this would overwrite the copy of another source; copy them into different directories\n"
+    );
     assert_eq!(fs::read(path("b")).unwrap(), b"what was in b");
 }
 
