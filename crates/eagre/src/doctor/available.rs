@@ -1,7 +1,7 @@
-//! How much memory this process can still take, and what stands in the way of more.
+//! How much more memory this process can take, and which limit is the tightest.
 //!
-//! Three accounts bound it, and the poorest counts: the machine, each control group on the way up, and the process's own
-//! limit of addresses. File pages that can be dropped count as free in all of them.
+//! Three limits apply, and the smallest counts: the memory of the machine, each control group from this one up to the
+//! root, and the process's own limit of addresses. File pages that can be dropped count as free.
 
 use rustix::process::{Resource, getrlimit};
 
@@ -12,25 +12,25 @@ use super::host::Host;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Available {
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: u64,
-    /// Whose they are.
+    /// The limit that is reached first.
     pub bound: Bound,
 }
 
-/// Whose memory is the first to be used up.
+/// A limit of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Bound {
-    /// The machine's.
+    /// The memory of the machine.
     Machine,
-    /// The control group's.
+    /// The limit of a control group.
     ControlGroup,
-    /// The process's own: `ulimit -v`.
+    /// The address space of the process (`ulimit -v`).
     AddressSpace,
 }
 
-/// How much memory this process can still take; `None` where nobody tells.
+/// How much more memory this process can take. `None` if the system does not tell.
 #[must_use]
 pub fn available_memory() -> Option<Available> {
     available(&Host::this(), getrlimit(Resource::As).current)
