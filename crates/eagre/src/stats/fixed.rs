@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use crate::stats::decimal::Decimal;
 
-    /// The number at the end of a word of other characters.
+    /// The number at the end of a word whose other characters are arbitrary.
     fn parse(text: &str, before: u8, decimals: u32) -> Option<i32> {
         let mut bytes = [before; 8];
         if text.len() <= 8 {

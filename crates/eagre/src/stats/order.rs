@@ -137,7 +137,7 @@ mod tests {
             let mut keys: Vec<String> = (0..5000).map(text).collect();
             keys.sort_unstable();
             keys.dedup();
-            // Some of other lengths among them, with zeros at the end.
+            // Keys of other lengths among them, with zeros at the end.
             keys.extend((1..40).map(|length| format!("{head}5{}", "\0".repeat(length))));
             keys.rotate_left(1234);
             sorted(&keys.iter().map(String::as_bytes).collect::<Vec<_>>());

@@ -150,13 +150,13 @@ impl Shard {
         let mut at = if self.index.is_empty() { 0 } else { self.home(hash) };
         std::iter::from_fn(move || {
             loop {
-                let place = *self.index.get(at)?;
-                if place == 0 {
+                let slot = *self.index.get(at)?;
+                if slot == 0 {
                     return None;
                 }
                 at = if at + 1 == self.index.len() { 0 } else { at + 1 };
-                if (place >> 32) as u32 == hash {
-                    return Some((place as u32 - 1) as usize);
+                if (slot >> 32) as u32 == hash {
+                    return Some((slot as u32 - 1) as usize);
                 }
             }
         })
@@ -179,8 +179,8 @@ impl Shard {
         // The hash of each key, replaced later by its number here.
         let mut moved: Vec<u32> = room.vector(other.len())?;
         moved.resize(other.len(), 0);
-        for &place in other.index.iter().filter(|&&place| place != 0) {
-            moved[place as u32 as usize - 1] = (place >> 32) as u32;
+        for &slot in other.index.iter().filter(|&&slot| slot != 0) {
+            moved[slot as u32 as usize - 1] = (slot >> 32) as u32;
         }
         // Not in the order of the hashes: inserted in that order into a smaller index, they would cluster at its
         // beginning.
@@ -226,7 +226,7 @@ impl Shard {
         if number >= self.index.len() / 4 * 3 {
             self.grow(room)?;
         }
-        let (Ok(length), Ok(place)) = (u32::try_from(key.bytes.len()), u32::try_from(number + 1)) else {
+        let (Ok(length), Ok(slot)) = (u32::try_from(key.bytes.len()), u32::try_from(number + 1)) else {
             return Err(room.refused());
         };
         let mut bytes = [0; INSIDE];
@@ -241,26 +241,26 @@ impl Shard {
         }
         let entry = Entry { key: bytes, sum: 0, count: 0, min: 0, max: 0, length, min_decimals: 0, max_decimals: 0 };
         self.entries.push(entry, room)?;
-        self.enter(u64::from(key.hash) << 32 | u64::from(place));
+        self.enter(u64::from(key.hash) << 32 | u64::from(slot));
         Ok(number)
     }
 
     /// Enters a slot value into the index, which must have room for it.
-    fn enter(&mut self, place: u64) {
-        let mut at = self.home((place >> 32) as u32);
+    fn enter(&mut self, slot: u64) {
+        let mut at = self.home((slot >> 32) as u32);
         while self.index[at] != 0 {
             at = if at + 1 == self.index.len() { 0 } else { at + 1 };
         }
-        self.index[at] = place;
+        self.index[at] = slot;
     }
 
     fn grow(&mut self, room: &Room) -> Result<(), Refused> {
-        let places = (self.index.len() * 2).max(SMALLEST);
-        let mut larger = room.vector(places)?;
-        larger.resize(places, 0);
+        let slots = (self.index.len() * 2).max(SMALLEST);
+        let mut larger = room.vector(slots)?;
+        larger.resize(slots, 0);
         let smaller = std::mem::replace(&mut self.index, larger);
-        for &place in smaller.iter().filter(|&&place| place != 0) {
-            self.enter(place);
+        for &slot in smaller.iter().filter(|&&slot| slot != 0) {
+            self.enter(slot);
         }
         room.give(smaller.capacity() * size_of::<u64>());
         Ok(())

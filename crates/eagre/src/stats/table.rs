@@ -38,16 +38,16 @@ pub(super) struct Entry {
     pub(super) count: u32,
     pub(super) min: i32,
     pub(super) max: i32,
-    /// The length of the key in bytes. [`NOBODY`] in an empty slot.
+    /// The length of the key in bytes. [`NO_KEY`] in an empty slot.
     pub(super) length: u32,
     hash: u32,
 }
 
 /// A length that no key has.
-const NOBODY: u32 = u32::MAX;
+const NO_KEY: u32 = u32::MAX;
 
 impl Entry {
-    const EMPTY: Entry = Entry::new([0; 4], NOBODY, 0);
+    const EMPTY: Entry = Entry::new([0; 4], NO_KEY, 0);
 
     const fn new(key: Block, length: u32, hash: u32) -> Entry {
         Entry { key, sum: 0, count: 0, min: i32::MAX, max: i32::MIN, length, hash }
@@ -85,7 +85,7 @@ impl Entry {
 #[derive(Debug)]
 pub(super) struct Table<'a> {
     /// The slots. Their number is a power of two.
-    places: Vec<Entry>,
+    slots: Vec<Entry>,
     /// How far a hash is shifted right to give a slot number.
     shift: u32,
     /// The number of used slots.
@@ -105,7 +105,7 @@ pub(super) struct Table<'a> {
 
 impl Drop for Table<'_> {
     fn drop(&mut self) {
-        self.room.give(size_of_val(&self.places[..]));
+        self.room.give(size_of_val(&self.slots[..]));
     }
 }
 
@@ -116,7 +116,7 @@ impl<'a> Table<'a> {
     /// An empty table. If it is `closed`, all rows are queued. `None` if memory is refused.
     pub(super) fn new(secret: Block, closed: bool, room: &'a Room) -> Option<Table<'a>> {
         Some(Table {
-            places: empty(SMALLEST, room)?,
+            slots: empty(SMALLEST, room)?,
             shift: 32 - SMALLEST.ilog2(),
             used: 0,
             strays: Vec::new(),
@@ -137,16 +137,16 @@ impl<'a> Table<'a> {
     pub(super) fn open(&mut self, yes: bool) {
         self.closed = !yes;
         if !yes && self.used == 0 {
-            self.room.give(size_of::<Entry>() * (self.places.len() - SMALLEST));
-            self.places.truncate(SMALLEST);
-            self.places.shrink_to_fit();
+            self.room.give(size_of::<Entry>() * (self.slots.len() - SMALLEST));
+            self.slots.truncate(SMALLEST);
+            self.slots.shrink_to_fit();
             self.shift = 32 - SMALLEST.ilog2();
         }
     }
 
     /// Removes all keys.
     pub(super) fn clear(&mut self) {
-        self.places.fill(Entry::EMPTY);
+        self.slots.fill(Entry::EMPTY);
         self.used = 0;
         self.strays.clear();
     }
@@ -159,9 +159,8 @@ impl<'a> Table<'a> {
     /// All entries, in a scattered order. In hash order, they would cluster in the table they are put into.
     pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
         // The factor is odd, so every slot is visited once.
-        let mixed =
-            (0..self.places.len()).map(|at| &self.places[at.wrapping_mul(0x9e37_79b1) & (self.places.len() - 1)]);
-        mixed.filter(|entry| entry.length != NOBODY).chain(&self.strays)
+        let mixed = (0..self.slots.len()).map(|at| &self.slots[at.wrapping_mul(0x9e37_79b1) & (self.slots.len() - 1)]);
+        mixed.filter(|entry| entry.length != NO_KEY).chain(&self.strays)
     }
 
     /// The secret that is added to keys before the multiplication.
@@ -175,23 +174,23 @@ impl<'a> Table<'a> {
 
     /// The entry in the slot for this hash.
     #[inline(always)]
-    pub(super) fn place(&mut self, hash: u32) -> &mut Entry {
+    pub(super) fn slot(&mut self, hash: u32) -> &mut Entry {
         let home = self.home(hash);
-        &mut self.places[home]
+        &mut self.slots[home]
     }
 
     /// The slot for this hash: its highest bits.
     #[inline(always)]
     fn home(&self, hash: u32) -> usize {
         // The shift makes the mask redundant, but with it the compiler omits the bounds check.
-        (hash >> self.shift) as usize & (self.places.len() - 1)
+        (hash >> self.shift) as usize & (self.slots.len() - 1)
     }
 
     /// Adds one value of a key.
     #[inline(always)]
     pub(super) fn add(&mut self, key: &Block, length: u32, value: i32) {
         let hash = hash(key, &self.secret);
-        let entry = self.place(hash);
+        let entry = self.slot(hash);
         if entry.key == *key && entry.length == length {
             entry.add(value);
         } else {
@@ -211,35 +210,35 @@ impl<'a> Table<'a> {
     /// The entry of a key. Adds an entry for a new key if there is room.
     fn search(&mut self, key: &Block, length: u32, hash: u32) -> Option<&mut Entry> {
         let mut found =
-            self.find(|entry| entry.length == NOBODY || (entry.length == length && entry.key == *key), hash)?;
-        if self.places[found].length == NOBODY {
+            self.find(|entry| entry.length == NO_KEY || (entry.length == length && entry.key == *key), hash)?;
+        if self.slots[found].length == NO_KEY {
             if self.closed {
                 return None;
             }
-            let full = self.places.len() == LARGEST;
-            if self.used >= self.places.len() / if full { 2 } else { 16 } {
+            let full = self.slots.len() == LARGEST;
+            if self.used >= self.slots.len() / if full { 2 } else { 16 } {
                 if full {
                     return None;
                 }
                 self.grow()?;
-                found = self.find(|entry| entry.length == NOBODY, hash)?;
+                found = self.find(|entry| entry.length == NO_KEY, hash)?;
             }
-            self.places[found] = Entry::new(*key, length, hash);
+            self.slots[found] = Entry::new(*key, length, hash);
             self.used += 1;
         }
-        Some(&mut self.places[found])
+        Some(&mut self.slots[found])
     }
 
     /// Makes the table four times as large. `None` if memory is refused.
     fn grow(&mut self) -> Option<()> {
-        let places = self.places.len() * 4;
-        let larger = empty(places, self.room)?;
-        self.room.give(size_of_val(&self.places[..]));
-        self.shift = 32 - places.ilog2();
-        for entry in std::mem::replace(&mut self.places, larger) {
-            if entry.length != NOBODY {
-                match self.find(|entry| entry.length == NOBODY, entry.hash) {
-                    Some(free) => self.places[free] = entry,
+        let slots = self.slots.len() * 4;
+        let larger = empty(slots, self.room)?;
+        self.room.give(size_of_val(&self.slots[..]));
+        self.shift = 32 - slots.ilog2();
+        for entry in std::mem::replace(&mut self.slots, larger) {
+            if entry.length != NO_KEY {
+                match self.find(|entry| entry.length == NO_KEY, entry.hash) {
+                    Some(free) => self.slots[free] = entry,
                     None => self.strays.push(entry),
                 }
             }
@@ -250,14 +249,14 @@ impl<'a> Table<'a> {
     /// The first slot for this hash with a wanted entry.
     fn find(&self, wanted: impl Fn(&Entry) -> bool, hash: u32) -> Option<usize> {
         let first = self.home(hash);
-        (first..first + REACH).map(|at| at % self.places.len()).find(|&at| wanted(&self.places[at]))
+        (first..first + REACH).map(|at| at % self.slots.len()).find(|&at| wanted(&self.slots[at]))
     }
 }
 
 /// Empty slots, if there is memory for them.
-fn empty(places: usize, room: &Room) -> Option<Vec<Entry>> {
-    let mut empty = room.vector(places).ok()?;
-    empty.resize(places, Entry::EMPTY);
+fn empty(slots: usize, room: &Room) -> Option<Vec<Entry>> {
+    let mut empty = room.vector(slots).ok()?;
+    empty.resize(slots, Entry::EMPTY);
     Some(empty)
 }
 
@@ -293,7 +292,7 @@ mod tests {
         let queued = table.queued.len();
         assert!((30_000..=LARGEST / 2).contains(&table.len()), "{}", table.len());
         assert_eq!((count(&table), table.len() + queued), (table.len() as u64, 40_000));
-        // Those that are there stay there.
+        // Keys in the table stay there.
         for number in 0..40_000 {
             table.add(&[number, 0, number * number, 7], 32, 2);
         }
@@ -310,14 +309,14 @@ mod tests {
 
     #[test]
     fn keys_of_equal_hash_are_queued_and_do_not_make_it_slow() {
-        // Without a secret, a half that is zero makes every product zero.
+        // Without a secret, a zero half makes its product zero.
         let room = Room::default();
         let mut table = Table::new([0; 4], false, &room).unwrap();
         for number in 0..100_000_u64 {
             table.add(&[number << 32, 0, 0, 0], 8, 1);
         }
         assert_eq!((count(&table), table.len(), table.queued.len()), (REACH as u64, REACH, 100_000 - REACH));
-        // The others still find their way, and growing loses nobody.
+        // Other keys are still found, and growing loses none.
         for number in 0..10_000_u64 {
             table.add(&[number << 32 | 1, number, 0, 0], 16, 1);
         }
@@ -329,9 +328,9 @@ mod tests {
     fn growing_loses_nobody() {
         let room = Room::default();
         let mut table = Table::new(SECRET, false, &room).unwrap();
-        // More keys for one place than find room near it: searching does not let that happen.
+        // More keys for one slot than there is room for near it. `search` does not let that happen.
         for number in 0..100 {
-            table.places[number] = Entry::new([number as u64, 0, 0, 0], 8, 0);
+            table.slots[number] = Entry::new([number as u64, 0, 0, 0], 8, 0);
         }
         table.grow().unwrap();
         assert_eq!((table.entries().count(), table.strays.len()), (100, 100 - REACH));

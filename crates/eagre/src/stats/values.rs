@@ -312,7 +312,7 @@ mod tests {
         let texts = ["1", "-2.5", "1000000", "0.1234567890123", "999999999999999999.5", "3", "1e-18", "-0.25"];
         let (mut first, mut second) = (Values::default(), Values::default());
         let mut expected: Vec<(u32, Vec<Decimal>)> = vec![(0, vec![]), (1, vec![]), (2, vec![])];
-        // The numbers of the second one's keys in the first.
+        // The numbers that the keys of the second table have in the first.
         let numbers = [2, 0];
         for round in 0..40_000_usize {
             let value = Number::parse(texts[round * 7 % 8].as_bytes()).unwrap().0;
@@ -328,11 +328,11 @@ mod tests {
         first.take_in(second, &numbers, &room).unwrap();
         first.finish(&room).unwrap();
         check(&first, &expected);
-        // Equal ones are one, whatever their width.
+        // Equal values become one entry, whatever their width.
         assert!(first.sorted.len() + first.long.len() <= 3 * texts.len(), "{first:?}");
     }
 
-    /// With a scan of all values for each, this would take hours.
+    /// This would take hours if all values were scanned for each one.
     #[test]
     fn decimals_that_do_not_fit_are_tried_once() {
         let room = Room::default();

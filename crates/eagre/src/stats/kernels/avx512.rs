@@ -170,7 +170,7 @@ fn add_group(rows: &Rows<'_>, group: &Group, table: &mut Table) -> usize {
         let pairs = _mm_add_epi64(_mm256_castsi256_si128(products), _mm256_extracti128_si256::<1>(products));
         let sum = _mm_cvtsi128_si64(_mm_add_epi64(pairs, _mm_unpackhi_epi64(pairs, pairs))) as u64;
         let hash = (sum.wrapping_mul(SPREAD) >> 32) as u32;
-        let entry = table.place(hash);
+        let entry = table.slot(hash);
         // SAFETY: four words.
         let known = unsafe { _mm256_loadu_si256(entry.key.as_ptr().cast()) };
         if _mm256_cmpneq_epi64_mask(key, known) == 0 && entry.length == group.lengths[row] {
