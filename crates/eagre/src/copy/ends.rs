@@ -147,7 +147,7 @@ mod tests {
     use crate::file::cache::Buffer;
     use rustix::fs::OFlags;
 
-    /// A file that is not in the page cache is not there after it was copied either.
+    /// A file that is not in the page cache is not in it after the copy either.
     #[test]
     fn what_is_not_in_the_cache_is_not_put_there() {
         const SIZE: usize = 8 << 20;
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn what_has_no_room_is_known_beforehand() {
         let file = tempfile::tempfile().unwrap();
-        // No disk of ours, but no more than a file may have.
+        // No disk of ours has this size, but a file may.
         let much = 8 << 40;
         for direct in [None, cache::past(&file, OFlags::WRONLY)] {
             let error = Sink { file: &file, direct }.make_room(much, &[(0, much)]).unwrap_err();

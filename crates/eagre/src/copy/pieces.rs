@@ -278,7 +278,7 @@ mod tests {
         Some(late)
     }
 
-    /// What is with the device is read back on the way, all but the end, which is in the page cache.
+    /// Pieces on the device are read back on the way. Only the last one, which is in the page cache, is left.
     #[test]
     fn pieces_are_read_back_on_the_way() {
         let content: Vec<u8> = (0..(3 << 20) + 77_u32).map(|at| (at % 253) as u8).collect();
@@ -291,12 +291,12 @@ mod tests {
             let piece = at as u64 & !0xffff;
             match late {
                 Err(CopyError::Mismatch(offset)) => assert_eq!(offset, piece),
-                // That piece is looked at when the file is complete.
+                // This piece is checked when the file is complete.
                 Ok(late) => assert!(late.iter().any(|sum| sum.offset == piece), "{at}"),
                 other => panic!("{other:?}"),
             }
         }
-        // A file that ends too soon.
+        // The file ends too early.
         assert!(matches!(carried(&content, &content[..70_000]).unwrap(), Err(CopyError::Mismatch(0x1_0000))));
     }
 

@@ -184,7 +184,7 @@ mod tests {
         file.write_all_at(&bytes[1_500_000..1_500_001], 1_500_000).unwrap();
         file.set_len(2_999_999).unwrap();
         assert!(matches!(check(&sums, &file, 3_000_000), Err(CopyError::Mismatch(2_999_999))));
-        // Each piece by itself, as pieces are checked while others are written.
+        // Each piece alone, because pieces are checked while others are written.
         let back = Back::of(&file);
         let mut buffer = Buffer::new(1 << 20).unwrap();
         let results: Vec<_> = sums.iter().map(|sum| back.check(sum, &mut buffer)).collect();

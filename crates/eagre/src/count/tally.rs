@@ -168,7 +168,7 @@ impl Total {
 mod tests {
     use super::*;
 
-    /// Counts a text cut into pieces at these places.
+    /// Counts a text that is cut into pieces at these offsets.
     fn cut(text: &[u8], cuts: &[usize]) -> [u64; 3] {
         let tally = Tally { kernels: Kernels::best(), lines: true, words: true, longest: true };
         let mut total = Total::default();

@@ -33,7 +33,7 @@ fn agrees_with_a_naive_count_across_buffer_borders() {
     assert!(reports.is_sorted());
 }
 
-/// A reader that is interrupted, gives a little, then fails.
+/// A reader that is interrupted, returns a few bytes, and then fails.
 struct Failing(u32);
 
 impl Read for Failing {

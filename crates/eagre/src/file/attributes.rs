@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(&value[..7], b"\0bytes\xff");
         assert_eq!(fs::fgetxattr(&to, "user.empty", &mut value[..]), Ok(0));
 
-        // Files of /proc have none, and take none.
+        // Files of `/proc` have no attributes and accept none.
         let refusing = File::open("/proc/version").unwrap();
         let mut names: Vec<_> = attributes.give_to(Bearer::Open(&refusing)).into_iter().map(|lost| lost.name).collect();
         names.sort();

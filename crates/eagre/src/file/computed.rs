@@ -138,7 +138,7 @@ impl Drop for Over<'_, '_> {
 mod tests {
     use super::*;
 
-    /// Bytes that tell where they are.
+    /// Bytes that depend on their offset.
     fn compute(offset: u64, bytes: &mut [u8]) {
         for (at, byte) in bytes.iter_mut().enumerate() {
             *byte = (((offset + at as u64) * 0x9E37_79B9) >> 13) as u8;

@@ -75,7 +75,7 @@ pub(crate) fn with_fresh_name<T>(make: impl Fn(&OsStr) -> Result<T>) -> io::Resu
 mod tests {
     use super::*;
 
-    /// File systems that lack the calls, one after the other: the name is given, and never taken from another file.
+    /// On file systems that lack some of the calls, the file gets its name, and never replaces another file.
     #[test]
     fn a_new_name_is_given_by_whatever_call_there_is() {
         let not_there = [None, Some(Errno::INVAL), Some(Errno::NOSYS)];
@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    /// What has another cause is told.
+    /// Errors with another cause are returned.
     #[test]
     fn other_failures_are_told() {
         let room = tempfile::tempdir().unwrap();

@@ -343,7 +343,7 @@ mod tests {
     use super::*;
     use std::io::{Seek, Write};
 
-    /// Returns every piece as it came.
+    /// Returns every piece unchanged.
     struct Echo;
 
     impl Scan for Echo {
