@@ -149,7 +149,7 @@ mod tests {
 
     /// A file that is not in the page cache is not in it after the copy either.
     #[test]
-    fn what_is_not_in_the_cache_is_not_put_there() {
+    fn copying_does_not_fill_the_cache() {
         const SIZE: usize = 8 << 20;
         const PIECE: usize = 1 << 20;
         let file = tempfile::tempfile().unwrap();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_is_known_beforehand() {
+    fn a_lack_of_room_is_known_beforehand() {
         let file = tempfile::tempfile().unwrap();
         // No disk of ours has this size, but a file may.
         let much = 8 << 40;

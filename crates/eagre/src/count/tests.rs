@@ -81,7 +81,7 @@ fn proc_files_have_bytes_though_their_size_is_zero() {
 }
 
 #[test]
-fn what_was_not_asked_for_is_not_there() {
+fn counts_not_asked_for_are_absent() {
     let text = b"two words\n";
     let all = Counts { lines: Some(1), words: Some(2), bytes: 10, longest: Some(9) };
     assert_eq!(Counter::new().words(true).longest(true).read(&text[..]).unwrap(), all);

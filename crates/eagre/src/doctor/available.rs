@@ -54,7 +54,7 @@ mod tests {
     const MACHINE: (&str, &str) = ("/proc/meminfo", "MemTotal: 8192 kB\nMemAvailable: 4096 kB\n");
 
     #[test]
-    fn the_poorest_account_counts() {
+    fn the_tightest_limit_counts() {
         let (_root, host) = made_up(&[MACHINE, ("/proc/self/status", "VmSize: 1024 kB\n")]);
         let machine = Available { bytes: 4 << 20, bound: Bound::Machine };
         assert_eq!(available(&host, None), Some(machine));
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_has_what_it_may_take_less_what_it_cannot_drop() {
+    fn a_group_has_its_limit_less_what_cannot_be_dropped() {
         let (_root, host) = made_up(&[
             MACHINE,
             ("/proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn version_one_tells_the_same_in_other_words() {
+    fn version_one_files_give_the_same_answer() {
         let (_root, host) = made_up(&[
             MACHINE,
             ("/proc/self/mountinfo", "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_tells() {
+    fn unknown_limits_give_none() {
         let (_root, host) = made_up(&[]);
         assert_eq!(available(&host, None), None);
     }

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_is_said() {
+    fn a_filter_is_reported() {
         let (_root, host) = made_up(&[("/proc/self/status", "Seccomp:\t2\nSeccomp_filters:\t1\n")]);
         assert_eq!(seccomp(&host).verdict, Verdict::Limited);
     }

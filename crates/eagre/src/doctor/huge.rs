@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_told_to_do_without_says_so() {
+    fn huge_pages_disabled_for_the_process_are_reported() {
         let (_root, host) = made_up(&[
             ("/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n"),
             ("/proc/self/status", "THP_enabled:\t0\n"),

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_stops_or_panics_leaves_no_file() {
+    fn stopping_or_a_panic_leaves_no_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("computed");
         let stop = |done| if done > 5 << 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };

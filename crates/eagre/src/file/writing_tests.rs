@@ -84,7 +84,7 @@ fn room_is_set_aside_ahead() {
 }
 
 #[test]
-fn dropped_before_it_is_finished_nothing_appears() {
+fn a_dropped_writer_leaves_no_file() {
     let room = tempfile::tempdir().unwrap();
     for bytes in [0, 100, 3 * BlockSize::DEFAULT.bytes()] {
         let mut writer = WriteOptions::new().create(room.path().join("file")).unwrap();
@@ -95,7 +95,7 @@ fn dropped_before_it_is_finished_nothing_appears() {
 }
 
 #[test]
-fn finished_unseen_it_appears_when_it_is_committed() {
+fn a_file_finished_unseen_appears_when_committed() {
     let room = tempfile::tempdir().unwrap();
     let path = room.path().join("file");
     let bytes = pattern(BLOCK + 7);

@@ -296,7 +296,7 @@ mod tests {
     use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
 
     #[test]
-    fn not_a_byte_beyond_the_end_is_touched() {
+    fn no_byte_beyond_the_end_is_touched() {
         let page = rustix::param::page_size();
         // SAFETY: a mapping of our own, of which the second half is closed before anything points into it.
         let room = unsafe {

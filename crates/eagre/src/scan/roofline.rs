@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn so_has_a_disk() {
+    fn a_disk_has_a_speed() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(8 * REQUEST).unwrap();
         match disk(&file) {

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_put_in_is_found_where_it_was_put() {
+    fn elements_are_found_where_they_were_put() {
         let room = Room::default();
         let (mut numbers, mut strings, mut places) = (Chunks::new(), Strings::default(), Vec::new());
         for number in 0..100_000_u64 {

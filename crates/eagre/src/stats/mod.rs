@@ -24,7 +24,7 @@
 //!
 //! ```text
 //! text ──▶ index ──▶ rows ──▶ table    one per thread, in its cache: short keys, while there is room for them
-//!                         └─▶ batch ──▶ shared table    one for all threads, in parts: other keys, some thousands of rows at a time
+//!                         └─▶ batch ──▶ shared table    one for all threads: other keys, thousands of rows at a time
 //! ```
 //!
 //! At the end, the small tables are merged into the shared one, and its keys are sorted (`order.rs`). A key takes 64

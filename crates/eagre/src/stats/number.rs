@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_none() {
+    fn texts_that_are_no_numbers_are_refused() {
         for text in
             ["", ".", "-", "+", "-.", "..", "1..2", "1.2.3", "--1", "1-", "1 2", "0x1", "1,5", "e5", "1e", "1e+", "."]
         {

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_there_is_not_is_refused_and_costs_nothing() {
+    fn refused_memory_is_not_charged() {
         let room = Room::default();
         assert!(room.take(1 << 20).is_ok());
         let refused = room.take(usize::MAX / 4).unwrap_err();

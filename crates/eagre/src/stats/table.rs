@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn growing_loses_nobody() {
+    fn growing_loses_no_key() {
         let room = Room::default();
         let mut table = Table::new(SECRET, false, &room).unwrap();
         // More keys for one slot than there is room for near it. `search` does not let that happen.

@@ -58,7 +58,7 @@ fn a_file_appears_when_it_is_told_and_its_directory_after_it() {
 }
 
 #[test]
-fn given_up_it_leaves_no_file() {
+fn a_dropped_copier_leaves_no_file() {
     let room = tempfile::tempdir().unwrap();
     let path = |name: &str| room.path().join(name);
     fs::create_dir(path("tree")).unwrap();
@@ -116,7 +116,7 @@ fn names_that_sources_have_in_a_directory() {
 }
 
 #[test]
-fn what_lies_in_a_directory() {
+fn paths_inside_a_directory_are_recognised() {
     let room = tempfile::tempdir().unwrap();
     let path = |name: &str| room.path().join(name);
     fs::create_dir_all(path("a/b/c")).unwrap();
@@ -142,7 +142,7 @@ fn what_lies_in_a_directory() {
 /// Another program may replace a pipe or device that was just made. Its file must not get the mode and owner of the
 /// copy.
 #[test]
-fn what_takes_the_place_of_what_was_made_is_not_held() {
+fn a_replaced_file_is_not_held() {
     let room = tempfile::tempdir().unwrap();
     let path = |name: &str| room.path().join(name);
     let pipe = rustix::fs::Mode::from_raw_mode(0o600);

@@ -77,7 +77,7 @@ mod tests {
     const WAYS: [Way; 2] = [counted, sampled];
 
     #[test]
-    fn what_was_written_is_there_what_was_dropped_is_not() {
+    fn written_pages_are_cached_and_dropped_ones_are_not() {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&vec![7; SIZE as usize]).unwrap();
         for way in WAYS {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_all_there() {
+    fn an_empty_range_counts_as_cached() {
         let file = tempfile::tempfile().unwrap();
         assert_eq!(residency(&file, 0, 0).unwrap().fraction(), 1.0);
     }
