@@ -1,4 +1,4 @@
-//! `eagre check`: whether records of the sort benchmark are in order, and which they are.
+//! `eagre check`: checks the order of records of the sort benchmark, and summarises them.
 
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -16,34 +16,34 @@ use crate::message::Message;
 use crate::progress::Progress;
 
 const LONG: &str = "\
-Say whether records of the sort benchmark are in order, and which they are.
+Check whether records of the sort benchmark are in order, and compute their checksum.
 
-A FILE holds records of 100 bytes, the first ten of which are the key (sortbenchmark.org); several \
-FILEs are parts of one, in the order they are named. What is printed is what valsort prints: how many \
-records there are, how many keys are equal to the one before, how many are less than the one before \
-and which record is the first of those, counted from 0. The checksum is the sum of the CRC-32 of each \
-record: it does not depend on their order, so two files with as many records and the same checksum hold \
-the same records. With no FILE, or when FILE is -, standard input is read.";
+A FILE holds records of 100 bytes, the first ten of which are the key (sortbenchmark.org). Several FILEs are \
+parts of one file, in the given order. The output has the figures of valsort: the number of records, of keys \
+that equal the key before, and of keys that are less than the key before, and the first record with such a key, \
+counted from 0. The checksum is the sum of the CRC-32 of all records and does not depend on their order. So two \
+files with the same number of records and the same checksum hold the same records. With no FILE, or when FILE \
+is -, standard input is read.";
 
 const AFTER: &str = "\
 Examples:
-  eagre check sorted.dat                       is it in order?
-  eagre check sorted.dat --against input.dat   ... and the same records as the input?
+  eagre check sorted.dat                       is the file in order?
+  eagre check sorted.dat --against input.dat   does it also have the records of the input?
   eagre check part-*                           parts of one file
   eagre check --json sorted.dat | jq .checksum
 
 Exit status: 0 if the records are in order and, with --against, the same as the other file's; 1 if they are not; \
-2 in case of trouble.";
+2 on error.";
 
-/// Say whether records of the sort benchmark are in order
+/// Check whether records of the sort benchmark are in order
 #[derive(clap::Args)]
 #[command(long_about = LONG, after_help = AFTER)]
 pub(crate) struct Args {
-    /// Say whether the records are those of FILE, in any order
+    /// Also check whether FILE has the same records, in any order
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     against: Option<OsString>,
 
-    /// Use at most so many threads [default: as many as there are processors to use]
+    /// Use at most N threads [default: as many as there are processors to use]
     #[arg(short = 'j', long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 
@@ -51,16 +51,16 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Show no progress (it is shown only on a terminal, and only if it takes long)
+    /// Show no progress (it is shown only on a terminal, and only if the command takes long)
     #[arg(long)]
     no_progress: bool,
 
-    /// What to check; - is standard input
+    /// Files to check; - is standard input
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     files: Vec<OsString>,
 }
 
-/// What is printed.
+/// The output.
 #[derive(Serialize)]
 struct Report {
     records: u128,
@@ -134,7 +134,7 @@ fn summary(input: &Argument, validator: &mut Validator<'_>) -> Result<Summary, F
     if found.remainder > 0 {
         let whole = bytes(&found.summary);
         let why = format!("a record of {} bytes, not {RECORD}, at byte {whole}", found.remainder);
-        let cure = Some("the file is cut, or holds no records of the sort benchmark");
+        let cure = Some("the file is truncated, or does not hold records of the sort benchmark");
         return Err(Failure::Trouble(Message::new("check", input.place(), why).cure(cure).to_string()));
     }
     Ok(found.summary)

@@ -1,6 +1,6 @@
-//! The subcommands, and the way from arguments to an exit code.
+//! The subcommands, and the steps from arguments to an exit code.
 //!
-//! This is the top of the command: it imports all other files, and none imports it.
+//! This is the top module of the command: it imports the others, and none imports it.
 
 use std::ffi::OsStr;
 use std::process::ExitCode;
@@ -17,25 +17,25 @@ const LONG_ABOUT: &str = "\
 One plain pointer to data larger than memory.
 
 Eagre is a library of streams that look like arrays: a program reads or writes one long range of \
-addresses, and page faults move a few blocks of memory along underneath. This command is its front \
-end for people: it counts, it finds, it sums up values per key, it copies, it sorts, and it tells what this \
-machine can do.";
+addresses, and page faults move a few blocks of memory along underneath. This command makes the library's tools \
+available in a shell: it counts, searches, aggregates, copies, sorts and partitions files, and reports what Eagre can \
+do on this machine.";
 
 const AFTER: &str = "\
 Examples:
-  eagre count access.log          lines and bytes of a file
-  eagre count -l big.gz           lines of what is in a compressed file
-  zcat big.gz | eagre count -l    lines of what comes through a pipe
-  eagre copy --verify a /mnt/b    a copy that is whole, or not there
-  eagre find -b needle hay.bin    where a byte string is
-  eagre sort --keys u64 a -o b    numbers of 64 bits in order
-  eagre stats key-value.txt       smallest, mean and largest value per key
-  eagre doctor                    what works on this machine, and the cure for what does not
-  eagre help count                everything about one command
+  eagre count access.log          count the lines and bytes of a file
+  eagre count -l big.gz           count the lines in a compressed file
+  zcat big.gz | eagre count -l    count lines from a pipe
+  eagre copy --verify a /mnt/b    make a copy that is complete or absent, and verify it
+  eagre find -b needle hay.bin    print where a byte string occurs
+  eagre sort --keys u64 a -o b    sort 64-bit numbers
+  eagre stats key-value.txt       print minimum, mean and maximum per key
+  eagre doctor                    show what works on this machine, and cures for what does not
+  eagre help count                show the help of one command
 
-Exit status: 0 if all went well and the answer is yes, 1 if it is no, 2 in case of trouble.";
+Exit status: 0 on success, 1 if the answer to a question is no (such as 'find' without an occurrence), 2 on error.";
 
-/// What `eagre` was asked to do.
+/// The command line of `eagre`.
 #[derive(Parser)]
 #[command(
     name = "eagre",
@@ -51,7 +51,7 @@ struct Cli {
     command: Command,
 }
 
-/// The subcommands. What each is about stands at its `Args`.
+/// The subcommands. Each is described at its `Args`.
 #[derive(Subcommand)]
 enum Command {
     Count(count::Args),
@@ -68,10 +68,10 @@ enum Command {
 }
 
 impl Command {
-    /// Runs the command, which the first argument names, unless the environment holds a value that no call could use. Then it
-    /// says so whether or not this command would have come to need the variable.
+    /// Runs the command, which the first argument names. An invalid value in the environment is an error, whether or not
+    /// this command would use the variable.
     fn start(self, name: Option<&OsStr>, console: &mut Console) -> Run {
-        // `doctor` shows the environment, and what is wrong with it.
+        // `doctor` shows the environment, including invalid values.
         if !matches!(self, Command::Doctor(_) | Command::Completions(_) | Command::Man(_)) {
             eagre::check_environment().map_err(|why| {
                 let name = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -100,12 +100,12 @@ impl Command {
 
 /// The whole command line, for parsing, help, completions and manual pages.
 fn command() -> clap::Command {
-    // As in other tools, the last of contradicting or repeated options counts (think of aliases).
+    // As in other tools, the last of several contradicting or repeated options counts. This helps with aliases.
     Cli::command().mut_subcommands(|command| command.args_override_self(true))
 }
 
-/// What is needed of it to parse the arguments of the command that `first` names. Descriptions of the others' options take as
-/// long to make as a small file to count. `None`: it names none.
+/// The part of the command line that parses the arguments of the command `first`. Building the options of all commands
+/// takes as long as counting a small file. `None` if `first` is not one of these commands.
 fn command_of(first: Option<&OsStr>) -> Option<clap::Command> {
     type Augment = fn(clap::Command) -> clap::Command;
     let (name, augment): (&'static str, Augment) = match first?.to_str()? {
@@ -127,7 +127,7 @@ fn parse(first: Option<&OsStr>) -> Result<Cli, clap::Error> {
     let parse = |command: clap::Command| command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     match command_of(first).map(parse) {
         Some(Ok(cli)) => Ok(cli),
-        // Help and mistakes are explained with all there is.
+        // Help and error messages need the whole command line.
         _ => parse(command()),
     }
 }
@@ -180,7 +180,7 @@ mod tests {
             let line = explained(arguments);
             assert_eq!(line, format!("eagre: usage: {said}; see 'eagre {} --help'", arguments[1]));
         }
-        // Whatever else is missing.
+        // This error comes first, even if other arguments are missing.
         assert_eq!(
             explained(&["eagre", "partition", "--keys", "u128"]),
             "eagre: partition: --keys: keys of u128 can be sorted, but not partitioned; name a type of up to 64 bits, or pairs"

@@ -15,7 +15,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
-    /// The shell that is to complete
+    /// The shell
     shell: Shell,
 }
 

@@ -1,15 +1,13 @@
 //! Everything the command prints.
 //!
-//! Results go to standard output, complaints and progress to standard error, and the three must not get
-//! into one another's way: a line of progress is wiped before anything else is printed.
+//! Results go to standard output, errors and progress to standard error. The progress line is wiped before anything else
+//! is printed, so that they do not mix on a terminal.
 //!
-//! Rust ignores SIGPIPE, so `eagre … | head` shows as an error of a write. It is turned into
-//! [`Failure::Unheard`], on which the command ends without a word: whoever closed the pipe had enough. All
-//! other errors of a write (a full disk) are trouble.
+//! Rust ignores SIGPIPE, so `eagre … | head` causes a write error. It becomes [`Failure::Unheard`], with which the command
+//! ends silently, because the reader has enough. All other write errors (a full disk) are errors of the command.
 //!
-//! Standard output is written line by line, so that the lines of several commands running at once
-//! (`xargs -P`) stay whole, and through a [`File`], because [`io::Stdout`] takes a descriptor that cannot be
-//! written for a good one.
+//! Standard output is written line by line, so that the lines of several commands that run at once (`xargs -P`) stay
+//! whole. It is written through a [`File`], because [`io::Stdout`] ignores a descriptor that cannot be written.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, LineWriter, Write};
@@ -35,58 +33,58 @@ impl Console {
         Self { out: LineWriter::new(out), gauge: Gauge::default(), complained: false }
     }
 
-    /// Whether results may be coloured: a person looks at them and has not asked otherwise.
+    /// Whether results may be coloured: standard output is a terminal, and the environment does not forbid it.
     pub(crate) fn colours(&self) -> bool {
         let asked_otherwise = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let plain = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         io::stdout().is_terminal() && !asked_otherwise && !plain
     }
 
-    /// Prints a piece of the result.
+    /// Prints a part of the result.
     pub(crate) fn print(&mut self, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
         self.wipe();
         self.out.write_all(bytes.as_ref()).map_err(|error| lost(&error))
     }
 
-    /// Prints the result of a command that was asked for `--json`.
+    /// Prints the result of a command with `--json`.
     pub(crate) fn print_json(&mut self, value: &impl serde::Serialize) -> Result<(), Failure> {
-        // Our own types, whose keys are words: there is nothing that could fail.
+        // Serialising our own types cannot fail.
         let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
         text.push('\n');
         self.print(text)
     }
 
-    /// Prints what is still held back. Errors of a disk may show only here.
+    /// Prints what is still buffered. Errors of a disk may appear only here.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         self.wipe();
         self.out.flush().map_err(|error| lost(&error))
     }
 
-    /// Says on standard error what is wrong. The command may go on, but will end in trouble.
+    /// Prints an error on standard error. The command may continue, but ends with exit code 2.
     pub(crate) fn complain(&mut self, line: &str) {
         self.complained = true;
         self.wipe();
-        // If nobody hears it there is nobody to tell.
+        // An error of standard error cannot be reported anywhere.
         let _ = writeln!(io::stderr(), "{line}");
     }
 
-    /// Says on standard error what was asked for beside the results.
+    /// Prints additional information on standard error.
     pub(crate) fn remark(&mut self, line: &str) {
         self.wipe();
         let _ = writeln!(io::stderr(), "{line}");
     }
 
-    /// Whether anything was wrong so far.
+    /// Whether an error was printed so far.
     pub(crate) fn complained(&self) -> bool {
         self.complained
     }
 
-    /// What was wrong makes no difference to the answer: the command does not end in trouble for it.
+    /// Forgets the errors so far, because they do not affect the result. They do not change the exit code.
     pub(crate) fn pardon(&mut self) {
         self.complained = false;
     }
 
-    /// Shows how far long work has come, from now on, if a person is there to see it. Work before it is over.
+    /// Shows a progress line from now on, if standard error is a terminal. It replaces an earlier one.
     pub(crate) fn watch(&mut self, progress: Progress) {
         self.wipe();
         if io::stderr().is_terminal() {
@@ -94,12 +92,12 @@ impl Console {
         }
     }
 
-    /// What tells how many bytes are done while the console is used for other things.
+    /// A handle that reports the number of bytes done while the console is used otherwise.
     pub(crate) fn gauge(&self) -> Gauge {
         self.gauge.clone()
     }
 
-    /// Tells how many bytes are done. Cheap: call it as often as is convenient.
+    /// Reports the number of bytes done. This is cheap and may be called often.
     pub(crate) fn advance(&mut self, done: u64) {
         self.gauge.advance(done);
     }
@@ -115,7 +113,7 @@ impl Drop for Console {
     }
 }
 
-/// Why output was lost.
+/// The failure for a write error of standard output.
 fn lost(error: &io::Error) -> Failure {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return Failure::Unheard;

@@ -1,4 +1,4 @@
-//! `eagre copy`: files and directories, each file complete or not at all.
+//! `eagre copy`: copies files and directories. Each file is complete or absent.
 
 mod several;
 mod unkept;
@@ -23,34 +23,36 @@ use unkept::Unkepts;
 use wanted::Wanted;
 
 const LONG: &str = "\
-Copy files, each complete or not at all, and directories with all that is in them.
+Copy files and directories. Each copy of a file is complete or absent.
 
-A copy appears under its name when all of it is on the disk, and never if anything fails or the \
-command is stopped, be it by kill -9; a file that was there stays as it was until then. Holes of \
-sparse files stay holes. A file that is there is replaced and keeps its mode; a new one gets the \
-mode of SRC, less the umask. If DST is a directory, the copy is made in it under the name of SRC; \
-several sources need one. Compressed files are copied as they are.
+A copy appears under its name when all of it is on the disk. It never appears if anything fails or the \
+command is killed, even by kill -9. Until then, an existing file stays as it was. It keeps its mode when \
+it is replaced. A new file gets the mode of SRC, less the umask. Holes of sparse files stay holes. \
+Compressed files are copied as they are.
 
-With -r, directories are copied as cp -r copies them: symbolic links as links, pipes, sockets and \
-devices made anew, hard links as files of their own. What fails is told, and the rest is copied.
+If DST is a directory, the copy is made in it under the name of SRC. Several sources need a directory.
 
-One SRC and DST may be -, standard input and standard output; what cannot be replaced (a pipe, a \
-device) is written as it comes.";
+With -r, directories are copied as cp -r does: symbolic links as links, pipes, sockets and devices as new \
+ones, and hard links as separate files. If something cannot be copied, there is a message, and the rest is \
+copied.
+
+A single SRC may be -, which is standard input, and DST may be -, which is standard output. A target that \
+cannot be replaced (a pipe, a device) is written directly.";
 
 const AFTER: &str = "\
 Examples:
-  eagre copy big.iso /mnt/backup/           whole, and on the disk, or not there
-  eagre copy --verify big.iso /mnt/backup/  read back past the page cache, and compared
+  eagre copy big.iso /mnt/backup/           a complete copy on the disk, or none
+  eagre copy --verify big.iso /mnt/backup/  also read back past the page cache, and compared
   eagre copy -p a b                         with times, mode, owner and extended attributes
-  eagre copy -rp photos /mnt/backup/        a directory, as /mnt/backup/photos
-  eagre copy -r photos/. /mnt/backup/       what is in it
-  eagre copy -n *.log -t /mnt/logs          those that are not there yet
-  pg_dump db | eagre copy - dump.sql        no half-written dump
-  eagre copy --explain a b                  how the bytes travelled
+  eagre copy -rp photos /mnt/backup/        a directory, to /mnt/backup/photos
+  eagre copy -r photos/. /mnt/backup/       the contents of a directory
+  eagre copy -n *.log -t /mnt/logs          only files that do not exist there
+  pg_dump db | eagre copy - dump.sql        a complete dump, or none
+  eagre copy --explain a b                  tell how the bytes were copied
 
-Exit status: 0, or 2 if anything is not copied, also because what was read back differs.";
+Exit status: 0 on success, 2 if anything could not be copied or verified.";
 
-/// Copy files, each complete or not at all, and directories
+/// Copy files and directories; each file is complete or absent
 #[derive(clap::Args)]
 #[command(
     long_about = LONG,
@@ -59,31 +61,31 @@ Exit status: 0, or 2 if anything is not copied, also because what was read back 
         eagre copy [OPTIONS] -t DIRECTORY SRC..."
 )]
 pub(crate) struct Args {
-    /// Read the copy back past the page cache and compare, before it appears
+    /// Read the copy back past the page cache and compare it before it appears
     #[arg(long)]
     verify: bool,
 
-    /// Keep times, mode and, if permitted, owner, access control list and extended attributes
+    /// Preserve times, mode and, if permitted, owner, access control list and extended attributes
     #[arg(short, long)]
     preserve: bool,
 
-    /// Copy directories with all that is in them
+    /// Copy directories with all their contents
     #[arg(short, long, short_alias = 'R')]
     recursive: bool,
 
-    /// Leave files alone that are there already
+    /// Do not replace existing files
     #[arg(short, long)]
     no_clobber: bool,
 
-    /// Copy everything into this directory
+    /// Copy all sources into DIRECTORY
     #[arg(short, long, value_name = "DIRECTORY", value_hint = clap::ValueHint::DirPath)]
     target_directory: Option<OsString>,
 
-    /// Take DST for the name of the copy, even if it is a directory
+    /// Treat DST as the name of the copy, even if it is a directory
     #[arg(short = 'T', long, conflicts_with = "target_directory")]
     no_target_directory: bool,
 
-    /// Say on standard error how the bytes travelled
+    /// Print on standard error how the bytes were copied
     #[arg(long)]
     explain: bool,
 
@@ -95,7 +97,7 @@ pub(crate) struct Args {
     #[arg(long)]
     no_progress: bool,
 
-    /// What to copy, and last where to (without -t); - is standard input, and standard output
+    /// Sources, followed by the target unless -t is given; - is standard input or standard output
     #[arg(value_name = "PATH", required = true, value_hint = clap::ValueHint::AnyPath)]
     paths: Vec<OsString>,
 }
@@ -108,7 +110,7 @@ impl Args {
         }
     }
 
-    /// One file or stream to one other.
+    /// Copies one file or stream to another.
     fn single(&self, source: &OsStr, target: &OsStr, console: &mut Console) -> Run {
         let source = Argument::of(source);
         let target = Target::named(target);
@@ -163,7 +165,7 @@ impl Args {
     }
 }
 
-/// Why something is not copied.
+/// The message for something that could not be copied.
 fn failure(error: &CopyError, source: String, target: &Target) -> Failure {
     let line = match error {
         CopyError::Target(error) => return target.failure("copy", error),
@@ -179,16 +181,16 @@ fn failure(error: &CopyError, source: String, target: &Target) -> Failure {
 
 fn cure(error: &CopyError) -> Option<&'static str> {
     Some(match error {
-        CopyError::SameFile | CopyError::OverFile | CopyError::OverDirectory => "name another",
-        CopyError::IntoItself => "name one outside of it",
+        CopyError::SameFile | CopyError::OverFile | CopyError::OverDirectory => "name another target",
+        CopyError::IntoItself => "name a target outside of it",
         CopyError::OverCopy => "copy them into different directories",
         CopyError::DanglingLink => "remove it first",
-        CopyError::Mismatch(_) => "do not trust this disk, and try again",
+        CopyError::Mismatch(_) => "try again, and do not trust this disk",
         _ => return None,
     })
 }
 
-/// The answer of `--json`.
+/// The JSON object.
 #[derive(Serialize)]
 struct Report {
     source: name::Json,

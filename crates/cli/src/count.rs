@@ -1,13 +1,13 @@
 //! `eagre count`: lines, words, bytes and longest lines of files, printed as `wc` prints them.
 //!
-//! The columns are those of GNU `wc` to the byte, because scripts cut them: numbers right-aligned in a
-//! width that is known before the first file is read, from what the file system says about all of them.
+//! The columns are those of GNU `wc` to the byte, because scripts cut them. Numbers are right-aligned. Their width is
+//! known before the first file is read, from the sizes that the file system reports:
 //!
 //! ```text
-//! one number of one file, or --total=only      as wide as it is
-//! names that come through a pipe               as wide as each is: how many there are shows only in the end
+//! one number of one file, or --total=only      as many digits as the number has
+//! names from a pipe                            as many digits as each number has, because the files are not known yet
 //! otherwise                                    the digits of the sum of the regular files' sizes,
-//!                                              at least 7 if something is no regular file
+//!                                              at least 7 if an input is not a regular file
 //! ```
 
 use std::io;
@@ -29,30 +29,30 @@ use crate::name;
 use crate::progress::Progress;
 
 const LONG: &str = "\
-Count the lines, words and bytes of files, or of standard input, and measure their longest lines.
+Count the lines, words and bytes of files, and measure their longest lines.
 
-Prints what 'wc' prints, column for column, in the order lines, words, bytes, longest line, name, \
-and a total if there is more than one FILE. Without options, lines and bytes. A line is a newline, \
-so text behind the last newline is no line of its own. Words and widths are those of the C locale: \
-words are parted by white space and hold at least one visible character of ASCII. -c alone asks the \
-file system and does not read regular files. With no FILE, or when FILE is -, standard input is read.
+The output has the format of 'wc': lines, words, bytes, longest line and name, in this order, and a total if there is \
+more than one FILE. Without options, lines and bytes are printed. Lines are counted by their newlines, so text after the \
+last newline does not count as a line. Words and widths are those of the C locale: words are separated by white space \
+and contain at least one visible ASCII character. -c alone takes the size of a regular file from the file system, without \
+reading the file. With no FILE, or when FILE is -, standard input is read.
 
-Compressed files (.gz, .zst, .lz4) are counted as what is in them, if their first bytes say that they \
-are what their name says; --decompress=never counts them as they are.";
+Compressed files (.gz, .zst, .lz4) are decompressed, and their contents are counted, if their first bytes agree with \
+their names. --decompress=never counts the compressed bytes.";
 
 const AFTER: &str = "\
 Examples:
   eagre count access.log              lines and bytes
   eagre count -l *.csv                lines of each file, and their total
-  eagre count -lwc README.md          what 'LC_ALL=C wc README.md' prints
+  eagre count -lwc README.md          the same as 'LC_ALL=C wc README.md'
   eagre count --total=only -c *.iso   one number: the bytes of all files
-  zcat big.gz | eagre count           what comes through a pipe
-  eagre count -l log.gz log.zst       lines of what is in compressed files
+  zcat big.gz | eagre count           input from a pipe
+  eagre count -l log.gz log.zst       lines in compressed files
   eagre count --json a b | jq .total.lines
-  eagre count --explain -l huge.log   and how close that came to the speed of memory or of the disk
+  eagre count --explain -l huge.log   also compare the speed with that of memory or of the disk
 
-Exit status: 0, or 2 if a file could not be read to its end. Such a file has a message and no counts; the others are \
-counted all the same.";
+Exit status: 0 on success, 2 if a file could not be read to its end. For such a file a message is printed, and no \
+counts. The other files are counted.";
 
 /// Count lines, words and bytes of files
 #[derive(clap::Args)]
@@ -74,11 +74,11 @@ pub(crate) struct Args {
     #[arg(short = 'L', long)]
     max_line_length: bool,
 
-    /// Use at most so many threads [default: as many as there are processors to use]
+    /// Use at most N threads [default: as many as there are processors to use]
     #[arg(short = 'j', long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 
-    /// Say how each file was read, why so, and how fast for this machine: on standard error, or in the JSON
+    /// Tell how each file was read, why, and how fast: on standard error, or in the JSON object
     #[arg(long)]
     explain: bool,
 
@@ -105,7 +105,7 @@ enum Total {
     Auto,
     /// Always
     Always,
-    /// And nothing else
+    /// Only the total
     Only,
     /// Never
     Never,
@@ -210,8 +210,8 @@ impl Args {
     }
 }
 
-/// Counts one input. What was counted of one that cannot be read to its end is no answer, and dropped. A directory is an
-/// error that counts as empty, as for `wc`.
+/// Counts one input. If it cannot be read to its end, its partial counts are dropped. A directory is an error, but counts
+/// as empty, as with `wc`.
 fn count(input: &Argument, counter: &mut Counter<'_>) -> Result<Counted, (Option<Counts>, io::Error)> {
     let opened = input.open_scan().map_err(|error| (None, error))?;
     counter.input(opened).map_err(|error| {
@@ -224,12 +224,12 @@ fn count(input: &Argument, counter: &mut Counter<'_>) -> Result<Counted, (Option
 /// The width of a column, as `wc` chooses it.
 fn width(sizes: &[io::Result<Option<u64>>]) -> usize {
     let known = sizes.iter().flatten().flatten().fold(0, |sum: u64, size| sum.saturating_add(*size));
-    // Nobody knows how much will come out of a pipe, or of a compressed file.
+    // The contents of a pipe or a compressed file have an unknown size.
     let least = if sizes.iter().flatten().any(Option::is_none) { 7 } else { 1 };
     known.to_string().len().max(least)
 }
 
-/// Which numbers are shown, and how wide.
+/// Which numbers are printed, and their width.
 struct Columns {
     lines: bool,
     words: bool,
@@ -271,7 +271,7 @@ impl Columns {
     }
 }
 
-/// The answer of `--json`.
+/// The JSON object.
 #[derive(Default, Serialize)]
 struct Report {
     files: Vec<Entry>,
@@ -305,7 +305,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// Those there are, in the order of `wc`.
+    /// The numbers that exist, in the order of `wc`.
     fn shown(&self) -> impl Iterator<Item = u64> {
         [self.lines, self.words, self.bytes, self.longest_line].into_iter().flatten()
     }

@@ -1,4 +1,4 @@
-//! `eagre doctor`: what this machine can do for Eagre, as a table or as JSON.
+//! `eagre doctor`: what Eagre can do on this machine, as a table or as JSON.
 
 use std::fmt::Write;
 
@@ -11,27 +11,27 @@ use crate::exit::{Exit, Run};
 use crate::units;
 
 const LONG: &str = "\
-Tell what this machine can do for Eagre.
+Show what Eagre can do on this machine, and how it could do more.
 
-First the pairs of trap (how a touch of a stream pointer is noticed) and mover (how a block of memory \
-gets to the place touched), best first, each tried with a small stream and real page faults. Then \
-what they depend on: kernel, permissions, memory, huge pages, limits, control groups, processor. \
-Last the environment variables that Eagre reads.
+The output begins with the pairs of trap (how an access through a stream pointer is noticed) and mover (how a \
+block of memory gets to that address). The best pair comes first. Each pair is tested with a small stream and \
+real page faults. Then come the facts that the pairs depend on: kernel, permissions, memory, huge pages, limits, \
+control groups and processor. The last part lists the environment variables that Eagre reads.
 
-Each line is 'ok', 'limited' (works, but slower or smaller than it could) or 'missing'; what is not \
-ok comes with the reason and, where there is one, a cure. Nothing is changed.";
+Each line is 'ok', 'limited' (it works, but slower or smaller than it could be) or 'missing'. If it is not ok, \
+the reason follows, and a cure if there is one. The command changes nothing.";
 
 const AFTER: &str = "\
 Examples:
   eagre doctor                    the whole table
-  sudo eagre doctor               the same for root: what more rights would bring
-  EAGRE_TRAP=signal eagre doctor  with a trap of your choice
+  sudo eagre doctor               the same for root, to see what more permissions would change
+  EAGRE_TRAP=signal eagre doctor  the same with another trap
   eagre doctor --json | jq '.pairs[] | select(.selected)'
   eagre doctor --json | jq '.facts[\"memory.total\"].value'
 
-Exit status: 0 if streams have pointers here, 1 if they have explicit calls only, 2 if none opens.";
+Exit status: 0 if streams can be used through pointers, 1 if only through explicit calls, 2 if no stream can be opened.";
 
-/// Tell what works on this machine, and the cure for what does not
+/// Show what works on this machine, and cures for what does not
 #[derive(clap::Args)]
 #[command(long_about = LONG, after_help = AFTER)]
 pub(crate) struct Args {
@@ -56,7 +56,7 @@ impl Args {
     }
 }
 
-/// How verdicts look.
+/// The style of the table.
 #[derive(Clone, Copy)]
 struct Style {
     colours: bool,
@@ -80,7 +80,7 @@ impl Style {
 
 fn table(diagnosis: &Diagnosis, style: Style) -> String {
     let mut text = format!("eagre {}\n\n", env!("CARGO_PKG_VERSION"));
-    text += &style.heading("trap + mover, tried with real faults");
+    text += &style.heading("trap + mover, tested with real page faults");
     let facts = &diagnosis.facts;
     let widest = facts.iter().map(|fact| fact.label.len()).max().unwrap_or(0);
     for status in &diagnosis.pairs {
@@ -155,12 +155,12 @@ fn closing(diagnosis: &Diagnosis) -> String {
     let verdicts: Vec<_> = facts.chain(diagnosis.pairs.iter().map(verdict)).collect();
     let count = |wanted| verdicts.iter().filter(|&&verdict| verdict == wanted).count();
     match (count(Verdict::Limited), count(Verdict::Missing)) {
-        (0, 0) => "All is as good as Eagre can use.\n".to_owned(),
-        (limited, missing) => format!("{limited} limited, {missing} missing; all else is ok.\n"),
+        (0, 0) => "Everything is ok.\n".to_owned(),
+        (limited, missing) => format!("{limited} limited, {missing} missing; the rest is ok.\n"),
     }
 }
 
-/// The answer of `--json`. Facts and settings are keyed by their names, in their order.
+/// The JSON object. Facts and settings are keyed by name, in order.
 #[derive(Serialize)]
 struct Report<'a> {
     eagre: &'static str,
@@ -248,7 +248,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// A value for a program: numbers are numbers of bytes or things, and no limit is the word `unlimited`.
+/// A value in JSON. Sizes are in bytes. The absence of a limit is the text `unlimited`.
 fn json(value: &Value) -> serde_json::Value {
     match value {
         Value::Text(text) => text.as_str().into(),

@@ -1,25 +1,25 @@
 //! How a command ends. Exit codes are those of grep and sort.
 //!
-//! A command that cannot go on returns a [`Failure`]. One that can (a file of many is missing) complains to its console and goes
-//! on; the console remembers.
+//! A command that cannot continue returns a [`Failure`]. If it can continue (one of several files is missing), it reports
+//! the error to its console, which remembers it, and goes on.
 
 /// How a command ended, as scripts see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// All went well; where there was a question, the answer is yes.
+    /// Success. If the command answers a question, the answer is yes.
     Yes = 0,
-    /// All went well, and the answer is no.
+    /// Success, and the answer is no.
     No = 1,
-    /// Something could not be done.
+    /// An error.
     Trouble = 2,
 }
 
-/// Why a command could not go on.
+/// Why a command could not continue.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Whoever read our output has gone (`eagre … | head`): nothing is left to do, or to say.
+    /// The reader of the output has gone (`eagre … | head`). The command ends silently.
     Unheard,
-    /// Trouble, as the line to be printed.
+    /// An error. It holds the line to print.
     Trouble(String),
 }
 

@@ -1,9 +1,9 @@
-//! `--explain`: how an input was scanned, why so, and how fast for this machine.
+//! `--explain`: how an input was scanned, why, and how close the speed was to the limit of this machine.
 //!
 //! ```text
 //! eagre: explain: access.log: plan map, 2 threads: 100 % of it is in the page cache, …; 40 GiB/s, 0.95 of the 42 GiB/s …
 //! ```
-//! With `--json`, the same is part of the answer.
+//! With `--json`, the same is part of the JSON object.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use serde::Serialize;
 use crate::inputs::Argument;
 use crate::units;
 
-/// Less than this is over before anything could be said about its speed.
+/// Scans of fewer bytes are too short to measure their speed.
 const ENOUGH: u64 = 64 << 20;
 
-/// Explains one input after the other, and keeps what was measured for the first.
+/// Explains one input after another, and keeps the memory speed that was measured for the first.
 #[derive(Default)]
 pub(crate) struct Explainer {
     memory: Option<(usize, Option<f64>)>,
@@ -37,7 +37,7 @@ pub(crate) struct Explanation {
     best: Option<Best>,
 }
 
-/// What could be reached at best.
+/// The highest speed that is possible.
 #[derive(Serialize)]
 struct Best {
     bytes_per_second: u64,

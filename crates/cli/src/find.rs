@@ -1,9 +1,11 @@
 //! `eagre find`: the occurrences of byte strings, as `grep -F -o` finds them.
 //!
-//! Options have the letters and meanings of `grep`, and results its form, so that scripts can change from one to the
-//! other. Three differences are meant: files are bytes and not lines, so `-c` and `-m` count occurrences, a pattern may
-//! hold newlines, and no file is "binary"; an empty pattern is an error and not everywhere; and names with newlines are
-//! quoted, unless `-Z` ends them with a NUL.
+//! Options and output follow `grep`, so that scripts can switch between the two. There are three intended differences:
+//!
+//! - Files are bytes, not lines. So `-c` and `-m` count occurrences, a pattern may contain newlines, and no file is
+//!   treated as binary.
+//! - An empty pattern is an error. With `grep` it matches everywhere.
+//! - Names with newlines are quoted, unless `-Z` ends them with a NUL.
 
 mod output;
 mod patterns;
@@ -28,25 +30,25 @@ use crate::message::Message;
 use crate::progress::Progress;
 
 const LONG: &str = "\
-Find byte strings in files, or in standard input.
+Find byte strings in files.
 
-Prints each occurrence on a line of its own, as 'grep -F -o' does: with the name of its file if there are \
-several, and with its offset if asked with -b. Occurrences do not overlap; they are looked for from left to right, and \
-where several patterns begin at one byte, the longest is taken. Patterns are bytes, not expressions; files are bytes, \
-not lines: a pattern may hold newlines, and -c and -m count occurrences, not lines. With no FILE, or when FILE is -, \
-standard input is read.";
+Prints each occurrence on a line of its own, as 'grep -F -o' does. The line begins with the name of the file if there are \
+several files, and with the offset if -b is given. Files are searched from left to right, and occurrences do not overlap. \
+Where several patterns begin at the same byte, the longest is found. Patterns are bytes, not regular expressions. Files \
+are bytes, not lines: a pattern may contain newlines, and -c and -m count occurrences, not lines. With no FILE, or when \
+FILE is -, standard input is read.";
 
 const AFTER: &str = "\
 Examples:
   eagre find -b needle haystack.txt         offset and text of each occurrence
-  eagre find -c error *.log                 how many in each file
+  eagre find -c error *.log                 number of occurrences in each file
   eagre find -q -i todo main.rs && echo yes only the exit status
-  eagre find -f words.txt book.txt          any of many words, one a line
+  eagre find -f words.txt book.txt          any of many words, one per line of words.txt
   eagre find --hex '89 50 4e 47' -b disk.img
-  eagre find $'\\r\\n' -m 1 -l *.txt          files with line ends of DOS
+  eagre find $'\\r\\n' -m 1 -l *.txt          files with DOS line ends
 
 Exit status: 0 if something was found, 1 if not, 2 if a file could not be read to its end (unless -q has found \
-something). Of such a file the occurrences before that are printed, and no count.";
+something). For such a file, the occurrences before the error are printed, and no count.";
 
 /// Find byte strings in files
 #[derive(clap::Args)]
@@ -60,11 +62,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     patterns: Wanted,
 
-    /// Let capital and small letters be the same (those of ASCII)
+    /// Ignore case (of ASCII letters)
     #[arg(short, long)]
     ignore_case: bool,
 
-    /// Print only how many occurrences there are (occurrences, not lines)
+    /// Print only the number of occurrences (not of lines)
     #[arg(short, long)]
     count: bool,
 
@@ -72,15 +74,15 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "N")]
     max_count: Option<u64>,
 
-    /// Print the offset of each occurrence, counted from 0
+    /// Print the offset of each occurrence in bytes, from 0
     #[arg(short, long)]
     byte_offset: bool,
 
-    /// Print only the names of files with an occurrence
+    /// Print only the names of files with at least one occurrence
     #[arg(short = 'l', long)]
     files_with_matches: bool,
 
-    /// Print nothing, and stop at the first occurrence: the answer is the exit status
+    /// Print nothing and stop at the first occurrence; only the exit status tells the result
     #[arg(short, long)]
     quiet: bool,
 
@@ -88,19 +90,19 @@ pub(crate) struct Args {
     #[arg(short = 'H', long, overrides_with = "no_filename")]
     with_filename: bool,
 
-    /// Print no names of files
+    /// Print no file names
     #[arg(short = 'h', long, overrides_with = "with_filename")]
     no_filename: bool,
 
-    /// End the names of files with a NUL byte
+    /// End file names with a NUL byte
     #[arg(short = 'Z', long)]
     null: bool,
 
-    /// Print a JSON object for each result, on a line of its own
+    /// Print each result as a JSON object on a line of its own
     #[arg(long)]
     json: bool,
 
-    /// Use at most so many threads [default: as many as there are processors to use]
+    /// Use at most N threads [default: as many as there are processors to use]
     #[arg(short = 'j', long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 
@@ -170,18 +172,18 @@ impl Args {
 struct Hunt<'a> {
     finder: &'a Finder<'a>,
     scanner: Scanner<'a>,
-    /// Whether one occurrence says everything.
+    /// Whether one occurrence is enough.
     names_only: bool,
     counting: bool,
     limit: u64,
-    /// The bytes of inputs that are done.
+    /// The size of the inputs that are done.
     before: u64,
     console: &'a mut Console,
 }
 
 impl Hunt<'_> {
-    /// Searches one input and says what is known of it; `None` if it cannot be opened. Prints the occurrences, if they are
-    /// wanted, up to where it can be read.
+    /// Searches one input and returns the result, or `None` if the input cannot be opened. Prints the occurrences, if they
+    /// are wanted, up to where the input can be read.
     fn search(&mut self, input: &Argument, output: &mut Output) -> Result<Option<Known>, Failure> {
         let quiet = self.counting || self.names_only;
         let opened = match input.open_scan() {
@@ -203,7 +205,7 @@ impl Hunt<'_> {
             done = end;
             console.advance(self.before.saturating_add(end));
             let flow = join.part(part, |found| print(found, output, console, &mut printed));
-            // Whoever waits for what comes through a pipe sees it when it is there.
+            // Results from a pipe must be visible as soon as they arrive.
             if printed.is_ok() {
                 printed = output.flush(console);
             }
@@ -215,7 +217,7 @@ impl Hunt<'_> {
         if let Err(error) = searched {
             output.flush(console)?;
             console.complain(&Message::from_io("find", input.place(), &error).to_string());
-            // What stands at the seam might be something else with the bytes that follow.
+            // A match at the last seam is not certain without the bytes that follow.
             return Ok(Some(Known { found: join.count() > 0, count: None }));
         }
         let mut printed = Ok(());
@@ -225,10 +227,10 @@ impl Hunt<'_> {
     }
 }
 
-/// What is known of an input.
+/// The result for an input.
 struct Known {
     found: bool,
-    /// How many occurrences there are, if it could be read to its end.
+    /// The number of occurrences. `None` if the input could not be read to its end.
     count: Option<u64>,
 }
 
@@ -246,7 +248,7 @@ fn print(
     if printed.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-/// Whether results go to the very file they are looked for in, which would never end.
+/// Whether the input is also standard output. Such a search would never end.
 fn is_standard_output(input: &Metadata) -> bool {
     let output = io::stdout().as_fd().try_clone_to_owned().and_then(|output| File::from(output).metadata());
     output.is_ok_and(|output| output.is_file() && (output.dev(), output.ino()) == (input.dev(), input.ino()))

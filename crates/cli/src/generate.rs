@@ -1,4 +1,4 @@
-//! `eagre gen`: records of the sort benchmark, in a file that appears complete or not at all.
+//! `eagre gen`: generates records of the sort benchmark. The file is complete or absent.
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -13,51 +13,51 @@ use crate::progress::Progress;
 use crate::target::Target;
 
 const LONG: &str = "\
-Make records of the sort benchmark (sortbenchmark.org).
+Generate records of the sort benchmark (sortbenchmark.org).
 
-A record has 100 bytes, the first ten of which are its key. They are those that gensort 1.5 makes, \
-byte for byte: record number R is the same whatever was made before, so a large file can be made \
-in parts, on several machines. OUT appears under its name when all of it is on the disk, and never if \
-anything fails or the command is stopped.";
+A record has 100 bytes, the first ten of which are its key. The records equal those of gensort 1.5, byte for \
+byte. Record number R does not depend on other records, so a large file can be generated in parts, on several \
+machines. OUT appears under its name when all of it is on the disk. It never appears if anything fails or the \
+command is killed.";
 
 const AFTER: &str = "\
 Examples:
   eagre gen 10000000 b.dat                    a gigabyte of binary records
-  eagre gen --ascii 10000000 b.txt            the same as lines of printable characters
+  eagre gen --ascii 10000000 b.txt            the same number of text records
   eagre gen --first 10000000 10000000 c.dat   the next gigabyte
-  eagre gen 1000000 | eagre check             made and checked, without a file
+  eagre gen 1000000 | eagre check             generate and check, without a file
 
-Exit status: 0, or 2 in case of trouble.";
+Exit status: 0 on success, 2 on error.";
 
-/// Make records of the sort benchmark
+/// Generate records of the sort benchmark
 #[derive(clap::Args)]
 #[command(long_about = LONG, after_help = AFTER)]
 pub(crate) struct Args {
-    /// How many records
+    /// The number of records
     #[arg(value_name = "RECORDS")]
     records: u64,
 
-    /// Where they go; - is standard output
+    /// The output file; - is standard output
     #[arg(value_name = "OUT", default_value = "-", value_hint = clap::ValueHint::AnyPath)]
     output: OsString,
 
-    /// Make lines of printable characters, ended by carriage return and newline (gensort -a)
+    /// Generate records of printable characters that end with a carriage return and a newline (gensort -a)
     #[arg(short, long)]
     ascii: bool,
 
-    /// Make keys of which many begin alike (gensort -s)
+    /// Generate skewed keys, many of which have a common prefix (gensort -s)
     #[arg(short, long)]
     skew: bool,
 
-    /// Begin with record number R (gensort -b)
+    /// Start with record number R (gensort -b)
     #[arg(short = 'b', long, value_name = "R", default_value_t = 0)]
     first: u128,
 
-    /// Use at most so many threads [default: as many as there are processors to use]
+    /// Use at most N threads [default: as many as there are processors to use]
     #[arg(short = 'j', long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 
-    /// Show no progress (it is shown only on a terminal, and only if it takes long)
+    /// Show no progress (it is shown only on a terminal, and only if the command takes long)
     #[arg(long)]
     no_progress: bool,
 }

@@ -1,9 +1,9 @@
-//! What a command is to read: FILE arguments, `-` for standard input, standard input where none is named, or the names
-//! in a file of names (`--files0-from`, as `find -print0` writes them).
+//! The inputs of a command: FILE arguments, `-` for standard input, standard input if there are none, or the names in a
+//! file of names (`--files0-from`, in the format of `find -print0`).
 //!
-//! Compressed files are read as what is in them, if their name and their first bytes say that they are: a tool whose
-//! answers are those of `wc` must not surprise anybody who counts arbitrary bytes. Standard input has no name, and is
-//! unpacked only on demand.
+//! A file is decompressed if both its name and its first bytes say that it is compressed. The commands replace tools such
+//! as `wc`, so arbitrary bytes must not be decompressed by accident. Standard input has no name, and is decompressed only
+//! on request.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
@@ -24,48 +24,49 @@ use crate::name;
 /// The arguments of every command that reads files.
 #[derive(clap::Args)]
 pub(crate) struct Sources {
-    /// Read the names of the files from F, each ended by a NUL; if F is -, from standard input
+    /// Read the file names from F, each ended by a NUL; if F is -, from standard input
     #[arg(long, value_name = "F", value_hint = clap::ValueHint::FilePath, conflicts_with = "files")]
     files0_from: Option<OsString>,
 
-    /// Whether compressed files are read as what is in them
+    /// When to decompress files
     #[arg(long, value_name = "WHEN", default_value = "auto", default_missing_value = "always", num_args = 0..=1, require_equals = true)]
     decompress: Decompress,
 
-    /// What to read; - is standard input
+    /// Files to read; - is standard input
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     files: Vec<OsString>,
 }
 
-/// Whether compressed files are read as what is in them.
+/// When to decompress files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Decompress {
-    /// Files whose names end in .gz, .zst or .lz4 and that are what they say; never standard input
+    /// Files whose names end in .gz, .zst or .lz4, if their first bytes agree; never standard input
     #[default]
     Auto,
-    /// Whatever begins like a compressed file, standard input included
+    /// All inputs that begin like a compressed file, including standard input
     Always,
-    /// Nothing
+    /// No input
     Never,
 }
 
 impl Sources {
-    /// Puts one more file in front: an argument that could have meant something else and does not.
+    /// Puts a file in front of the others: an argument that turned out to be a file.
     ///
     /// # Errors
-    /// The names come from a file of names.
+    /// The names already come from a file of names.
     pub(crate) fn put_first(&mut self, what: &str, file: OsString) -> Result<(), Failure> {
         if self.files0_from.is_some() {
-            let message = Message::new(what, name::in_messages(file.as_bytes()), "a FILE beside --files0-from")
-                .cure(Some("put it into the file of names"));
+            let message =
+                Message::new(what, name::in_messages(file.as_bytes()), "a FILE cannot be combined with --files0-from")
+                    .cure(Some("add it to the file of names"));
             return Err(Failure::Trouble(message.to_string()));
         }
         self.files.insert(0, file);
         Ok(())
     }
 
-    /// What is to be read, for the command `what`. A name in a file of names that cannot be meant is an input that
-    /// cannot be opened, like that of a missing file.
+    /// The inputs of the command `what`. An impossible name in a file of names becomes an input that cannot be opened,
+    /// like a missing file.
     ///
     /// # Errors
     /// The file of names cannot be read.
@@ -79,29 +80,29 @@ impl Sources {
         if names.is_empty() {
             return Ok(Vec::new());
         }
-        // The last name may do without its NUL.
+        // The last name may lack its NUL.
         let names = names.strip_suffix(b"\0").unwrap_or(&names);
         let inputs = names.split(|&byte| byte == 0).enumerate().map(|(index, name)| {
             let place = || format!("{}: name {}", list.place(), index + 1);
             let mistake = |why| Argument::from(Origin::Mistake { place: place(), why });
             match name {
-                b"" => mistake("a file has no empty name"),
-                b"-" if list.is_stdin() => mistake("standard input cannot be in a list that comes from it"),
+                b"" => mistake("a file name cannot be empty"),
+                b"-" if list.is_stdin() => mistake("standard input cannot be both the list and a file in it"),
                 _ => Argument::of(OsStr::from_bytes(name)),
             }
         });
         Ok(self.wanted(inputs.collect()))
     }
 
-    /// Whether `wc` knows how many there are before it reads the first: not if their names come through a pipe, or out of a
-    /// file of names that is larger than it takes at once.
+    /// Whether `wc` knows the number of files before it reads the first. It does not if the names come from a pipe, or from
+    /// a file of names that is larger than it reads at once.
     pub(crate) fn are_counted(&self) -> bool {
         const AT_ONCE: u64 = 10 << 20;
         let small = |list: Metadata| list.is_file() && list.len() <= AT_ONCE;
         self.files0_from.as_ref().is_none_or(|from| Argument::of(from).metadata().is_ok_and(small))
     }
 
-    /// The inputs as they are asked for.
+    /// The inputs with the setting for decompression.
     fn wanted(&self, mut inputs: Vec<Argument>) -> Vec<Argument> {
         for input in &mut inputs {
             input.decompress = self.decompress;
@@ -110,7 +111,7 @@ impl Sources {
     }
 }
 
-/// Something to read.
+/// An input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Argument {
     origin: Origin,
@@ -119,12 +120,12 @@ pub(crate) struct Argument {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Origin {
-    /// Standard input. It has a name in results only if it was named, as `-`.
+    /// Standard input. It has a name in results only if it was given as `-`.
     Stdin {
         named: bool,
     },
     File(PathBuf),
-    /// A name in a list that nothing can have.
+    /// An impossible name in a file of names.
     Mistake {
         place: String,
         why: &'static str,
@@ -138,7 +139,7 @@ impl From<Origin> for Argument {
 }
 
 impl Argument {
-    /// The inputs that FILE arguments stand for.
+    /// The inputs given by FILE arguments.
     pub(crate) fn all(arguments: &[OsString]) -> Vec<Argument> {
         if arguments.is_empty() {
             return vec![Argument::from(Origin::Stdin { named: false })];
@@ -146,7 +147,7 @@ impl Argument {
         arguments.iter().map(|argument| Argument::of(argument)).collect()
     }
 
-    /// The input that one argument stands for.
+    /// The input given by one argument.
     pub(crate) fn of(argument: &OsStr) -> Argument {
         let origin = match argument.as_bytes() {
             b"-" => Origin::Stdin { named: true },
@@ -155,17 +156,17 @@ impl Argument {
         Argument::from(origin)
     }
 
-    /// Opens it as it is. Standard input is not closed when the result is, and keeps its position.
+    /// Opens the input without decompressing it. For standard input, the result is a duplicate that shares the position.
     pub(crate) fn open(&self) -> io::Result<File> {
         match &self.origin {
-            // Not `io::stdin`: that takes a descriptor which cannot be read for an empty one.
+            // Not `io::stdin`, which treats a descriptor that cannot be read as empty.
             Origin::Stdin { .. } => Ok(io::stdin().as_fd().try_clone_to_owned()?.into()),
             Origin::File(path) => File::open(path),
             Origin::Mistake { why, .. } => Err(io::Error::new(io::ErrorKind::InvalidInput, *why)),
         }
     }
 
-    /// Opens it to be scanned, decompressed where that is wanted.
+    /// Opens the input for scanning, decompressed if that is wanted.
     pub(crate) fn open_scan(&self) -> io::Result<scan::Input> {
         match (&self.origin, self.decompress) {
             (_, Decompress::Always) => compressed::open_any(self.open()?, &self.place()),
@@ -174,16 +175,16 @@ impl Argument {
         }
     }
 
-    /// How many bytes are left to read, where the file system knows: of a regular file from where it stands.
+    /// The number of bytes left to read, if the file system knows it: those of a regular file from its position on.
     ///
     /// # Errors
-    /// The system's, and that it is a directory.
+    /// Those of the system. Also if the input is a directory.
     pub(crate) fn bytes_left(&self) -> io::Result<Option<u64>> {
         let metadata = self.metadata()?;
         if metadata.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        // Where nothing is stored (/proc), the size is a guess.
+        // If no blocks are stored (/proc), the size is a guess.
         if !metadata.is_file() || metadata.blocks() == 0 {
             return Ok(None);
         }
@@ -191,7 +192,7 @@ impl Argument {
         Ok(Some(metadata.len().saturating_sub(behind)))
     }
 
-    /// What the file system says about it, without opening it (a pipe would wait for its writer).
+    /// The metadata of the input. A file is not opened for it, because opening a pipe would wait for its writer.
     pub(crate) fn metadata(&self) -> io::Result<Metadata> {
         match &self.origin {
             Origin::File(path) => std::fs::metadata(path),
@@ -199,7 +200,7 @@ impl Argument {
         }
     }
 
-    /// How many bytes it will give, where the file system knows: of a regular file that is read as it is.
+    /// The size of the input, if the file system knows it: that of a regular file that is not decompressed.
     pub(crate) fn size(&self) -> io::Result<Option<u64>> {
         let metadata = self.metadata()?;
         Ok((metadata.is_file() && !self.may_be_unpacked()).then_some(metadata.len()))
@@ -212,7 +213,7 @@ impl Argument {
         }
     }
 
-    /// Its name as it was given, if it was.
+    /// The name as it was given, if any.
     pub(crate) fn name(&self) -> Option<&[u8]> {
         match &self.origin {
             Origin::Stdin { named } => named.then_some(b"-"),
@@ -221,7 +222,7 @@ impl Argument {
         }
     }
 
-    /// Its name as it was given, if it is no standard input.
+    /// The name as it was given, unless the input is standard input.
     pub(crate) fn path(&self) -> Option<&[u8]> {
         match &self.origin {
             Origin::File(path) => Some(path.as_os_str().as_bytes()),
@@ -229,7 +230,7 @@ impl Argument {
         }
     }
 
-    /// Its name in messages.
+    /// The name in messages.
     pub(crate) fn place(&self) -> String {
         match &self.origin {
             Origin::Stdin { .. } => "standard input".to_owned(),
@@ -242,13 +243,13 @@ impl Argument {
         matches!(self.origin, Origin::Stdin { .. })
     }
 
-    /// Whether a person types it in.
+    /// Whether the input is typed at a terminal.
     pub(crate) fn is_typed(&self) -> bool {
         self.is_stdin() && io::stdin().is_terminal()
     }
 }
 
-/// How many bytes there are to read, if that is known of all.
+/// The total size of the inputs, if all sizes are known.
 pub(crate) fn total_size(sizes: &[io::Result<Option<u64>>]) -> Option<u64> {
     sizes.iter().flatten().try_fold(0, |sum: u64, &size| sum.checked_add(size?))
 }

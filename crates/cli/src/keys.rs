@@ -202,9 +202,9 @@ impl KeyFiles {
             Bound::AddressSpace => ("of addresses", "ulimit -v unlimited"),
             Bound::ControlGroup => (
                 "in the control group",
-                "raise MemoryMax= of the service, or --memory of the container, or take fewer keys at a time",
+                "raise MemoryMax= of the service, or --memory of the container, or process fewer keys at a time",
             ),
-            _ => ("of memory", "take a machine with more, or fewer keys at a time"),
+            _ => ("of memory", "use a machine with more memory, or process fewer keys at a time"),
         };
         let why = format!("needs {} {kind}, and {} are available", units::bytes(need), units::bytes(have));
         Err(Failure::Trouble(Message::new(self.what, self.place(), why).cure(Some(cure)).to_string()))
@@ -242,7 +242,9 @@ impl KeyFiles {
                     Some(Available { bound: Bound::AddressSpace, .. }) => {
                         (why("there are addresses for"), "ulimit -v unlimited")
                     }
-                    _ => (why("there is memory for"), "take a machine with more, or fewer keys at a time"),
+                    _ => {
+                        (why("there is memory for"), "use a machine with more memory, or process fewer keys at a time")
+                    }
                 }
             }
             _ => return why_unread(self.what, input, error),

@@ -1,21 +1,21 @@
 //! The `eagre` command: a thin front end of the Eagre library.
 //!
-//! Arguments in, messages out, no logic: what a subcommand does is a library function, and its file here
-//! only says how people ask for it and how the answer looks.
+//! The command contains no logic of its own. The work of a subcommand is a library function. Its file here only handles
+//! the arguments, the output and the messages.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `check.rs`, `copy.rs`, `count.rs`, `doctor.rs`, `find.rs`, `generate.rs`, `partition.rs`, `sort.rs`, `stats.rs`, `completions.rs`, `man.rs` | one subcommand each |
-//! | [`cli`] | the list of subcommands, and the way from arguments to an exit code |
-//! | [`exit`] | how a command ends: exit codes, and why one cannot go on |
+//! | [`cli`] | the list of subcommands, and the steps from arguments to an exit code |
+//! | [`exit`] | how a command ends: exit codes and failures |
 //! | [`usage`] | wrong arguments, help and version |
-//! | [`console`] | everything that is printed; quiet when nobody listens |
+//! | [`console`] | everything that is printed; silent when the reader has gone |
 //! | [`message`] | one-line messages: what, where, why, cure |
-//! | [`explain`] | what `--explain` says |
+//! | [`explain`] | the output of `--explain` |
 //! | [`inputs`] | FILE arguments and standard input |
-//! | [`target`] | the file a command makes, or standard output |
-//! | [`keys`] | files of keys: which type, is there memory for them |
-//! | [`name`], [`units`], [`phase`], [`progress`] | names, sizes, speeds and long waits as people want to see them |
+//! | [`target`] | the file that a command writes, or standard output |
+//! | [`keys`] | files of keys: their type, and the memory for them |
+//! | [`name`], [`units`], [`phase`], [`progress`] | names, sizes, speeds and progress in readable form |
 //!
 //! A module uses only modules on lines below its own:
 //!

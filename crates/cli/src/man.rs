@@ -1,7 +1,7 @@
-//! `eagre man`: manual pages, made from the same words as `--help`.
+//! `eagre man`: manual pages, made from the texts of `--help`.
 //!
-//! What follows the options in our help is either `Examples:`, lines to be shown as they are, or a
-//! paragraph that begins with its heading, `Exit status: …`. Both become sections of the page.
+//! After the options, a help text has sections. A section is either a heading such as `Examples:` with lines that are
+//! shown as they are, or a paragraph that begins with its heading, such as `Exit status: …`.
 
 use clap_mangen::Man;
 
@@ -12,14 +12,14 @@ use crate::name;
 
 const AFTER: &str = "\
 Examples:
-  eagre man | man -l -              read the page of eagre
-  eagre man count > eagre-count.1   write the page of one command";
+  eagre man | man -l -              show the manual page of eagre
+  eagre man count > eagre-count.1   write the manual page of one command to a file";
 
-/// Print a manual page, of eagre or of one of its commands
+/// Print the manual page of eagre or of one of its commands
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
-    /// The command whose page to print
+    /// The command whose page is printed [default: eagre itself]
     command: Option<String>,
 }
 
@@ -48,7 +48,7 @@ fn find(eagre: &clap::Command, wanted: &str) -> Result<clap::Command, Failure> {
 fn page(command: clap::Command) -> Vec<u8> {
     let after = command.get_after_help().map(ToString::to_string);
     let commands = command.has_subcommands();
-    // Only the command itself has a version; its pages share it.
+    // Subcommands have no version of their own.
     let man = Man::new(command.version(env!("CARGO_PKG_VERSION")));
     let mut text = Vec::new();
     // Writing to memory cannot fail.
@@ -65,7 +65,7 @@ fn page(command: clap::Command) -> Vec<u8> {
     text
 }
 
-/// What follows the options, in the language of manual pages.
+/// The sections after the options as roff.
 fn sections(after: &str) -> String {
     let mut roff = String::new();
     for section in after.split("\n\n") {
@@ -84,7 +84,7 @@ fn sections(after: &str) -> String {
 
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
-    // A dot or a quote at the start of a line would be a command.
+    // A dot or a quote at the start of a line would be a roff command.
     text.lines()
         .map(|line| match line.starts_with(['.', '\'']) {
             true => format!("\\&{line}"),

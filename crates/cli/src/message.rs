@@ -1,8 +1,7 @@
 //! Messages of one line: `eagre: what: where: why; cure`.
 //!
-//! *What* was being done, *where* (a file, a stream), *why* it failed in the system's words, and, if
-//! something can be done about it, what. One line whatever a file is called, so that a log can be read by
-//! lines.
+//! *What* was being done, *where* (a file, a stream), *why* it failed (in the system's words), and a cure if there is
+//! one. A message is one line, whatever a file is called, so that logs can be read by lines.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -23,7 +22,7 @@ impl Message {
         Self { what: what.into(), place: place.into(), why: why.into(), cure: None }
     }
 
-    /// An error of the system about a place.
+    /// The message for an error of the system at a place.
     pub(crate) fn from_io(what: &str, place: impl Into<String>, error: &io::Error) -> Self {
         Self::new(what, place, reason(error)).cure(cure(error))
     }
@@ -45,7 +44,7 @@ impl fmt::Display for Message {
     }
 }
 
-/// An error that says itself what was being done, where and why, as those of files do.
+/// The message for an error that already names what was being done, where and why, as errors of `eagre::file` do.
 pub(crate) fn of_file(error: &io::Error) -> String {
     match cure(error) {
         Some(cure) => format!("eagre: {}; {cure}", reason(error)),
@@ -53,9 +52,9 @@ pub(crate) fn of_file(error: &io::Error) -> String {
     }
 }
 
-/// What the system says about an error, without Rust's error number; and what follows it, such as a cure.
+/// The system's message without Rust's error number, and with anything that follows it, such as a cure.
 pub(crate) fn reason(error: &io::Error) -> String {
-    // A stream that fails because its writer (a decompressor, say) did: what that one said.
+    // If the writer of a stream failed (a decompressor, say), its message counts.
     let stream = error.get_ref().and_then(|inner| inner.downcast_ref::<StreamError>());
     let writers = stream.filter(|stream| stream.kind() == StreamErrorKind::WriterFailed).and_then(StreamError::detail);
     let text = writers.map_or_else(|| error.to_string(), str::to_owned);
@@ -65,17 +64,17 @@ pub(crate) fn reason(error: &io::Error) -> String {
     }
 }
 
-/// What can be done about an error.
+/// The cure for an error, if there is one.
 pub(crate) fn cure(error: &io::Error) -> Option<&'static str> {
     Some(match error.kind() {
         ErrorKind::NotFound => "check the name",
         ErrorKind::PermissionDenied => "ask for permission (chmod, chown) or run as a user who has it",
         ErrorKind::IsADirectory => "name the files in it",
         ErrorKind::StorageFull => "make room, or write elsewhere",
-        // An error of a stream has its own cure.
-        ErrorKind::OutOfMemory if error.get_ref().is_none() => "raise 'ulimit -v', or take a machine with more memory",
-        ErrorKind::QuotaExceeded => "remove files of yours, or write elsewhere",
-        // Errors of files keep the system's words, not its number.
+        // Errors of streams have their own cures.
+        ErrorKind::OutOfMemory if error.get_ref().is_none() => "raise 'ulimit -v', or use a machine with more memory",
+        ErrorKind::QuotaExceeded => "remove some of your files, or write elsewhere",
+        // Errors of `eagre::file` keep the system's message, but not its number.
         _ if reason(error).contains("Too many open files") => "raise 'ulimit -n'",
         _ => return None,
     })

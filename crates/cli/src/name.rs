@@ -1,13 +1,13 @@
-//! File names as output shows them.
+//! File names in output.
 //!
-//! A name is printed as it is, byte for byte, unless that would break a line in two: then it is quoted as
-//! GNU tools quote it ([`eagre::file::name`]). In messages, which also go to logs and terminals, whatever cannot be seen is
-//! quoted so. JSON knows no bytes, only characters: [`Json`].
+//! In results, a name is printed byte for byte, unless it contains a newline. It is then quoted as GNU tools quote it
+//! ([`eagre::file::name`]). In messages, which also go to logs and terminals, a name with any invisible character is quoted
+//! in this way. JSON has only characters and no bytes: see [`Json`].
 
 use eagre::file::name;
 use serde::Serialize;
 
-/// A name in a line of results: quoted only if it holds a newline, as `wc` does.
+/// A name in a line of results. It is quoted only if it contains a newline, as with `wc`.
 pub(crate) fn in_results(name: &[u8]) -> Vec<u8> {
     if name.contains(&b'\n') { name::quoted(name) } else { name.to_vec() }
 }
@@ -17,7 +17,7 @@ pub(crate) fn in_messages(name: &[u8]) -> String {
     name::shown(name)
 }
 
-/// A name in JSON: `"file"` to look at, and, for a name that is not UTF-8, `"file_hex"` with its exact bytes.
+/// A name in JSON: `"file"`, and, if the name is not UTF-8, also `"file_hex"` with its exact bytes.
 #[derive(Serialize)]
 pub(crate) struct Json {
     file: Option<String>,
@@ -32,7 +32,7 @@ impl Json {
     }
 }
 
-/// Bytes as pairs of digits.
+/// Bytes as pairs of hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

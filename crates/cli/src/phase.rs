@@ -1,10 +1,10 @@
-//! How long a part of the work took, and how fast that was.
+//! The time and the speed of one phase of the work.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// A part of the work.
+/// One phase of the work.
 #[derive(Default, Serialize)]
 pub(crate) struct Phase {
     pub(crate) seconds: f64,

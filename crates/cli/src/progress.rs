@@ -1,7 +1,7 @@
-//! One line on a terminal that says how far long work has come.
+//! A progress line on a terminal.
 //!
-//! Short work shows nothing: the line appears after a second, changes a few times a second, and is wiped
-//! before anything else is printed.
+//! The line appears after a second, so short work shows none. It changes a few times a second, and is wiped before
+//! anything else is printed.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use crate::units;
 
-/// Work that takes less is not worth a line.
+/// The line appears after this time.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How often the line changes.
+/// The time between two changes of the line.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// The line of progress of one command.
+/// The progress line of a command.
 #[derive(Debug)]
 pub(crate) struct Progress {
     what: &'static str,
@@ -25,13 +25,13 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// `total` is the number of bytes there are to do, if it is known.
+    /// `total` is the number of bytes to process, if it is known.
     pub(crate) fn new(what: &'static str, total: Option<u64>) -> Self {
         let started = Instant::now();
         Self { what, total, started, next: started + PATIENCE, shown: false }
     }
 
-    /// So many bytes are done.
+    /// Shows the number of bytes done.
     fn advance(&mut self, done: u64) {
         let now = Instant::now();
         if now < self.next {
@@ -40,11 +40,11 @@ impl Progress {
         self.next = now + INTERVAL;
         self.shown = true;
         let line = line(self.what, done, self.total, now - self.started);
-        // Back to the first column, the line, and nothing behind it.
+        // Return to the first column, print the line, and clear the rest.
         let _ = write!(io::stderr(), "\r{line}\x1b[K");
     }
 
-    /// Takes the line away.
+    /// Wipes the line.
     fn wipe(&mut self) {
         if self.shown {
             self.shown = false;
@@ -53,7 +53,7 @@ impl Progress {
     }
 }
 
-/// The line of progress, if there is one, shared by those who do the work and those who print.
+/// The progress line, if there is one. The code that works and the code that prints share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gauge(Arc<Mutex<Option<Progress>>>);
 
@@ -63,12 +63,12 @@ impl Gauge {
         self.with(|line| *line = Some(progress));
     }
 
-    /// So many bytes are done. Cheap: call it as often as is convenient.
+    /// Shows the number of bytes done. This is cheap and may be called often.
     pub(crate) fn advance(&self, done: u64) {
         self.with(|line| line.iter_mut().for_each(|progress| progress.advance(done)));
     }
 
-    /// Takes the line away, until work goes on.
+    /// Wipes the line until the next call of [`Gauge::advance`].
     pub(crate) fn wipe(&self) {
         self.with(|line| line.iter_mut().for_each(Progress::wipe));
     }
@@ -87,7 +87,7 @@ fn line(what: &str, done: u64, total: Option<u64>, time: Duration) -> String {
     }
     line += &format!(", {}/s", units::bytes(rate as u64));
     if let Some(total) = total.filter(|&total| total >= done && rate > 0.0) {
-        // A rate near zero makes it longer than a duration can say: then it is not said.
+        // With a rate near zero, the time may exceed the range of a duration. It is then omitted.
         if let Ok(left) = Duration::try_from_secs_f64((total - done) as f64 / rate) {
             line += &format!(", {} left", units::time(left));
         }

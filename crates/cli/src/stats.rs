@@ -1,8 +1,8 @@
-//! `eagre stats`: what is known of the values of each key.
+//! `eagre stats`: summaries of the values of each key.
 //!
-//! What comes out looks like what went in: lines of fields with the same delimiter, sorted, so that `join`, `sort` and
-//! `cut` go on with it. All files are one input; if any of them cannot be taken in whole there is no result, because
-//! half an answer looks like a whole one.
+//! The output has the format of the input: sorted lines of fields with the same delimiter, for `join`, `sort` and `cut`.
+//! All files form one input. If any of them cannot be read completely there is no result, because a partial result looks
+//! like a complete one.
 
 mod columns;
 mod output;
@@ -23,42 +23,46 @@ use crate::progress::Progress;
 use columns::Columns;
 
 const LONG: &str = "\
-Print the smallest, the mean and the largest value of each key, and how many values it has; or what --columns names.
+Print the minimum, mean, maximum and count of the values of each key, or the figures that --columns names.
 
-Reads lines of fields such as 'Hamburg;12.3': a key in one column and a number in another. Prints a line for each \
-key, in the order of their bytes: key, smallest, mean, largest, count, with the same delimiter between them. All FILEs \
-together give one result. With no FILE, or when FILE is -, standard input is read.
+Reads lines of fields such as 'Hamburg;12.3': a key in one column and a number in another. Prints one line for each key, \
+in byte order of the keys: key, minimum, mean, maximum and count, separated by the same delimiter. All FILEs together \
+give one result. With no FILE, or when FILE is -, standard input is read.
 
-Numbers are [+-]digits[.digits][e[+-]digits], with at most 18 digits before the point; decimals beyond the eighteenth are \
-rounded, and blanks around numbers are ignored. The result is exact: smallest, largest and sum are printed with as many decimals as the number that has \
-the most, mean and quantiles too, but with one at least, variance and deviation with six at least; each is rounded once, \
-half up. Empty lines are passed over. Every other line that is no row is an error, which names the line, and then nothing \
-is printed.
+Numbers are [+-]digits[.digits][e[+-]digits], with at most 18 digits before the point. They are rounded to 18 decimals. \
+Blanks around numbers are ignored.
 
-Fields are what is between delimiters. With --csv they may be in double quotes, which may hold the delimiter, newlines, and \
-quotes written twice; keys are then printed in quotes where they need them. Lines end with a newline, or with a carriage \
-return and a newline.
+Results are exact, and each is rounded once, half up. Minimum, maximum and sum are printed with the largest number of \
+decimals in the input. Mean and quantiles have as many, but at least one. Variance and standard deviation have as many, \
+but at least six.
 
-All keys are kept in memory, 80 to 120 bytes each; if there is no memory for them, that is an error.";
+Empty lines are skipped. Any other line without a key and a valid number is an error: a message names the line, and no \
+result is printed.
+
+A field is everything between two delimiters. With --csv, fields may be in double quotes, and then contain the delimiter, \
+newlines, and doubled quotes. Keys are then printed in quotes where necessary. Lines end with a newline, or with a \
+carriage return and a newline.
+
+All keys are kept in memory, with 80 to 120 bytes each. If memory does not suffice, that is an error.";
 
 const AFTER: &str = "\
 Columns:
   count, sum, min, max, mean
-  var, stddev       of a sample: divided by count - 1; nothing for a single value
-  median, pN, qX    quantiles, such as p99, p99.9 or q0.25: between the two nearest values in proportion, as numpy has them.
-                    They take 16 bytes of memory for each different value of a key
+  var, stddev       sample variance and standard deviation (divided by count - 1); empty for a single value
+  median, pN, qX    quantiles, such as p99, p99.9 or q0.25, with linear interpolation as in numpy;
+                    they take 16 bytes of memory for each distinct value of a key
 
 Examples:
   eagre stats measurements.txt                        key;value lines
-  eagre stats --csv -d, --header -k2 -v5 sales.csv    the fifth column by the second
+  eagre stats --csv -d, --header -k2 -v5 sales.csv    column 5, grouped by column 2
   eagre stats --columns count,sum,median,p99 hits.txt
   eagre stats -d'\\t' --sort count --format table hits.tsv
-  eagre stats --format 1brc measurements.txt          as the one-billion-row challenge wants it
+  eagre stats --format 1brc measurements.txt          in the format of the one-billion-row challenge
   eagre stats --json *.log | jq '.groups[] | select(.max > 100)'
 
-Exit status: 0, or 2 if a file could not be read, a line is no row, or there is not enough memory.";
+Exit status: 0 on success, 2 if a file could not be read, a line has no key or number, or memory does not suffice.";
 
-/// Smallest, mean and largest value per key
+/// Print minimum, mean, maximum and count per key
 #[derive(clap::Args)]
 #[command(long_about = LONG, after_help = AFTER)]
 pub(crate) struct Args {
@@ -74,19 +78,19 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "COLUMN", default_value = "2", value_parser = column)]
     value: NonZeroUsize,
 
-    /// What to print of each key: names from the list below, with commas between them
+    /// The figures to print for each key: names from the list below, separated by commas
     #[arg(long, value_name = "NAMES", default_value = "min,mean,max,count")]
     columns: Columns,
 
-    /// Fields may be in double quotes, as in CSV files
+    /// Allow fields in double quotes, as in CSV files
     #[arg(long)]
     csv: bool,
 
-    /// Pass over the first line of each FILE
+    /// Skip the first line of each FILE
     #[arg(long)]
     header: bool,
 
-    /// Skip lines that are no rows, and say how many
+    /// Skip lines without a key and a number, and tell how many
     #[arg(long)]
     skip_bad: bool,
 
@@ -94,7 +98,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BY", default_value = "key")]
     sort: Order,
 
-    /// How the result looks
+    /// The format of the result
     #[arg(long, value_name = "FORM", default_value = "plain", conflicts_with = "json")]
     format: Form,
 
@@ -102,11 +106,11 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Use at most so many threads [default: as many as there are processors to use]
+    /// Use at most N threads [default: as many as there are processors to use]
     #[arg(short = 'j', long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 
-    /// Show no progress (it is shown only on a terminal, and only if it takes long)
+    /// Show no progress (it is shown only on a terminal, and only if the command takes long)
     #[arg(long)]
     no_progress: bool,
 
@@ -117,20 +121,20 @@ pub(crate) struct Args {
 /// The order of the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Order {
-    /// Their bytes
+    /// By the bytes of the key
     Key,
-    /// The one with the most values first
+    /// By the number of values, largest first
     Count,
 }
 
-/// How the result looks.
+/// The format of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Form {
     /// A line for each key: the key and the columns
     Plain,
-    /// The same in aligned columns with headings, to look at
+    /// The same in aligned columns with headings
     Table,
-    /// {key=smallest/mean/largest, ...} with one decimal, as in the one-billion-row challenge
+    /// {key=min/mean/max, ...} with one decimal, as in the one-billion-row challenge
     #[value(name = "1brc")]
     Challenge,
 }
@@ -143,7 +147,7 @@ fn column(text: &str) -> Result<NonZeroUsize, String> {
     }
 }
 
-/// The byte that an argument of `-d` stands for.
+/// The byte given by the argument of `-d`.
 fn delimiter(text: &str) -> Result<u8, String> {
     let byte = match text.as_bytes() {
         [byte] => *byte,
@@ -165,11 +169,11 @@ fn delimiter(text: &str) -> Result<u8, String> {
 impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
         if self.format == Form::Challenge && self.columns != Columns::default() {
-            let message = Message::new("stats", "--format 1brc", "has columns of its own");
+            let message = Message::new("stats", "--format 1brc", "this format has fixed columns");
             return Err(Failure::Trouble(message.cure(Some("leave out --columns")).to_string()));
         }
         if self.csv && self.delimiter == b'"' {
-            let message = Message::new("stats", "-d '\"'", "with --csv, quotes are around fields");
+            let message = Message::new("stats", "-d '\"'", "with --csv, double quotes enclose fields");
             return Err(Failure::Trouble(message.cure(Some("name another delimiter")).to_string()));
         }
         let inputs = self.sources.list("stats")?;
@@ -209,7 +213,7 @@ impl Args {
     }
 }
 
-/// What is known of all inputs together.
+/// Totals of all inputs.
 #[derive(Default)]
 struct Totals {
     bytes: u64,
@@ -231,7 +235,7 @@ fn add(
             StatsError::Io(error) => Message::from_io("stats", input.place(), error),
             StatsError::Memory { .. } => out_of_memory(&input.place(), &error),
             StatsError::Line { line: 1, .. } => Message::new("stats", input.place(), error.to_string())
-                .cure(Some("pass over a heading with --header, name delimiter and columns with -d, -k and -v")),
+                .cure(Some("skip a heading with --header, or choose delimiter and columns with -d, -k and -v")),
             _ => Message::new("stats", input.place(), error.to_string())
                 .cure(Some("correct the line, or skip such lines with --skip-bad")),
         })
@@ -253,9 +257,9 @@ fn out_of_memory(place: &str, error: &StatsError) -> Message {
             "ulimit -v unlimited"
         }
         StatsError::Memory { available: Some(Available { bound: Bound::ControlGroup, .. }), .. } => {
-            "raise MemoryMax= of the service, or --memory of the container, or take fewer keys at a time"
+            "raise MemoryMax= of the service, or --memory of the container, or process fewer keys at a time"
         }
-        _ => "take a machine with more, or fewer keys at a time",
+        _ => "use a machine with more memory, or process fewer keys at a time",
     };
     Message::new("stats", place, error.to_string()).cure(Some(cure))
 }

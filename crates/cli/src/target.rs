@@ -1,4 +1,4 @@
-//! Where a command that makes a file puts it: under a name, complete or not at all, or to standard output.
+//! The target of a command that writes a file: a file that is complete or absent, or standard output.
 
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal};
@@ -12,14 +12,14 @@ use crate::exit::Failure;
 use crate::message::{self, Message};
 use crate::name;
 
-/// Where a file goes.
+/// The target of a file.
 pub(crate) enum Target {
     Stdout,
     File(PathBuf),
 }
 
 impl Target {
-    /// What an argument means: `-` is standard output.
+    /// The target given by an argument. `-` is standard output.
     pub(crate) fn named(argument: &OsStr) -> Target {
         match argument.as_bytes() {
             b"-" => Target::Stdout,
@@ -27,7 +27,7 @@ impl Target {
         }
     }
 
-    /// Its name in results.
+    /// The name in results.
     pub(crate) fn name(&self) -> &[u8] {
         match self {
             Target::Stdout => b"-",
@@ -35,7 +35,7 @@ impl Target {
         }
     }
 
-    /// Its name in messages.
+    /// The name in messages.
     pub(crate) fn place(&self) -> String {
         match self {
             Target::Stdout => "standard output".to_owned(),
@@ -43,7 +43,7 @@ impl Target {
         }
     }
 
-    /// Begins to write it.
+    /// Begins to write the target.
     pub(crate) fn open(&self) -> io::Result<Output> {
         match self {
             Target::Stdout => Ok(Output::direct(io::stdout().as_fd().try_clone_to_owned()?.into())),
@@ -51,12 +51,12 @@ impl Target {
         }
     }
 
-    /// Why it could not be written.
+    /// The failure when the target could not be written.
     pub(crate) fn failure(&self, what: &str, error: &io::Error) -> Failure {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Failure::Unheard;
         }
-        // Not "name the files in it", as of what is read.
+        // For inputs, the cure is to name the files in the directory.
         let cure = match error.kind() {
             io::ErrorKind::IsADirectory => Some("name a file in it"),
             _ => message::cure(error),
@@ -64,7 +64,7 @@ impl Target {
         Failure::Trouble(Message::new(what, self.place(), message::reason(error)).cure(cure).to_string())
     }
 
-    /// Standard output cannot take both the file and the report of `--json`.
+    /// Fails if standard output would have to take both the file and the JSON object.
     pub(crate) fn check_json(&self, what: &str, content: &str, json: bool, cure: &str) -> Result<(), Failure> {
         if !(json && matches!(self, Target::Stdout)) {
             return Ok(());
@@ -73,12 +73,12 @@ impl Target {
         Err(Failure::Trouble(Message::new(what, self.place(), why).cure(Some(cure)).to_string()))
     }
 
-    /// Bytes that are no text are not for terminals.
+    /// Fails if binary data would go to a terminal.
     pub(crate) fn check_terminal(&self, what: &str, content: &str, cure: &str) -> Result<(), Failure> {
         if !(matches!(self, Target::Stdout) && io::stdout().is_terminal()) {
             return Ok(());
         }
-        let why = format!("a terminal, and {content} are no text");
+        let why = format!("it is a terminal, and {content} are not text");
         Err(Failure::Trouble(Message::new(what, self.place(), why).cure(Some(cure)).to_string()))
     }
 }

@@ -1,4 +1,4 @@
-//! Sizes and times as people read them.
+//! Sizes and times in readable form.
 
 use std::time::Duration;
 

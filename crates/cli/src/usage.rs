@@ -1,8 +1,8 @@
 //! Wrong arguments, help and version.
 //!
-//! clap explains a wrong argument in a small paragraph. We say it as we say everything, in one line with
-//! a cure: `eagre: usage: count: unexpected argument '--byte' found, a similar argument exists: '--bytes';
-//! see 'eagre count --help'`.
+//! clap explains a wrong argument in a short paragraph. This module turns it into a message of one line with a cure:
+//! `eagre: usage: count: unexpected argument '--byte' found, a similar argument exists: '--bytes'; see 'eagre count
+//! --help'`.
 
 use std::error::Error;
 use std::ffi::OsStr;
@@ -14,8 +14,8 @@ use crate::console::Console;
 use crate::exit::{Exit, Failure, Run};
 use crate::message::Message;
 
-/// Prints what clap has to say of the arguments, of which `first` is the first: help and version as results, anything else
-/// as trouble. `command` makes the whole command line.
+/// Prints clap's text about the arguments: help and version as results, everything else as an error. `first` is the first
+/// argument, and `command` builds the whole command line.
 pub(crate) fn explain(
     error: &clap::Error,
     first: Option<&OsStr>,
@@ -32,7 +32,7 @@ pub(crate) fn explain(
             }
             Ok(Exit::Yes)
         }
-        // `eagre` alone: whoever types it wants to know what can follow.
+        // `eagre` without arguments prints the help.
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             console.complain(error.render().to_string().trim_end());
             Ok(Exit::Trouble)
@@ -41,7 +41,7 @@ pub(crate) fn explain(
     }
 }
 
-/// A value that a command cannot use, as the line to be printed.
+/// The error of a value that a command cannot use. It holds the line to print.
 #[derive(Debug)]
 pub(crate) struct Unfit(pub(crate) String);
 
@@ -53,7 +53,7 @@ impl fmt::Display for Unfit {
 
 impl Error for Unfit {}
 
-/// The line that says what is wrong.
+/// The message of one line.
 pub(crate) fn one_line(error: &clap::Error, first: Option<&OsStr>, command: fn() -> clap::Command) -> String {
     if let Some(unfit) = error.source().and_then(|source| source.downcast_ref::<Unfit>()) {
         return unfit.to_string();
@@ -65,7 +65,7 @@ pub(crate) fn one_line(error: &clap::Error, first: Option<&OsStr>, command: fn()
         .to_string()
 }
 
-/// The command that was misused, such as `eagre count`, from the usage clap attaches.
+/// The command that was misused, such as `eagre count`, from the usage that clap attaches.
 fn command_path(error: &clap::Error) -> Option<String> {
     let usage = match error.get(ContextKind::Usage)? {
         ContextValue::StyledStr(usage) => usage.to_string(),
@@ -79,13 +79,13 @@ fn command_path(error: &clap::Error) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// The command that the first argument names: clap attaches no usage to a value that it cannot take.
+/// The command that the first argument names. It is needed for invalid values, to which clap attaches no usage.
 fn misused(first: Option<&OsStr>, command: &clap::Command) -> String {
     let named = first.and_then(|first| command.get_subcommands().find(|command| first == command.get_name()));
     named.map_or_else(|| "eagre".to_owned(), |command| format!("eagre {}", command.get_name()))
 }
 
-/// What Rust says of numbers, and what it means to people.
+/// Rust's messages about numbers, and their plain equivalents.
 const NUMBERS: [(&str, &str); 4] = [
     ("number would be zero for non-zero type", "it must be at least 1"),
     ("invalid digit found in string", "not a whole number"),
@@ -93,7 +93,7 @@ const NUMBERS: [(&str, &str); 4] = [
     ("number too large to fit in target type", "too large"),
 ];
 
-/// The paragraph without its usage and its own hint to `--help`, in one line.
+/// The paragraph as one line, without its usage and its own hint to `--help`.
 fn reason(paragraph: &str) -> String {
     let mut reason = String::new();
     for line in paragraph.lines().map(str::trim) {

@@ -165,7 +165,7 @@ fn a_file_is_not_copied_onto_itself() {
     for target in ["a", "./a", "hard", "soft", "."] {
         let (code, _, err) = copy(folder.path(), &["a", target]);
         assert_eq!(code, 2);
-        assert!(err.contains("this is the file to be copied; name another"), "{err}");
+        assert!(err.contains("this is the file to be copied; name another target"), "{err}");
         assert_eq!(fs::read(path("a")).unwrap(), b"content");
     }
 }

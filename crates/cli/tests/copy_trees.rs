@@ -207,7 +207,7 @@ fn a_tree_mounted_into_itself() {
     let (_, out, err) = parts(&output);
     assert_eq!(
         err,
-        "eagre: copy: target/source/within/source: a directory cannot be copied into itself; name one outside of it\n"
+        "eagre: copy: target/source/within/source: a directory cannot be copied into itself; name a target outside of it\n"
     );
     assert_eq!(out, "target\ntarget/source\ntarget/source/within\ntarget/source/x\n");
 }

@@ -21,47 +21,48 @@ fn what_is_wrong_with_arguments_is_said() {
     let before = look(room.path());
     let usage = "see 'eagre copy --help'";
     for (form, why) in [
-        (&["a"][..], format!("eagre: usage: copy: it is not said where to copy it; {usage}\n")),
-        (&["-T", "a", "b", "dir"], format!("eagre: usage: copy: several files cannot have one name (-T); {usage}\n")),
-        (&["a", "b", "new"], "eagre: copy: new: is no directory; make it first\n".into()),
-        (&["-t", "a", "b"], "eagre: copy: a: is no directory; make it first\n".into()),
+        (&["a"][..], format!("eagre: usage: copy: the target is missing; {usage}\n")),
+        (&["-T", "a", "b", "dir"], format!("eagre: usage: copy: with -T, there can be only one source; {usage}\n")),
+        (&["a", "b", "new"], "eagre: copy: new: not a directory; create it first\n".into()),
+        (&["-t", "a", "b"], "eagre: copy: a: not a directory; create it first\n".into()),
         (&["d", "new"], "eagre: copy: d: is a directory; copy it with -r\n".into()),
         (
             &["-r", "d", "d/new"],
-            "eagre: copy: d/new: a directory cannot be copied into itself; name one outside of it\n".into(),
+            "eagre: copy: d/new: a directory cannot be copied into itself; name a target outside of it\n".into(),
         ),
         (
             &["-r", "d", "d"],
-            "eagre: copy: d/d: a directory cannot be copied into itself; name one outside of it\n".into(),
+            "eagre: copy: d/d: a directory cannot be copied into itself; name a target outside of it\n".into(),
         ),
         (
             &["-r", "d", "to-d/sub"],
-            "eagre: copy: to-d/sub/d: a directory cannot be copied into itself; name one outside of it\n".into(),
+            "eagre: copy: to-d/sub/d: a directory cannot be copied into itself; name a target outside of it\n".into(),
         ),
         (
             &["-rT", "d", "d"],
-            "eagre: copy: d: a directory cannot be copied into itself; name one outside of it\n".into(),
+            "eagre: copy: d: a directory cannot be copied into itself; name a target outside of it\n".into(),
         ),
         (
             &["-r", ".", "d/sub"],
-            "eagre: copy: d/sub/.: a directory cannot be copied into itself; name one outside of it\n".into(),
+            "eagre: copy: d/sub/.: a directory cannot be copied into itself; name a target outside of it\n".into(),
         ),
         (
             &["-r", "d", "a"],
-            "eagre: copy: a: there is something that is no directory, and what is copied is one; name another\n".into(),
+            "eagre: copy: a: the target exists and is not a directory, but the source is one; name another target\n"
+                .into(),
         ),
         (
             &["-T", "-r", "a", "dir"],
-            "eagre: copy: dir: there is a directory, and what is copied is none; name another\n".into(),
+            "eagre: copy: dir: the target is a directory, but the source is not; name another target\n".into(),
         ),
         (
             &["-r", "a", "dangling"],
-            "eagre: copy: dangling: a symbolic link that leads nowhere; remove it first\n".into(),
+            "eagre: copy: dangling: the target is a dangling symbolic link; remove it first\n".into(),
         ),
-        (&["-r", "a", "to-a"], "eagre: copy: to-a: this is the file to be copied; name another\n".into()),
+        (&["-r", "a", "to-a"], "eagre: copy: to-a: this is the file to be copied; name another target\n".into()),
         (
             &["-", "a", "dir"],
-            "eagre: copy: -: standard input has no name to have in a directory; name a file in it\n".into(),
+            "eagre: copy: -: standard input has no name for the copy in a directory; name a file in it\n".into(),
         ),
         (&["-r", "d", "-"], "eagre: copy: d: a directory cannot go to standard output; name a directory\n".into()),
         (&["-r", "missing", "dir"], "eagre: copy: missing: No such file or directory; check the name\n".into()),
@@ -90,7 +91,10 @@ fn the_rest_goes_on() {
     let (code, _, err) = ours(room.path(), "022", &["a", "other/d/x", "d/x", "dir"]);
     assert_eq!(
         (code, err.as_str()),
-        (2, "eagre: copy: dir/x: this is the copy of another source; copy them into different directories\n")
+        (
+            2,
+            "eagre: copy: dir/x: this would overwrite the copy of another source; copy them into different directories\n"
+        )
     );
     assert_eq!(fs::read(room.path().join("dir/x")).unwrap(), b"what was in other/d/x");
     // Nor through a link that was.
@@ -101,7 +105,10 @@ fn the_rest_goes_on() {
     fs::write(path("two/t/x"), "elsewhere").unwrap();
     let (code, _, err) = ours(room.path(), "022", &["-r", "one/t", "two/t", "dir"]);
     assert_eq!(code, 2);
-    assert_eq!(err, "eagre: copy: dir/t/x: this is the copy of another source; copy them into different directories\n");
+    assert_eq!(
+        err,
+        "eagre: copy: dir/t/x: this would overwrite the copy of another source; copy them into different directories\n"
+    );
     assert_eq!(fs::read(path("b")).unwrap(), b"what was in b");
 }
 
@@ -145,7 +152,7 @@ fn below_a_directory_that_may_not_be_searched() {
     let output = command.output().unwrap();
     close(0o755);
     let into_itself =
-        "eagre: copy: tree/sub/tree: a directory cannot be copied into itself; name one outside of it\n".into();
+        "eagre: copy: tree/sub/tree: a directory cannot be copied into itself; name a target outside of it\n".into();
     assert_eq!(parts(&output), (0, String::new(), into_itself));
     assert_alike(&without_times(look(&here.join("ours"))), &without_times(look(&here.join("theirs"))), "closed above");
 }

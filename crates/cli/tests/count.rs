@@ -149,7 +149,7 @@ fn names_that_cannot_be_meant_are_said_by_their_position() {
     fs::write(folder.path().join("list"), "a\0\0b").unwrap();
     let (code, out, err) = run_in(&folder, &["count", "-l", "--files0-from=list"]);
     assert_eq!((code, out.as_str()), (2, " 2 a\n 1 b\n 3 total\n"));
-    assert_eq!(err, "eagre: count: list: name 2: a file has no empty name\n");
+    assert_eq!(err, "eagre: count: list: name 2: a file name cannot be empty\n");
 
     let (code, out, err) = run_in(&folder, &["count", "--files0-from=list", "a"]);
     assert_eq!((code, out.as_str(), err.lines().count()), (2, "", 1), "{err}");

@@ -120,7 +120,7 @@ fn trouble_is_one_line_and_no_file() {
     for (arguments, line) in [
         (
             &["check", "cut"][..],
-            "eagre: check: cut: a record of 50 bytes, not 100, at byte 200; the file is cut, or holds no records of the sort \
+            "eagre: check: cut: a record of 50 bytes, not 100, at byte 200; the file is truncated, or does not hold records of the sort \
              benchmark\n",
         ),
         (&["check", "missing"], "eagre: check: missing: No such file or directory; check the name\n"),

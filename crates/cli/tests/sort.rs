@@ -322,7 +322,8 @@ fn a_terminal_gets_no_keys() {
     let name = rustix::pty::ptsname(&master, Vec::new()).unwrap();
     let slave = File::options().read(true).write(true).open(OsStr::new(name.to_str().unwrap())).unwrap();
     let output = eagre().args(["sort", "--keys", "u64"]).stdout(slave).output().unwrap();
-    let why = "eagre: sort: standard output: a terminal, and the keys are no text; name a file with -o, or pipe it\n";
+    let why =
+        "eagre: sort: standard output: it is a terminal, and the keys are not text; name a file with -o, or pipe it\n";
     assert_eq!(parts(&output), (2, String::new(), why.to_owned()));
 }
 

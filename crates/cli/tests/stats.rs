@@ -112,7 +112,7 @@ fn forms() {
 fn lines_that_are_no_rows() {
     let message = |why: &str| format!("eagre: stats: standard input: {why}\n");
     let skip = "correct the line, or skip such lines with --skip-bad";
-    let head = "pass over a heading with --header, name delimiter and columns with -d, -k and -v";
+    let head = "skip a heading with --header, or choose delimiter and columns with -d, -k and -v";
     for (input, why) in [
         ("a;1\n\nb;cold\n", format!("line 3: 'cold' is not a number; {skip}")),
         ("a;1\nb;1e", format!("line 2: '1e' is not a number; {skip}")),

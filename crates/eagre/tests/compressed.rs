@@ -221,7 +221,7 @@ fn large_windows_of_zstd() {
 fn the_old_format_of_lz4_is_refused_by_name() {
     let Some(packed) = filter("lz4", &["-l", "-c"], b"content") else { return };
     assert_eq!(Format::of_bytes(&packed), Some(Format::Lz4));
-    assert_refused(Format::Lz4, &packed, "old format of lz4");
+    assert_refused(Format::Lz4, &packed, "legacy format of lz4");
 }
 
 /// Endless input that tells when it is dropped.

@@ -1,4 +1,4 @@
-//! Several files, or directories: what fails is told, and the rest goes on.
+//! Copying several files, or directories. Errors are reported, and the rest is copied.
 
 use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
@@ -17,7 +17,7 @@ use crate::progress::Progress;
 use crate::target::Target;
 
 impl Args {
-    /// Copies each to its place.
+    /// Copies each source to its target.
     pub(super) fn several(&self, pairs: &[(PathBuf, PathBuf)], console: &mut Console) -> Run {
         let started = Instant::now();
         if !self.no_progress && std::io::stderr().is_terminal() {
@@ -75,10 +75,10 @@ impl Tally {
             Event::Unkept(_, unkept) => self.unkepts.add(unkept),
             Event::Failed { at, error, .. } => {
                 report.failed += 1;
-                // The library says which of the two it is.
+                // `at` is the source or the target, whichever failed.
                 let line = match failure(error, place_of(at), &Target::File(at.to_owned())) {
                     Failure::Trouble(line) => line,
-                    Failure::Unheard => format!("eagre: copy: {}: nobody reads it", place_of(at)),
+                    Failure::Unheard => format!("eagre: copy: {}: the reader has gone", place_of(at)),
                 };
                 console.complain(&line);
             }
@@ -87,7 +87,7 @@ impl Tally {
     }
 }
 
-/// The answer of `--json`.
+/// The JSON object.
 #[derive(Default, Serialize)]
 struct Report {
     files: u64,

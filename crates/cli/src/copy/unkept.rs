@@ -1,4 +1,4 @@
-//! Extended attributes that copies should have got, and have not: one line for all of them.
+//! Extended attributes that could not be copied: one message for all of them.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -11,12 +11,12 @@ use crate::{message, name};
 #[derive(Debug, Default)]
 pub(super) struct Unkepts {
     files: u64,
-    /// Their names, and why the first of each was not kept.
+    /// The names of the attributes, and the reason for the first file of each.
     why: BTreeMap<String, String>,
 }
 
 impl Unkepts {
-    /// One file more, with what it has not got.
+    /// Adds the attributes that one file lacks.
     pub(super) fn add(&mut self, unkept: &[Unkept]) {
         self.files += u64::from(!unkept.is_empty());
         for one in unkept {
@@ -29,7 +29,7 @@ impl Unkepts {
         self.why.keys().cloned().collect()
     }
 
-    /// Says it, if there is anything to say: the copy is there all the same.
+    /// Prints the message if attributes were lost. It is not an error.
     pub(super) fn tell(&self, place: &str, console: &mut Console) {
         if self.files == 0 {
             return;

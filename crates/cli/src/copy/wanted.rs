@@ -1,4 +1,4 @@
-//! What is to be copied where: the rules of `cp`.
+//! The sources and targets that the arguments name, by the rules of `cp`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use crate::name;
 /// What the arguments ask for.
 #[derive(Debug)]
 pub(super) enum Wanted {
-    /// One file or stream to one other.
+    /// One file or stream, and its target.
     Single { source: OsString, target: OsString },
-    /// Each of these to its place.
+    /// Sources and their targets.
     Several(Vec<(PathBuf, PathBuf)>),
 }
 
@@ -31,7 +31,7 @@ impl Args {
         let stream = |argument: &OsStr| argument == OsStr::new("-");
         let single = sources.len() == 1 && !self.recursive && !self.no_clobber;
         if sources.len() == 1 && (stream(target) && !into || stream(&sources[0])) {
-            // Standard input has no name that the copy could have in a directory.
+            // Standard input has no name for the copy in a directory.
             if into {
                 return Err(trouble(target, "Is a directory", "name a file in it"));
             }
@@ -44,11 +44,11 @@ impl Args {
             return Ok(Wanted::Single { source: sources[0].clone(), target: target.to_owned() });
         }
         if let Some(dash) = sources.iter().find(|source| stream(source)) {
-            return Err(trouble(dash, "standard input has no name to have in a directory", "name a file in it"));
+            return Err(trouble(dash, "standard input has no name for the copy in a directory", "name a file in it"));
         }
         let to = Path::new(target);
         if into && !to.is_dir() {
-            return Err(trouble(target, "is no directory", "make it first"));
+            return Err(trouble(target, "not a directory", "create it first"));
         }
         let place = |source: &OsString| match into {
             true => copy::target_in(source.as_ref(), to),
@@ -62,7 +62,7 @@ impl Args {
         Ok(Wanted::Several(sources.iter().map(|source| (source.into(), place(source))).collect()))
     }
 
-    /// The sources, the target, and whether they go into it, and are not to become it.
+    /// The sources, the target, and whether the copies go into the target.
     fn split(&self) -> Result<(&[OsString], &OsStr, bool), Failure> {
         if let Some(directory) = &self.target_directory {
             return Ok((&self.paths, directory, true));
@@ -74,11 +74,11 @@ impl Args {
         match self.paths.split_last() {
             Some((target, sources)) if !sources.is_empty() => {
                 if sources.len() > 1 && self.no_target_directory {
-                    return usage("several files cannot have one name (-T)");
+                    return usage("with -T, there can be only one source");
                 }
                 Ok((sources, target, sources.len() > 1))
             }
-            _ => usage("it is not said where to copy it"),
+            _ => usage("the target is missing"),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! How results look: lines as those of `grep`, or objects of JSON.
+//! The output: lines in the format of `grep`, or JSON objects.
 //!
-//! There may be very many, so lines are gathered and printed by the buffer.
+//! There may be very many results, so lines are collected in a buffer before they are printed.
 
 use eagre::find::Match;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use crate::exit::Failure;
 use crate::inputs::Argument;
 use crate::name;
 
-/// How many bytes are worth a system call.
+/// The buffer is printed when it has this many bytes.
 const BUFFER: usize = 64 * 1024;
 
 /// The results of one input.
@@ -21,17 +21,17 @@ pub(super) struct Output {
 
 enum Form {
     Text {
-        /// The name of the input and what ends it, if names are wanted.
+        /// The name of the input and its end character. Empty if names are not wanted.
         prefix: Vec<u8>,
         offsets: bool,
-        /// What ends a name that stands alone.
+        /// The end character of a name on its own.
         end: u8,
     },
     Json(name::Json),
 }
 
 impl Output {
-    /// `null` ends names with a NUL.
+    /// `null`: names end with a NUL.
     pub(super) fn new(input: &Argument, named: bool, null: bool, json: bool) -> Output {
         let form = if json {
             Form::Json(name::Json::new(input.name()))
@@ -50,14 +50,14 @@ impl Output {
         Output { lines: Vec::new(), form }
     }
 
-    /// Whether lines show the offsets of occurrences. Objects always do.
+    /// Whether lines show the offsets of occurrences. JSON objects always do.
     pub(super) fn offsets(&mut self, yes: bool) {
         if let Form::Text { offsets, .. } = &mut self.form {
             *offsets = yes;
         }
     }
 
-    /// One occurrence.
+    /// Adds an occurrence.
     pub(super) fn found(&mut self, found: Match<'_>) {
         match &self.form {
             Form::Text { prefix, offsets, .. } => {
@@ -78,7 +78,7 @@ impl Output {
         }
     }
 
-    /// How many occurrences there are.
+    /// Adds the number of occurrences.
     pub(super) fn count(&mut self, count: u64) {
         match &self.form {
             Form::Text { prefix, .. } => {
@@ -90,7 +90,7 @@ impl Output {
         }
     }
 
-    /// The name alone.
+    /// Adds the name of the input.
     pub(super) fn name(&mut self) {
         match &self.form {
             Form::Text { prefix, end, .. } => {
@@ -101,12 +101,12 @@ impl Output {
         }
     }
 
-    /// Whether it is time to print.
+    /// Whether the buffer should be printed.
     pub(super) fn is_full(&self) -> bool {
         self.lines.len() >= BUFFER
     }
 
-    /// Prints what was gathered.
+    /// Prints the buffer.
     pub(super) fn flush(&mut self, console: &mut Console) -> Result<(), Failure> {
         if !self.lines.is_empty() {
             console.print(&self.lines)?;
@@ -116,9 +116,9 @@ impl Output {
     }
 }
 
-/// One object, on a line of its own.
+/// Adds a JSON object on a line of its own.
 fn object(lines: &mut Vec<u8>, value: &impl Serialize) {
-    // Our own types, whose keys are words, into memory: there is nothing that could fail.
+    // Writing our own types to memory cannot fail.
     let _ = serde_json::to_writer(&mut *lines, value);
     lines.push(b'\n');
 }
@@ -129,7 +129,7 @@ struct Found<'a> {
     file: &'a name::Json,
     offset: u64,
     found: std::borrow::Cow<'a, str>,
-    /// The exact bytes, where they are not UTF-8.
+    /// The exact bytes, if they are not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     found_hex: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What to find: PATTERN, `-e`, `-f` and `--hex`.
+//! The patterns: PATTERN, `-e`, `-f` and `--hex`.
 
 use std::ffi::OsString;
 use std::io::Read;
@@ -11,39 +11,39 @@ use crate::inputs::Argument;
 use crate::message::Message;
 use crate::name;
 
-/// The arguments that say what to find.
+/// The arguments that give patterns.
 #[derive(clap::Args)]
 pub(super) struct Wanted {
-    /// Find PATTERN; may be repeated, to find any of several
+    /// Find PATTERN; repeat the option to find any of several patterns
     #[arg(short = 'e', long = "pattern", value_name = "PATTERN", allow_hyphen_values = true)]
     listed: Vec<OsString>,
 
-    /// Find the lines of FILE, any of them; may be repeated, and - is standard input
+    /// Find any line of FILE; may be repeated; - is standard input
     #[arg(short = 'f', long = "file", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     from: Vec<OsString>,
 
-    /// Find the bytes that HEX stands for, two digits each; may be repeated
+    /// Find the bytes given in hexadecimal, two digits per byte; may be repeated
     #[arg(long, value_name = "HEX")]
     hex: Vec<String>,
 
-    /// What to find: these bytes
+    /// The byte string to find
     #[arg(value_name = "PATTERN", required_unless_present_any = ["listed", "from", "hex"])]
     pattern: Option<OsString>,
 }
 
 impl Wanted {
-    /// The first argument that is no option is no pattern but a file, if the patterns are given in another way.
+    /// If patterns are given by options, the first other argument is a file and not a pattern.
     pub(super) fn take_misplaced_file(&mut self) -> Option<OsString> {
         let elsewhere = !(self.listed.is_empty() && self.from.is_empty() && self.hex.is_empty());
         if elsewhere { self.pattern.take() } else { None }
     }
 
-    /// Finds all these patterns.
+    /// The finder for all these patterns.
     pub(super) fn finder(self, ignore_case: bool) -> Result<Finder<'static>, Failure> {
         let mut patterns = Vec::new();
         for pattern in self.pattern.into_iter().chain(self.listed) {
             if pattern.is_empty() {
-                return Err(trouble("pattern", "it is empty, and would be everywhere", "give at least one byte"));
+                return Err(trouble("pattern", "it is empty, and would match everywhere", "give at least one byte"));
             }
             patterns.push(pattern.into_vec());
         }
@@ -54,12 +54,12 @@ impl Wanted {
             patterns.push(bytes_of(hex)?);
         }
         let builder = patterns.into_iter().fold(Finder::builder(), |builder, pattern| builder.pattern(pattern));
-        let cure = "look for some of them at a time";
+        let cure = "search for fewer patterns at a time";
         builder.case_insensitive(ignore_case).build().map_err(|error| trouble("patterns", &error.to_string(), cure))
     }
 }
 
-/// The lines of a file, as `grep -f` takes them: what follows the last newline is a line if it is anything.
+/// The lines of a file, as for `grep -f`. Text after the last newline is a line unless it is empty.
 fn lines_of(file: Argument) -> Result<Vec<Vec<u8>>, Failure> {
     let mut text = Vec::new();
     file.open()
@@ -74,12 +74,12 @@ fn lines_of(file: Argument) -> Result<Vec<Vec<u8>>, Failure> {
         None => Ok(lines),
         Some(index) => {
             let place = format!("{}: line {}", file.place(), index + 1);
-            Err(trouble(&place, "an empty pattern would be everywhere", "remove the line"))
+            Err(trouble(&place, "an empty pattern would match everywhere", "remove the line"))
         }
     }
 }
 
-/// The bytes of pairs of digits. White space may stand between the pairs.
+/// The bytes given by pairs of hexadecimal digits. White space is ignored.
 fn bytes_of(hex: &str) -> Result<Vec<u8>, Failure> {
     let cure = "give two digits for each byte, such as '89 50 4e 47'";
     let wrong = |why: &str| trouble(&format!("--hex {}", name::in_messages(hex.as_bytes())), why, cure);
@@ -96,7 +96,7 @@ fn bytes_of(hex: &str) -> Result<Vec<u8>, Failure> {
         })
         .collect();
     bytes.ok_or_else(|| {
-        wrong(if digits.iter().all(u8::is_ascii_hexdigit) { "a digit is missing" } else { "not digits" })
+        wrong(if digits.iter().all(u8::is_ascii_hexdigit) { "a digit is missing" } else { "not hexadecimal digits" })
     })
 }
 

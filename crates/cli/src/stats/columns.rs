@@ -1,10 +1,10 @@
-//! `--columns`: what is printed of each key.
+//! `--columns`: the figures that are printed for each key.
 
 use std::str::FromStr;
 
 use eagre::stats::{Decimal, Group};
 
-/// The least decimals of variances and deviations.
+/// The least number of decimals of variances and standard deviations.
 const FRACTION: u32 = 6;
 
 /// Some columns, in the order in which they are printed.
@@ -14,7 +14,7 @@ pub(super) struct Columns(Vec<Column>);
 /// One column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Column {
-    /// As it was named.
+    /// The name as it was given.
     pub(super) name: String,
     figure: Figure,
 }
@@ -68,11 +68,11 @@ impl FromStr for Column {
             _ => {
                 let unknown = || {
                     format!(
-                        "no column '{name}': there are count, sum, min, max, mean, var, stddev, median, p0 to p100 and q0 to q1"
+                        "no column '{name}'; the columns are count, sum, min, max, mean, var, stddev, median, p0 to p100 and q0 to q1"
                     )
                 };
                 let part = match (name.strip_prefix('p'), name.strip_prefix('q')) {
-                    // A hundredth: the point two places to the left.
+                    // A percentage: the point moves two places to the left.
                     (Some(percent), _) => {
                         quantile(percent, "100").and_then(|_| quantile(&format!("{percent}e-2"), "1"))
                     }
@@ -91,19 +91,20 @@ impl Columns {
         self.0.iter()
     }
 
-    /// Whether any of them is made of squares.
+    /// Whether any column needs the sum of squares.
     pub(super) fn need_variance(&self) -> bool {
         self.iter().any(|column| matches!(column.figure, Figure::Variance | Figure::Deviation))
     }
 
-    /// Whether any of them is made of all values.
+    /// Whether any column needs all values.
     pub(super) fn need_values(&self) -> bool {
         self.iter().any(|column| matches!(column.figure, Figure::Quantile(_)))
     }
 }
 
 impl Column {
-    /// Writes the figure of a key, where numbers have so many decimals at most. Writes nothing if it has none.
+    /// Appends the figure of a key. `decimals` is the largest number of decimals in the input. Appends nothing if the key
+    /// has no such figure.
     pub(super) fn write(&self, group: &Group<'_>, decimals: u32, out: &mut Vec<u8>) {
         let mean = decimals.max(1);
         let fraction = decimals.max(FRACTION);

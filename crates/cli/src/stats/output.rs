@@ -1,4 +1,4 @@
-//! How the answer looks: a key after another, so that it takes little memory however many there are.
+//! The output. Keys are formatted one after another, so it takes little memory however many there are.
 
 use std::num::NonZeroUsize;
 
@@ -12,32 +12,32 @@ use crate::exit::Failure;
 use crate::message::Message;
 use crate::name;
 
-/// Keys that one thread writes at a time, and the text after which it stops sooner.
+/// The number of keys that a thread formats at a time, and the length of the text at which it stops earlier.
 const PART: usize = 1 << 14;
 const TEXT: usize = 1 << 20;
 
-/// More threads than this would only wait for their turn to print.
+/// More threads than this would only wait to print.
 const THREADS: usize = 16;
 
 /// Beyond this width, keys are not aligned.
 const WIDEST: usize = 100;
 
-/// What is to be printed.
+/// A result to print.
 pub(super) struct Output<'a> {
     pub(super) table: &'a Table,
     pub(super) columns: &'a Columns,
     pub(super) threads: NonZeroUsize,
 }
 
-/// The text of some keys: from where it begins to where it ends, which may be sooner than it should.
+/// The text of some keys, and the first key after it. The text may end before the requested key.
 struct Part {
     text: Vec<u8>,
     next: usize,
 }
 
 impl Output<'_> {
-    /// Prints what `write` makes of all keys. Several threads write, each some thousand keys at a time; they are told
-    /// the number of each.
+    /// Prints the text that `write` makes for each key. Several threads call it, each for some thousand keys at a time.
+    /// It also gets the number of the key.
     fn each(
         &self,
         console: &mut Console,
@@ -47,7 +47,7 @@ impl Output<'_> {
         let part = |start: usize, end: usize| {
             let mut part = Part { text: Vec::new(), next: start };
             for group in self.table.range(start..end) {
-                // Room for the key, quoted, and its figures.
+                // Room for the quoted key and its figures.
                 part.text.try_reserve(4 * group.key.len() + 4096).map_err(|_| out_of_memory())?;
                 write(part.next, &group, &mut part.text);
                 part.next += 1;
@@ -69,7 +69,7 @@ impl Output<'_> {
                 let own = part(first, end(first));
                 let join = |(start, thread): (usize, Option<std::thread::ScopedJoinHandle<'_, _>>)| match thread {
                     Some(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                    // Where there are no more threads, this one does it.
+                    // The system refused the thread, so this one does its work.
                     None => part(start, end(start)),
                 };
                 std::iter::once(own).chain(others.into_iter().map(join)).collect::<Result<Vec<Part>, _>>()
@@ -102,7 +102,7 @@ impl Output<'_> {
         })
     }
 
-    /// Aligned columns with headings. All keys are looked at twice, for their widths first.
+    /// Aligned columns with headings. This goes over all keys twice, first for the widths.
     pub(super) fn aligned(&self, console: &mut Console) -> Result<(), Failure> {
         let decimals = self.table.decimals();
         let mut widths: Vec<usize> = self.columns.iter().map(|column| column.name.len()).collect();
@@ -143,7 +143,7 @@ impl Output<'_> {
         })
     }
 
-    /// As the one-billion-row challenge wants it.
+    /// The format of the one-billion-row challenge.
     pub(super) fn challenge(&self, console: &mut Console) -> Result<(), Failure> {
         console.print("{")?;
         self.each(console, |at, group, out| {
@@ -175,7 +175,7 @@ impl Output<'_> {
                 out.extend(b", ");
                 out.extend(format!("\"{}\": ", column.name).bytes());
                 let before = out.len();
-                // Numbers, but not of the kind that has only 53 bits.
+                // JSON numbers with all digits, which may exceed the 53 bits of a double.
                 column.write(group, decimals, out);
                 if out.len() == before {
                     out.extend(b"null");
@@ -190,17 +190,17 @@ impl Output<'_> {
 
 fn out_of_memory() -> Failure {
     let message = Message::new("stats", "standard output", "out of memory for the text of the keys");
-    Failure::Trouble(message.cure(Some("take a machine with more, or fewer keys at a time")).to_string())
+    Failure::Trouble(message.cure(Some("use a machine with more memory, or process fewer keys at a time")).to_string())
 }
 
 /// A member of a JSON object.
 fn member(name: &str, value: &impl Serialize, out: &mut Vec<u8>) {
     out.extend(format!("\"{name}\": ").bytes());
-    // Text into memory: there is nothing that could fail.
+    // Writing text to memory cannot fail.
     let _ = serde_json::to_writer(out, value);
 }
 
-/// A field of CSV, in quotes if it needs them.
+/// A CSV field, quoted if necessary.
 fn quoted(field: &[u8], delimiter: u8, out: &mut Vec<u8>) {
     let special = |&byte: &u8| byte == delimiter || matches!(byte, b'"' | b'\n' | b'\r');
     if !field.iter().any(special) {

@@ -1,4 +1,5 @@
-//! The thread between two streams: takes turns until the content has ended, and says what was wrong if it has not.
+//! The thread between the two streams. It calls the library in turns until the content ends, and reports what is wrong
+//! if it does not end properly.
 
 use std::io::{self, Read};
 use std::thread;
@@ -8,15 +9,15 @@ use super::library::{self, Damage, Library, Turn};
 use super::streams::{self, Ends, Streams};
 use crate::{OpenError, Reader, StreamError, Trap, Writer};
 
-/// The most that one turn reads and writes: one block, and two, so that an lz4 block of 4 MiB (the default of its command)
-/// is decoded in place. Wherever it begins, a turn then touches one block more than that.
+/// The most bytes that one turn reads and writes: one block and two blocks. So an lz4 block of 4 MiB (the default of
+/// the `lz4` command) is decoded in place. A turn touches up to one block more than that, depending on where it begins.
 const READ: usize = 2 << 20;
 const WRITE: usize = 4 << 20;
-/// The windows a turn needs, in blocks of 2 MiB: it may return to the block it began in.
+/// The windows that a turn needs, in blocks of 2 MiB. A turn may return to the block in which it began.
 pub(super) const LOOKBACK: u32 = 1;
 pub(super) const REWRITE: u32 = 2;
 
-/// Starts the thread, and one that reads `source`.
+/// Starts the decoder thread, and a thread that reads `source`.
 pub(super) fn start(
     format: Format,
     name: &str,
@@ -39,7 +40,7 @@ pub(super) fn start(
     Ok(reader)
 }
 
-/// One read, again if it was interrupted.
+/// Reads once, and repeats the call if it is interrupted.
 pub(super) fn read(source: &mut impl Read, block: &mut [u8]) -> io::Result<usize> {
     loop {
         match source.read(block) {
@@ -49,7 +50,8 @@ pub(super) fn read(source: &mut impl Read, block: &mut [u8]) -> io::Result<usize
     }
 }
 
-/// The source, which is to have `length` bytes. What a file has grown meanwhile is left out.
+/// The source limited to `length` bytes. It is an error if the source is shorter. Bytes by which a file has grown
+/// meanwhile are not read.
 fn exactly(
     mut source: impl Read + Send + 'static,
     length: u64,
@@ -63,13 +65,13 @@ fn exactly(
     }
 }
 
-/// Why there is no more.
+/// Why decoding stopped.
 enum Stop {
-    /// Nobody reads any more.
+    /// The reader has gone.
     Unread,
     /// The compressed file could not be read.
     Input(StreamError),
-    /// After so many bytes of the compressed file.
+    /// The content is damaged at this offset of the compressed file.
     Damage(u64, String),
     Truncated(u64),
 }
@@ -83,7 +85,7 @@ fn decode(format: Format, length: Option<u64>, mut input: Reader, mut output: Wr
         _ => by_blocks(&mut *library, &mut input, &mut output, &mut progress),
     });
     match decoded {
-        // The only error left is that of the reader, who knows.
+        // The only possible error is that of the reader, who knows it.
         Ok(()) => drop(output.finish_at(progress.written)),
         Err(Stop::Unread) => {}
         Err(Stop::Input(error)) => {
@@ -97,7 +99,7 @@ fn decode(format: Format, length: Option<u64>, mut input: Reader, mut output: Wr
     }
 }
 
-/// How far a decoder has come.
+/// The progress of a decoder.
 struct Progress {
     read: u64,
     written: u64,
@@ -105,14 +107,14 @@ struct Progress {
 }
 
 impl Progress {
-    /// Takes note of a turn that had so many bytes to read. False if that was the end.
+    /// Records a turn that had `input_len` bytes to read. Returns false if it was the last.
     fn note(&mut self, turn: Result<Turn, Damage>, input_len: usize) -> Result<bool, Stop> {
         let turn = turn.map_err(|damage| Stop::Damage(self.read + damage.read as u64, damage.why))?;
         self.read += turn.read as u64;
         self.written += turn.written as u64;
         self.whole = turn.whole;
         match turn.read + turn.written {
-            0 if input_len > 0 => Err(Stop::Damage(self.read, "the decoder does not get on".into())),
+            0 if input_len > 0 => Err(Stop::Damage(self.read, "the decoder makes no progress".into())),
             0 if self.whole => Ok(false),
             0 => Err(Stop::Truncated(self.read)),
             _ => Ok(true),
@@ -120,7 +122,7 @@ impl Progress {
     }
 }
 
-/// Turns on the pointers of both streams.
+/// Takes turns through the pointers of both streams.
 fn by_pointer(
     library: &mut dyn Library,
     length: u64,
@@ -135,7 +137,7 @@ fn by_pointer(
             let input_len = (length - progress.read).min(READ as u64) as usize;
             let output_len = (capacity - progress.written).min(WRITE as u64) as usize;
             let took = turn([progress.read, progress.written], [input_len, output_len]);
-            // What a turn makes of throw-away pages has no meaning.
+            // After a failure, the input is throw-away pages, and the result of the turn has no meaning.
             if let Some(error) = from.failure() {
                 return Err(Stop::Input(error));
             }
@@ -157,7 +159,7 @@ fn by_pointer(
     }
 }
 
-/// Turns on blocks, for where there are no faults, or the file's length is not known.
+/// Takes turns on blocks. This is used without page faults, or if the length of the file is unknown.
 fn by_blocks(
     library: &mut dyn Library,
     input: &mut Reader,

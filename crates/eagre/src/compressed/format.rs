@@ -1,4 +1,4 @@
-//! The formats, and how a file of each is recognised.
+//! The formats, and how files are recognised.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -8,19 +8,19 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
-    /// `gzip`, RFC 1952; also bgzip and pigz, whose files are many members.
+    /// gzip (RFC 1952), including files of bgzip and pigz, which have many members.
     Gzip,
-    /// Zstandard, RFC 8878.
+    /// Zstandard (RFC 8878).
     Zstd,
     /// The lz4 frame format.
     Lz4,
 }
 
 impl Format {
-    /// How many bytes it takes to recognise one.
+    /// The number of bytes needed to recognise a format.
     pub const MAGIC: usize = 4;
 
-    /// The format a file claims by its name: `.gz`, `.tgz`, `.zst`, `.tzst` or `.lz4`, whatever the case.
+    /// The format according to a file name: `.gz`, `.tgz`, `.zst`, `.tzst` or `.lz4`, in any case.
     #[must_use]
     pub fn of_name(path: &Path) -> Option<Format> {
         let suffix = path.extension().and_then(OsStr::to_str)?.to_ascii_lowercase();
@@ -32,27 +32,27 @@ impl Format {
         })
     }
 
-    /// The most bytes that can be in a file of so many bytes.
+    /// The largest possible content of a file of `length` bytes.
     pub(super) fn most(self, length: u64) -> u64 {
         let times = match self {
-            // 258 bytes for two bits.
+            // 258 bytes per two bits.
             Format::Gzip => 1032,
-            // A block of 128 KiB for four bytes.
+            // A block of 128 KiB per four bytes.
             Format::Zstd => 32 << 10,
-            // 255 bytes of a match for one byte of its length.
+            // 255 bytes of a match per byte of its length.
             Format::Lz4 => 255,
         };
         length.saturating_mul(times)
     }
 
-    /// The format a file has by its first [`Format::MAGIC`] bytes.
+    /// The format according to the first [`Format::MAGIC`] bytes of a file.
     #[must_use]
     pub fn of_bytes(first: &[u8]) -> Option<Format> {
         if first.starts_with(&[0x1f, 0x8b, 8]) {
             return Some(Format::Gzip);
         }
         match u32::from_le_bytes(first.get(..4)?.try_into().ok()?) {
-            // Frames to be skipped are the same in both; pzstd begins its files with one, lz4 does not.
+            // Skippable frames are the same in zstd and lz4. Files of pzstd begin with one, files of lz4 do not.
             0xFD2F_B528 | 0x184D_2A50..=0x184D_2A5F => Some(Format::Zstd),
             0x184D_2204 | LZ4_LEGACY => Some(Format::Lz4),
             _ => None,
@@ -60,7 +60,8 @@ impl Format {
     }
 }
 
-/// What the lz4 files of before 2014, and those of the Linux kernel, begin with. Recognised, to be refused by name.
+/// The first bytes of lz4 files from before 2014, and of those in the Linux kernel. They are recognised in order to be
+/// rejected with a clear message.
 pub(super) const LZ4_LEGACY: u32 = 0x184C_2102;
 
 impl fmt::Display for Format {

@@ -1,24 +1,24 @@
-//! Compressed files as streams: `.gz`, `.zst` and `.lz4` are read as what is in them.
+//! Compressed files as streams: `.gz`, `.zst` and `.lz4` files are read as their content.
 //!
-//! The libraries that know the formats are used as they are, over plain pointers. The compressed file is one stream, its
-//! content another; a thread calls the library with a pointer into each and lets it run:
+//! The standard libraries do the decompression, on plain pointers. The compressed file is one stream, and its content
+//! is another. A thread calls the library with a pointer into each:
 //!
 //! ```text
 //! file ──read──▶ stream ──pointer──▶ inflate, ZSTD_decompressStream,  ──pointer──▶ stream ──▶ your Reader
 //!                                    LZ4F_decompress
 //! ```
 //!
-//! There is no buffer in between and nothing is copied but by the libraries themselves. A call of a library is a *turn*
-//! of at most a few MiB a side, because each of them goes over the bytes of a call a second time: zlib for the checksum
-//! of what it wrote, lz4 for that of what it read, and zstd to see first whether a frame is all there. A turn therefore
-//! fits into the window of a stream, and after each one the decoder looks whether anybody still reads.
-//! Where there are no faults (`EAGRE_TRAP=off`) or nobody knows how long the file is (a pipe), the same calls get explicit blocks.
+//! There is no buffer in between, and only the libraries copy bytes. A call of a library is a *turn* of at most a few
+//! MiB per side, because each library goes over the bytes of a call a second time. zlib does so for the checksum of its
+//! output, lz4 for the checksum of its input, and zstd first checks whether the frame is complete. So a turn fits into
+//! the window of a stream, and after each turn the decoder checks whether the reader is still there. If there are no
+//! page faults (`EAGRE_TRAP=off`), or the length of the file is unknown (a pipe), the same calls use explicit blocks.
 //!
-//! Memory is bounded whatever the file claims: the two streams, and the library's own (zstd: up to 128 MiB for files made
-//! with `--long`, which is also the most that is accepted).
+//! Memory is bounded, whatever the file claims: by the two streams, and by the library's own memory. For zstd this is
+//! up to 128 MiB for files made with `--long`, which is also the most that is accepted.
 //!
-//! Members (gzip) and frames (zstd, lz4) that follow one another are one content, as for `zcat`; zeros after the last gzip
-//! member are padding. Anything else that follows is an error, but one that comes last.
+//! Consecutive members (gzip) or frames (zstd, lz4) form one content, as with `zcat`. Zeros after the last gzip member
+//! are padding. Anything else that follows is an error, which is reported at the end of the content.
 
 mod decode;
 mod format;
@@ -40,12 +40,12 @@ use crate::file::name;
 use crate::scan::Input;
 use streams::Ends;
 
-/// Opens a file to be scanned: decompressed if its name and its first bytes agree that it is compressed
-/// ([`Format::of_name`], [`Format::of_bytes`]), else as it is. So a file called `.gz` that holds plain text is plain
-/// text, and a file without the suffix is never unpacked behind anybody's back.
+/// Opens a file for scanning. It is decompressed if both its name and its first bytes say that it is compressed
+/// ([`Format::of_name`], [`Format::of_bytes`]). So a `.gz` file with plain text is read as plain text, and a file
+/// without the suffix is never decompressed.
 ///
 /// # Errors
-/// Those of opening a file, and of reading its first bytes.
+/// Those of opening the file and of reading its first bytes.
 pub fn open(path: impl AsRef<Path>) -> io::Result<Input> {
     let (path, file) = (path.as_ref(), File::open(path.as_ref())?);
     let Some(format) = Format::of_name(path) else { return Ok(file.into()) };
@@ -63,8 +63,8 @@ pub fn open(path: impl AsRef<Path>) -> io::Result<Input> {
     .into())
 }
 
-/// What is in an open file or a pipe, from its present position: decompressed if its first bytes say that it is
-/// compressed, whatever it is called, else as it is. `name` is for messages.
+/// Opens the content of an open file or a pipe, from its present position. It is decompressed if its first bytes say
+/// that it is compressed, whatever its name is. `name` is used in messages.
 ///
 /// # Errors
 /// Those of reading the first bytes.
@@ -76,14 +76,14 @@ pub fn open_any(file: File, name: &str) -> io::Result<Input> {
     }
 }
 
-/// The content of `source`, which is compressed in a format, as a stream. `length` is that of `source`, if it is known: a
-/// source that then ends elsewhere is an error. `name` is for messages.
+/// The content of `source`, which is compressed in `format`, as a stream. `length` is the length of `source` in bytes,
+/// if it is known. A source that ends elsewhere is then an error. `name` is used in messages.
 ///
-/// The reader's error, when the content is damaged, cut short, or cannot be read, holds name, format, place and reason. All
-/// threads end soon after the reader is dropped.
+/// If the content is damaged, truncated or cannot be read, the reader's error gives the name, the format, the place and
+/// the reason. All threads end soon after the reader is dropped.
 ///
 /// # Errors
-/// No memory or address space for the streams, or no thread.
+/// Memory or address space for the streams, or a thread, is refused.
 pub fn decompress(
     format: Format,
     name: &str,
@@ -93,18 +93,18 @@ pub fn decompress(
     decode::start(format, name, length, source, Ends::Pointers)
 }
 
-/// A file whose first bytes have been looked at.
+/// A file whose first bytes were read in advance.
 struct Peeked {
     file: File,
     first: Vec<u8>,
-    /// Whether `first` is still in front of the file's position.
+    /// Whether reading moved the position, so that `first` must be put in front of the rest.
     taken: bool,
 }
 
 impl Peeked {
     fn at(mut file: File) -> io::Result<Peeked> {
         let mut first = [0; Format::MAGIC];
-        // A regular file is looked at without moving its position, which others may share.
+        // A regular file is examined without moving its position, which other programs may share.
         if file.metadata()?.is_file() {
             let position = file.stream_position()?;
             let mut there = 0;
@@ -127,14 +127,14 @@ impl Peeked {
         Format::of_bytes(&self.first)
     }
 
-    /// How many bytes there are, where that can be known.
+    /// The number of bytes from the position on, if it is known.
     fn length(&self) -> io::Result<Option<u64>> {
         let metadata = self.file.metadata()?;
         if !metadata.is_file() {
             return Ok(None);
         }
         let position = (&self.file).stream_position()?;
-        // The files of /proc have no size, and are not empty.
+        // The files of `/proc` claim a size of zero but are not empty.
         Ok(metadata.len().checked_sub(position).filter(|&length| length > 0))
     }
 

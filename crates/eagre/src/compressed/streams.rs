@@ -1,9 +1,9 @@
-//! The two streams of a decoder, and whether it goes by their pointers.
+//! The two streams of a decoder, and whether it uses their pointers.
 //!
-//! A pointer needs an address for each byte of the content, and nobody knows beforehand how long that is. But no format packs
-//! better than it can, so there is a most that may come out of a file. Where there are addresses for that, the decoder takes
-//! pointers. Otherwise (`ulimit -v`, files so large that they might unpack to more than a TiB, pipes) both streams are for explicit
-//! calls, take no addresses, and carry anything.
+//! A pointer needs an address for each byte of the content, whose length is not known in advance. But each format has a
+//! largest ratio, which limits the content of a file. If there are enough addresses for that limit, the decoder uses
+//! pointers. Otherwise both streams are for explicit calls, which take no addresses and have no limit. That is the case
+//! under `ulimit -v`, for files that might unpack to more than 1 TiB, and for pipes.
 
 use std::io;
 
@@ -14,15 +14,15 @@ use super::decode::{LOOKBACK, REWRITE};
 use crate::file::stream::SMALL_BLOCK;
 use crate::{BlockSize, OpenError, Pipe};
 
-/// The most addresses taken for a content.
+/// The most addresses reserved for a content.
 const MOST: u64 = 1 << 40;
 
-/// How the content will be read.
+/// How the content is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ends {
-    /// Through explicit calls.
+    /// Only through explicit calls.
     Explicit,
-    /// By pointer perhaps, by whoever called us.
+    /// Possibly through a pointer, by the user.
     Pointers,
 }
 
@@ -32,30 +32,31 @@ pub(super) struct Streams {
     pub(super) content: Pipe,
 }
 
-/// Opens both. `length` is that of the compressed file.
+/// Opens both streams. `length` is the length of the compressed file.
 ///
 /// # Errors
-/// No memory for them, or settings of the environment that cannot be read.
+/// Memory is refused, or a setting in the environment is invalid.
 pub(super) fn open(format: Format, name: &str, length: Option<u64>, ends: Ends) -> io::Result<Streams> {
     let most = length.map_or(u64::MAX, |length| format.most(length));
     let pointers = match ends {
         Ends::Explicit => most <= MOST && getrlimit(Resource::As).current.is_none(),
-        // Whoever reads may want a pointer; only where addresses are too short for an ordinary stream there is none.
+        // The user may want a pointer. Only if the address space is too small for an ordinary stream, there is none.
         Ends::Pointers => true,
     };
     if pointers {
         match with_pointers(name, length, most.min(MOST)) {
             Ok(Some(streams)) => return Ok(streams),
-            // No addresses for pointers, or no trap that gives them: explicit calls need neither.
+            // There are no addresses for pointers, or no trap. Explicit calls need neither.
             Ok(None) | Err(OpenError::Resources(_) | OpenError::Unavailable(_)) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    // Small blocks are slower, but take an eighth of the memory.
+    // Small blocks are slower, but need an eighth of the memory.
     explicit(name, length, BlockSize::DEFAULT).or_else(|_| explicit(name, length, SMALL_BLOCK))
 }
 
-/// `None`: addresses are so short that an ordinary stream carries less than `most`, or the compressed file is longer than any.
+/// `None` if the address space is so small that an ordinary stream carries less than `most`, or if the compressed file
+/// is longer than any stream.
 fn with_pointers(name: &str, length: Option<u64>, most: u64) -> Result<Option<Streams>, OpenError> {
     if length.is_some_and(|length| length > MOST) {
         return Ok(None);
@@ -68,7 +69,7 @@ fn with_pointers(name: &str, length: Option<u64>, most: u64) -> Result<Option<St
     let content = Pipe::builder().name(name).rewrite(REWRITE);
     let content = match most {
         MOST => content,
-        // One more than can come: the decoder takes a stream that is full for one that is too short.
+        // One byte more than the limit, because the decoder treats a full stream as one that is too short.
         most => content.capacity(most + 1),
     };
     let content = content.open()?;
@@ -78,7 +79,7 @@ fn with_pointers(name: &str, length: Option<u64>, most: u64) -> Result<Option<St
     }
 }
 
-/// Both get their memory at once: one without the other would be of no use.
+/// Allocates the memory of both streams at once. One without the other would be useless.
 fn explicit(name: &str, length: Option<u64>, block: BlockSize) -> io::Result<Streams> {
     let packed = Pipe::builder().name(&packed_name(name)).block_size(block).rewrite(0).lookback(0).read_ahead(1);
     let packed = match length {

@@ -1,4 +1,4 @@
-//! The two ends of a copy, each with its way past the page cache.
+//! The two ends of a copy: reading and writing, through the page cache or past it.
 
 use std::fs::File;
 use std::io::{self, IoSliceMut};
@@ -9,17 +9,17 @@ use rustix::io::{Errno, ReadWriteFlags, preadv2, retry_on_intr};
 
 use crate::file::cache::{self, ALIGN};
 
-/// Where pieces come from.
+/// The end that pieces are read from.
 pub(super) struct Source<'f> {
     pub(super) file: &'f File,
     pub(super) direct: Option<File>,
 }
 
 impl Source<'_> {
-    /// Fills `bytes` from `offset`.
+    /// Fills `bytes` with the bytes at `offset`.
     ///
     /// # Errors
-    /// The system's, or the file ends before: it has shrunk.
+    /// Those of the system. `UnexpectedEof` if the file has become shorter.
     pub(super) fn read(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         let mut done = 0;
         while done < bytes.len() {
@@ -40,10 +40,11 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// What is in the page cache, if all of it is, or nobody can say; in whole units, so that O_DIRECT can go on.
+    /// Reads a piece through the page cache if all of it is there, or if that is unknown. Fails with `EAGAIN`
+    /// otherwise. A partial read is cut to whole units, so that `O_DIRECT` can continue behind it.
     ///
-    /// A read that is not to wait makes the kernel read ahead all the same: tried in vain on each piece, it would bring the
-    /// whole file into the cache, beside what is read past it.
+    /// A read with `RWF_NOWAIT` starts readahead even if it fails. If it were tried on every piece, it would bring the
+    /// whole file into the cache, besides what is read past it.
     fn read_cached(&self, bytes: &mut [u8], offset: u64) -> Result<usize, Errno> {
         let whole = bytes.len();
         if cache::holds_all(self.file, offset, whole as u64) == Some(false) {
@@ -57,7 +58,7 @@ impl Source<'_> {
     }
 }
 
-/// Reads past the page cache what is aligned, the rest through it.
+/// Reads the aligned part past the page cache, and the rest through it.
 fn read_direct(direct: &File, file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
     let whole = bytes.len() - bytes.len() % ALIGN;
     let aligned = offset.is_multiple_of(ALIGN as u64) && bytes.as_ptr().addr().is_multiple_of(ALIGN);
@@ -65,24 +66,24 @@ fn read_direct(direct: &File, file: &File, bytes: &mut [u8], offset: u64) -> io:
         return file.read_at(bytes, offset);
     }
     match direct.read_at(&mut bytes[..whole], offset) {
-        // A disk with larger units, or a file system that changed its mind.
+        // The disk has larger units, or the file system no longer supports direct reads.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => file.read_at(bytes, offset),
         other => other,
     }
 }
 
-/// Where pieces go.
+/// The end that pieces are written to.
 pub(super) struct Sink<'f> {
     pub(super) file: &'f File,
     pub(super) direct: Option<File>,
 }
 
-/// Where written bytes are when a call returns.
+/// Where written bytes are when the call returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Written {
-    /// With the device, all of them.
+    /// All of them are on the device.
     Device,
-    /// In the page cache, some of them at least.
+    /// At least some of them are in the page cache.
     Cache,
 }
 
@@ -90,7 +91,7 @@ impl Sink<'_> {
     /// Writes `bytes` at `offset`.
     ///
     /// # Errors
-    /// The system's.
+    /// Those of the system.
     pub(super) fn write(&self, bytes: &[u8], offset: u64) -> io::Result<Written> {
         let whole = bytes.len() - bytes.len() % ALIGN;
         let aligned = offset.is_multiple_of(ALIGN as u64) && bytes.as_ptr().addr().is_multiple_of(ALIGN);
@@ -109,16 +110,17 @@ impl Sink<'_> {
         }
     }
 
-    /// Makes the file `bytes` long, and makes sure that there is room for `data` bytes of it in these stretches.
+    /// Makes the file `bytes` long, and reserves room for the `data` stretches (offset and length) where that is
+    /// possible.
     ///
     /// # Errors
-    /// There is none.
+    /// `ENOSPC` if there is not enough room.
     pub(super) fn make_room(&self, bytes: u64, data: &[(u64, u64)]) -> io::Result<()> {
         if self.direct.is_none() && self.is_full_enough(data.iter().map(|(_, len)| len).sum())? {
             return Err(Errno::NOSPC.into());
         }
         self.file.set_len(bytes)?;
-        // In memory, blocks set aside are blocks cleared, which costs as much as filling them.
+        // In a memory file system, reserved blocks are cleared, which costs as much as filling them.
         if self.direct.is_some() {
             for &(offset, len) in data {
                 let none = fs::FallocateFlags::empty();
@@ -134,7 +136,7 @@ impl Sink<'_> {
 
     fn is_full_enough(&self, data: u64) -> io::Result<bool> {
         let system = fs::fstatvfs(self.file)?;
-        // Some network file systems do not say how large they are.
+        // Some network file systems do not tell their size.
         Ok(system.f_blocks > 0 && data.div_ceil(system.f_frsize) > system.f_bavail)
     }
 }
@@ -145,9 +147,9 @@ mod tests {
     use crate::file::cache::Buffer;
     use rustix::fs::OFlags;
 
-    /// A file that is not in the page cache is not there after it was copied either.
+    /// A file that is not in the page cache is not in it after the copy either.
     #[test]
-    fn what_is_not_in_the_cache_is_not_put_there() {
+    fn copying_does_not_fill_the_cache() {
         const SIZE: usize = 8 << 20;
         const PIECE: usize = 1 << 20;
         let file = tempfile::tempfile().unwrap();
@@ -177,9 +179,9 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_is_known_beforehand() {
+    fn a_lack_of_room_is_known_beforehand() {
         let file = tempfile::tempfile().unwrap();
-        // No disk of ours, but no more than a file may have.
+        // No disk of ours has this size, but a file may.
         let much = 8 << 40;
         for direct in [None, cache::past(&file, OFlags::WRONLY)] {
             let error = Sink { file: &file, direct }.make_room(much, &[(0, much)]).unwrap_err();

@@ -1,4 +1,4 @@
-//! From front to back, for what has no offsets or no length.
+//! Copying from front to back, for files without offsets or without a known length.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -7,10 +7,10 @@ use super::CopyError;
 use super::verify::{Run, Sums};
 use crate::file::cache::Buffer;
 
-/// How much goes by between two words of progress.
+/// How many bytes are copied between two calls of `progress`.
 const STEP: usize = 1 << 20;
 
-/// Copies all that comes, and returns how much that was.
+/// Copies everything up to the end of the source, and returns the number of bytes.
 pub(super) fn carry(
     mut source: &File,
     mut target: &File,

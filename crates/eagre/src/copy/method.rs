@@ -1,4 +1,4 @@
-//! How bytes travel, in words.
+//! How a copy was made, and its description in words.
 
 use std::fmt;
 
@@ -6,22 +6,22 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Method {
-    /// The file system lets both files share the blocks.
+    /// The file system shares the blocks of the source between both files.
     Reflink,
-    /// From front to back.
+    /// From front to back, in one thread.
     Front,
     /// Piece by piece.
     #[non_exhaustive]
     Pieces {
-        /// How many threads carried them.
+        /// The number of threads.
         threads: usize,
-        /// The bytes of a piece.
+        /// The size of a piece in bytes.
         piece: usize,
-        /// Whether what was not in the page cache was read past it.
+        /// Whether parts that were not in the page cache were read past it.
         direct_read: bool,
-        /// Whether they were written past the page cache.
+        /// Whether the pieces were written past the page cache.
         direct_write: bool,
-        /// Whether they were read back past the page cache while others were still on their way.
+        /// Whether written pieces were read back, past the page cache, while other pieces were copied.
         read_back: bool,
     },
 }
@@ -29,8 +29,8 @@ pub enum Method {
 impl fmt::Display for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Method::Reflink => f.write_str("blocks shared by the file system, nothing moved"),
-            Method::Front => f.write_str("from front to back: an end is no regular file, or nobody knows its length"),
+            Method::Reflink => f.write_str("the file system shares the blocks (reflink), so no bytes were copied"),
+            Method::Front => f.write_str("from front to back: an end is not a regular file, or its length is unknown"),
             Method::Pieces { threads, piece, direct_read, direct_write, read_back } => {
                 let plural = if threads == 1 { "" } else { "s" };
                 write!(f, "{threads} thread{plural} with pieces of {} KiB; read from the page cache", piece >> 10)?;

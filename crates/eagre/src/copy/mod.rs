@@ -1,24 +1,26 @@
-//! Copying a file as fast as the two ends allow: whole or not at all, with its holes, and proved if asked.
+//! Copying files fast: complete or not at all, with their holes, and verified on request.
 //!
-//! The target is an [`Output`]: it appears under its name when everything is on the disk, and never if anything fails or
-//! the process dies. What is known about the two ends decides how bytes travel, and [`Method`] says it in words:
+//! The target is an [`Output`]. It appears under its name when everything is on the disk. If anything fails, or the
+//! process dies, it never appears. How the bytes are copied depends on the two ends, and [`Method`] describes it:
 //!
 //! ```text
-//! the file system shares blocks     one call, nothing is moved (a reflink)
-//! regular file to regular file      pieces, carried by several threads: read here, write there, next piece
-//!     reading                       from the page cache what is in it, the rest past it (O_DIRECT)
-//!     writing                       past the page cache where the file system can: what is to be made durable
-//!                                   anyhow is written once and not twice
+//! the file system shares blocks     one call, no bytes are copied (a reflink)
+//! regular file to regular file      in pieces, by several threads: each reads a piece, writes it, and takes the next
+//!     reading                       through the page cache where it has the piece, otherwise past it (O_DIRECT)
+//!     writing                       past the page cache where the file system can: the bytes must become durable
+//!                                   anyway, and are written once instead of twice
 //! anything else (pipes, /proc, …)   from front to back
 //! ```
 //!
-//! Threads with plain calls keep as many requests in flight as there are threads, which is all that a disk needs for
-//! pieces of this size, and a copy inside memory is bound by the kernel's locks on the target, whatever the interface.
+//! Each thread makes blocking calls, so there are as many requests in flight as threads. That is enough for a disk with
+//! pieces of this size. A copy inside memory is limited by the kernel's locks on the target, whatever interface is
+//! used.
 //!
-//! Directories are copied file by file: [`tree`].
+//! For directories, see [`tree`].
 //!
-//! Holes of a sparse source stay holes. Room for the rest is set aside before the first byte, so that a full disk is known
-//! at once. A source that shrinks meanwhile is an error; what it has grown since the start is not copied.
+//! Holes of a sparse source stay holes. Room for the data is checked or reserved before the first byte is written, so a
+//! full disk is known at once. It is an error if the source becomes shorter during the copy. If it grows, the new bytes
+//! are not copied.
 
 mod ends;
 mod front;
@@ -40,7 +42,7 @@ pub use method::Method;
 use crate::file::Unkept;
 use crate::file::output::{self, Output};
 
-/// How to copy.
+/// Copies single files.
 ///
 /// ```no_run
 /// let copied = eagre::copy::Copier::new().verify(true).file("big.iso", "/mnt/backup/")?;
@@ -52,27 +54,27 @@ use crate::file::output::{self, Output};
 pub struct Copier {
     verify: bool,
     preserve: bool,
-    /// That of the process, if it was asked already.
+    /// The umask of the process, if it was asked for already.
     umask: Option<u32>,
 }
 
-/// What was copied.
+/// A summary of one copy.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Copied {
-    /// The length of the copy.
+    /// The length of the copy in bytes.
     pub bytes: u64,
-    /// How many of them were data; the rest are holes.
+    /// How many bytes were copied as data. The rest are holes or shared blocks.
     pub data: u64,
-    /// How they travelled.
+    /// How they were copied.
     pub method: Method,
     /// Whether the copy was read back and found equal.
     pub verified: bool,
-    /// The extended attributes that the copy should have got, and has not.
+    /// The extended attributes that could not be copied.
     pub unkept: Vec<Unkept>,
 }
 
-/// Why there is no copy. The target is as it was before.
+/// Why a copy failed. The target is unchanged.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum CopyError {
@@ -80,19 +82,19 @@ pub enum CopyError {
     Source(io::Error),
     /// The target could not be written.
     Target(io::Error),
-    /// Source and target are one file.
+    /// Source and target are the same file.
     SameFile,
-    /// A directory is to be copied into itself.
+    /// The target lies inside the directory that is to be copied.
     IntoItself,
-    /// The source is no directory, the target is one.
+    /// The target is a directory, but the source is not.
     OverDirectory,
-    /// The source is a directory, the target is none.
+    /// The source is a directory, but the target exists and is not.
     OverFile,
-    /// The target was made a moment ago, by the same copying, from another source.
+    /// The target was just made from another source by the same call.
     OverCopy,
-    /// The target is a symbolic link that leads nowhere.
+    /// The target is a dangling symbolic link.
     DanglingLink,
-    /// What was read back from the target is not what was written, somewhere in the piece that begins at this byte.
+    /// Verification failed: the target differs from the source in the piece that begins at this offset.
     Mismatch(u64),
 }
 
@@ -103,12 +105,12 @@ impl fmt::Display for CopyError {
             CopyError::Target(error) => write!(f, "writing: {error}"),
             CopyError::SameFile => f.write_str("source and target are the same file"),
             CopyError::IntoItself => f.write_str("a directory cannot be copied into itself"),
-            CopyError::OverDirectory => f.write_str("there is a directory, and what is copied is none"),
-            CopyError::OverFile => f.write_str("there is something that is no directory, and what is copied is one"),
-            CopyError::OverCopy => f.write_str("this is the copy of another source"),
-            CopyError::DanglingLink => f.write_str("a symbolic link that leads nowhere"),
+            CopyError::OverDirectory => f.write_str("the target is a directory, but the source is not"),
+            CopyError::OverFile => f.write_str("the target exists and is not a directory, but the source is one"),
+            CopyError::OverCopy => f.write_str("this would overwrite the copy of another source"),
+            CopyError::DanglingLink => f.write_str("the target is a dangling symbolic link"),
             CopyError::Mismatch(offset) => {
-                write!(f, "what was read back differs from what was written, after byte {offset}")
+                write!(f, "the bytes read back differ from the bytes written, at or after byte {offset}")
             }
         }
     }
@@ -123,14 +125,15 @@ impl std::error::Error for CopyError {
     }
 }
 
-/// Where `from` is copied to if the target is said to be `to`: into it, if it is a directory.
+/// The path of the copy of `from`, if the user gives the target `to`: inside `to` if that is a directory, otherwise
+/// `to`.
 #[must_use]
 pub fn target(from: &Path, to: &Path) -> PathBuf {
     if to.is_dir() { target_in(from, to) } else { to.to_owned() }
 }
 
-/// Where `from` is copied to in a directory: under its own name, if it has one. `.` and `..` have none, and stand for what is
-/// in them.
+/// The path of the copy of `from` inside a directory: under the name of `from`. `.` and `..` have no name, and stand
+/// for their contents.
 #[must_use]
 pub fn target_in(from: &Path, directory: &Path) -> PathBuf {
     let bytes = from.as_os_str().as_bytes();
@@ -143,20 +146,20 @@ pub fn target_in(from: &Path, directory: &Path) -> PathBuf {
 }
 
 impl Copier {
-    /// Copies the bytes; nothing else is kept but the mode of a file that is new.
+    /// Copies the contents only, and gives a new file the mode of the source.
     pub fn new() -> Copier {
         Copier::default()
     }
 
-    /// Whether the copy is read back, past the page cache, and compared by checksums of what was read from the source
-    /// (XXH3, 128 bits a piece) before it appears.
+    /// Whether to verify the copy before it appears. It is read back past the page cache, and compared by checksums of
+    /// the bytes read from the source (XXH3, 128 bits per piece). Default: no.
     pub fn verify(mut self, yes: bool) -> Copier {
         self.verify = yes;
         self
     }
 
-    /// Whether the copy gets the times, the mode and, if permitted, the owner, the access control list and the extended
-    /// attributes of the source.
+    /// Whether to preserve the times, the mode and, if permitted, the owner, the access control list and the extended
+    /// attributes of the source. Default: no.
     pub fn preserve(mut self, yes: bool) -> Copier {
         self.preserve = yes;
         self
@@ -174,11 +177,11 @@ impl Copier {
         self.run(source, output, |_| ())
     }
 
-    /// Copies what is left in an open file, of any kind, to an output. `progress` hears now and then how many bytes of
-    /// data are done.
+    /// Copies an open file of any kind, from its position to its end, to an output. `progress` is called from time to
+    /// time with the number of data bytes copied so far.
     ///
     /// # Errors
-    /// See [`CopyError`]. To verify an output that cannot be read back is one of the target.
+    /// See [`CopyError`]. Verification of an output that cannot be read back is a [`CopyError::Target`].
     pub fn run(&self, source: File, mut output: Output, mut progress: impl FnMut(u64)) -> Result<Copied, CopyError> {
         let Filled { copied, late } = self.fill(&source, &mut output, &mut progress)?;
         settle(&output, &copied, &late)?;
@@ -186,7 +189,7 @@ impl Copier {
         Ok(copied)
     }
 
-    /// The first part of it: the output has everything, but is not durable.
+    /// The first step: the output gets all bytes, but is not durable yet.
     fn fill(&self, source: &File, output: &mut Output, progress: &mut dyn FnMut(u64)) -> Result<Filled, CopyError> {
         let metadata = source.metadata().map_err(CopyError::Source)?;
         if metadata.is_dir() {
@@ -214,14 +217,14 @@ impl Copier {
         mut sums: Option<&mut verify::Sums>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Copied, CopyError> {
-        // The files of /proc say that they are empty, and are not.
+        // The files of `/proc` claim to be empty and are not.
         let from_the_start = metadata.is_file() && metadata.len() > 0 && matches!((&*source).stream_position(), Ok(0));
         if !from_the_start || output.is_direct() {
             let bytes = front::carry(source, output.file(), sums.as_deref_mut(), progress)?;
             return Ok(Copied { bytes, data: bytes, method: Method::Front, verified: false, unkept: Vec::new() });
         }
         let bytes = metadata.len();
-        // Shared blocks are the very same on the disk: there is nothing to be proved by reading them.
+        // Shared blocks are the same blocks on disk, so reading them back would prove nothing.
         if sums.is_none() && rustix::fs::ioctl_ficlone(output.file(), source).is_ok() {
             return Ok(Copied { bytes, data: 0, method: Method::Reflink, verified: false, unkept: Vec::new() });
         }
@@ -230,7 +233,8 @@ impl Copier {
         Ok(Copied { bytes, data, method, verified: false, unkept: Vec::new() })
     }
 
-    /// Gives a new file the mode of the source, as far as the umask lets it; any file everything, if that is wanted.
+    /// Gives a new file the mode of the source, as far as the umask allows. With `preserve`, gives any file all
+    /// attributes.
     fn dress(&self, file: &File, source: &Metadata, output: &mut Output) -> io::Result<Vec<Unkept>> {
         let mut unkept = Vec::new();
         if output.is_direct() {
@@ -247,32 +251,33 @@ impl Copier {
     }
 }
 
-/// An output that has everything, but is not durable, and not verified if that is wanted.
+/// An output that has all bytes, but is neither durable nor fully verified.
 #[derive(Debug)]
 struct Filled {
     copied: Copied,
-    /// What is still to be read back.
+    /// Pieces that must still be read back.
     late: verify::Sums,
 }
 
-/// The second part of copying: makes an output durable, and reads back what is still to be read back.
+/// The second step: makes the output durable, and reads back the remaining pieces.
 fn settle(output: &Output, copied: &Copied, late: &[verify::Sum]) -> Result<(), CopyError> {
     output.settle().map_err(CopyError::Target)?;
     if copied.verified { verify::check(late, output.file(), copied.bytes) } else { Ok(()) }
 }
 
-/// Fails if `to` is the open file already.
+/// Checks that `to` is not the open file itself.
 ///
 /// # Errors
-/// [`CopyError::SameFile`], or the source cannot be asked.
+/// [`CopyError::SameFile`], or the metadata of the source cannot be read.
 pub fn check_apart(source: &File, to: &Path) -> Result<(), CopyError> {
     let from = source.metadata().map_err(CopyError::Source)?;
-    // Two names of one terminal are a fine thing to copy between.
+    // Copying between two names of one terminal is fine.
     let same = |there: Metadata| there.is_file() && (there.dev(), there.ino()) == (from.dev(), from.ino());
     if std::fs::metadata(to).is_ok_and(same) { Err(CopyError::SameFile) } else { Ok(()) }
 }
 
-/// A limit on the size of files (`ulimit -f`) would be told by a signal, which ends the process.
+/// Exceeding the limit on the size of files (`ulimit -f`) would raise a signal, which ends the process. So it is
+/// checked first.
 fn check_limit(bytes: u64) -> io::Result<()> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
     if limit.is_some_and(|limit| bytes > limit) {

@@ -1,9 +1,9 @@
-//! Regular file to regular file: several threads, each with one piece at a time.
+//! Copies a regular file to a regular file: several threads, each with one piece at a time.
 //!
 //! ```text
 //! file      |==data==|....hole....|=======data=======|
-//! pieces    |--|--|--|            |--|--|--|--|--|--|-|      cut at multiples of the piece's size
-//! threads     take the next one, read it, write it at the same offset; or read one back that has been written
+//! pieces    |--|--|--|            |--|--|--|--|--|--|-|      cut at multiples of the piece size
+//! threads     take the next piece, read it, write it at the same offset; or read back a piece that was written
 //! ```
 
 use std::collections::VecDeque;
@@ -24,20 +24,21 @@ use super::{CopyError, Method};
 use crate::file::cache::{self, Buffer, LEAST_TO_COPY};
 use crate::file::output::Output;
 
-/// Past the page cache, a piece is a request to the disk, and as many are in flight as there are threads: one reads while
-/// the other writes. With four, and with larger pieces, reads and writes were in each other's way.
+/// Past the page cache, a piece is a request to the disk, and there are as many requests in flight as threads: one
+/// thread reads while the other writes. With four threads, and with larger pieces, reads and writes disturbed one
+/// another.
 const DIRECT_PIECE: usize = 2 << 20;
 const DIRECT_THREADS: usize = 2;
-/// Two more read back.
+/// Two more threads for reading back.
 const VERIFIED_THREADS: usize = 4;
 /// How many pieces may wait to be read back before a thread turns to them.
 const LAG: usize = 8;
-/// In memory, a piece stays in a second-level cache between being read and being written.
+/// In memory, a piece stays in a second-level cache between reading and writing.
 const CACHED_PIECE: usize = 512 << 10;
 const CACHED_THREADS: usize = 2;
 
-/// Carries all data of the source, and returns how many bytes that were. What could not be read back on the way is added to
-/// `sums`.
+/// Copies all data of the source, and returns the number of bytes. Pieces that could not be read back on the way are
+/// added to `sums`.
 pub(super) fn carry(
     source: &File,
     metadata: &Metadata,
@@ -71,7 +72,7 @@ pub(super) fn carry(
         direct_write: sink.direct.is_some(),
         read_back: back.is_some(),
     };
-    // What is small should not pay for memory it does not use.
+    // A small file should not cost memory that it does not use.
     let room = piece.min(stretches.iter().map(|(_, len)| *len).max().unwrap_or(0) as usize);
     let queue = Queue { stretches, piece: piece as u64, next: Mutex::new((0, 0)) };
     let work = Work {
@@ -93,7 +94,7 @@ pub(super) fn carry(
     Ok((total, method))
 }
 
-/// Runs `other` on all threads but this one, which runs `own`; on fewer, if the system has no more.
+/// Runs `other` on the other threads and `own` on this one. If the system refuses threads, there are fewer.
 pub(super) fn on_threads<T: Send>(
     threads: usize,
     other: &(dyn Fn() -> Result<T, CopyError> + Sync),
@@ -112,26 +113,26 @@ pub(super) fn panicked() -> CopyError {
     CopyError::Target(io::Error::other("a thread panicked"))
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Work<'f> {
     source: Source<'f>,
     sink: Sink<'f>,
     queue: Queue,
-    /// How to read back what is with the device, if that is wanted.
+    /// How to read pieces back from the device, if that is wanted.
     back: Option<Back<'f>>,
-    /// What is with the device and was not read back yet.
+    /// Pieces that are on the device and were not read back yet.
     unchecked: Mutex<VecDeque<Sum>>,
     done: AtomicU64,
-    /// One of them has failed.
+    /// Whether a thread has failed.
     stop: AtomicBool,
-    /// Whether checksums are wanted.
+    /// Whether to compute checksums.
     keep: bool,
-    /// The bytes of the largest piece.
+    /// The size of the largest piece in bytes.
     room: usize,
 }
 
 impl Work<'_> {
-    /// Carries pieces, and reads back others, until nothing is left. Returns what is still to be read back.
+    /// Copies pieces, and reads others back, until nothing is left. Returns the pieces that must still be read back.
     fn carry(&self, progress: &mut dyn FnMut(u64)) -> Result<Sums, CopyError> {
         let done = self.go_on(progress);
         if done.is_err() {
@@ -149,7 +150,7 @@ impl Work<'_> {
             } else if let Some((offset, len)) = self.queue.take() {
                 let bytes = buffer.bytes(len);
                 self.source.read(bytes, offset).map_err(CopyError::Source)?;
-                // Before it is written, so that it is what is to be written.
+                // The checksum is taken before the write, so it is that of the bytes to be written.
                 let sum = self.keep.then(|| Sum::of(offset, bytes));
                 let written = self.sink.write(bytes, offset).map_err(CopyError::Target)?;
                 match sum {
@@ -170,7 +171,7 @@ impl Work<'_> {
         Ok(late)
     }
 
-    /// The piece that waits longest to be read back, if more than `lag` of them do.
+    /// The piece that has waited longest to be read back, if more than `lag` pieces wait.
     fn unchecked(&self, lag: usize) -> Option<Sum> {
         let mut waiting = lock(&self.unchecked);
         if waiting.len() > lag { waiting.pop_front() } else { None }
@@ -188,11 +189,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Gives out pieces.
+/// Hands out pieces.
 struct Queue {
     stretches: Vec<(u64, u64)>,
     piece: u64,
-    /// The stretch, and how much of it is given out.
+    /// The current stretch, and how much of it was handed out.
     next: Mutex<(usize, u64)>,
 }
 
@@ -210,11 +211,11 @@ impl Queue {
     }
 }
 
-/// The stretches of a file that hold data: offsets and lengths.
+/// The stretches of a file that hold data, as offsets and lengths.
 fn data(file: &File, metadata: &Metadata) -> io::Result<Vec<(u64, u64)>> {
     let length = metadata.len();
     let whole = vec![(0, length)];
-    // As many blocks as bytes: no holes.
+    // There are as many blocks as bytes, so there are no holes.
     if metadata.blocks().saturating_mul(512) >= length {
         return Ok(whole);
     }
@@ -223,9 +224,9 @@ fn data(file: &File, metadata: &Metadata) -> io::Result<Vec<(u64, u64)>> {
     while at < length {
         let start = match seek(file, SeekFrom::Data(at)) {
             Ok(start) => start.min(length),
-            // Only a hole is left.
+            // The rest is a hole.
             Err(Errno::NXIO) => break,
-            // The file system does not tell.
+            // The file system does not support the query.
             Err(Errno::INVAL | Errno::OPNOTSUPP) => return Ok(whole),
             Err(error) => return Err(error.into()),
         };
@@ -277,7 +278,7 @@ mod tests {
         Some(late)
     }
 
-    /// What is with the device is read back on the way, all but the end, which is in the page cache.
+    /// Pieces on the device are read back on the way. Only the last one, which is in the page cache, is left.
     #[test]
     fn pieces_are_read_back_on_the_way() {
         let content: Vec<u8> = (0..(3 << 20) + 77_u32).map(|at| (at % 253) as u8).collect();
@@ -290,12 +291,12 @@ mod tests {
             let piece = at as u64 & !0xffff;
             match late {
                 Err(CopyError::Mismatch(offset)) => assert_eq!(offset, piece),
-                // That piece is looked at when the file is complete.
+                // This piece is checked when the file is complete.
                 Ok(late) => assert!(late.iter().any(|sum| sum.offset == piece), "{at}"),
                 other => panic!("{other:?}"),
             }
         }
-        // A file that ends too soon.
+        // The file ends too early.
         assert!(matches!(carried(&content, &content[..70_000]).unwrap(), Err(CopyError::Mismatch(0x1_0000))));
     }
 

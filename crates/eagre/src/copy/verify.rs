@@ -1,18 +1,18 @@
-//! Reading a copy back.
+//! Verifying a copy by reading it back.
 //!
-//! Each piece has a checksum of its own, taken from memory before it is written, so that pieces may be carried in any order,
-//! a difference has a place, and the source is read once.
+//! Each piece has its own checksum, which is computed in memory before the piece is written. So pieces can be copied in
+//! any order, the offset of a difference is known, and the source is read only once.
 //!
-//! What comes back has to come from the device:
+//! The bytes must be read from the device:
 //!
 //! ```text
-//! written past the page cache       the write has returned, so the device has the bytes, and no page of ours has them:
-//!                                   read back past the cache while later pieces are still on their way (`pieces`)
-//! written through the page cache    made durable first, then dropped from the cache, then read back past it: at the end
+//! written past the page cache       when the write returns, the device has the bytes and the page cache does not:
+//!                                   read back past the cache while later pieces are copied (`pieces`)
+//! written through the page cache    made durable, dropped from the cache, and read back past it, at the end
 //! ```
 //!
-//! A cache inside the device may answer in both cases. No reader can tell, and waiting for the last piece would not help:
-//! the device may keep any of them.
+//! In both cases a cache inside the device may answer. A reader cannot tell. Waiting for the last piece would not help,
+//! because the device may keep any piece in its cache.
 
 use std::fs::File;
 use std::io;
@@ -27,10 +27,10 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 use super::CopyError;
 use crate::file::cache::{self, ALIGN, Buffer};
 
-/// A disk that is read needs as many requests in flight as make it busy.
+/// How many requests in flight keep a disk busy with reading.
 const THREADS: usize = 4;
 
-/// What a piece was.
+/// The checksum of a piece.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sum {
     pub(super) offset: u64,
@@ -38,7 +38,7 @@ pub(super) struct Sum {
     sum: u128,
 }
 
-/// What all pieces were: 32 bytes for each, 16 MiB for a terabyte.
+/// The checksums of all pieces: 32 bytes per piece, 16 MiB per terabyte.
 pub(super) type Sums = Vec<Sum>;
 
 impl Sum {
@@ -47,7 +47,8 @@ impl Sum {
     }
 }
 
-/// Checksums of what comes from front to back in portions of any size, cut into pieces that can be read back past the cache.
+/// Computes the checksums of bytes that arrive from front to back in portions of any size. It cuts them into pieces
+/// that can be read back past the cache.
 pub(super) struct Run {
     piece: usize,
     offset: u64,
@@ -88,41 +89,41 @@ impl Run {
     }
 }
 
-/// The way back from a target.
+/// Reads a target back.
 pub(super) struct Back<'f> {
     file: &'f File,
     direct: Option<File>,
 }
 
 impl<'f> Back<'f> {
-    /// What is read back was not read by anybody who counts: a copy may have got the time of its last access already.
+    /// Opens the file for reading back. The access time must not change, because a copy may have its final one already.
     pub(super) fn of(file: &'f File) -> Back<'f> {
         let _ = fs::fcntl_getfl(file).and_then(|flags| fs::fcntl_setfl(file, flags | OFlags::NOATIME));
         let direct = cache::past(file, OFlags::RDONLY | OFlags::NOATIME);
         Back { file, direct: direct.or_else(|| cache::past(file, OFlags::RDONLY)) }
     }
 
-    /// Whether what is read comes past the page cache.
+    /// Whether reads go past the page cache.
     pub(super) fn is_direct(&self) -> bool {
         self.direct.is_some()
     }
 
-    /// Reads a piece back and compares.
+    /// Reads a piece back and compares its checksum.
     pub(super) fn check(&self, sum: &Sum, buffer: &mut Buffer) -> Result<(), CopyError> {
         let same = self.read(sum, buffer).map_err(CopyError::Target)?.is_some_and(|bytes| xxh3_128(bytes) == sum.sum);
         if same { Ok(()) } else { Err(CopyError::Mismatch(sum.offset)) }
     }
 
-    /// The bytes of a piece, unless the file ends before.
+    /// The bytes of a piece. `None` if the file ends before that.
     fn read<'b>(&self, sum: &Sum, buffer: &'b mut Buffer) -> io::Result<Option<&'b [u8]>> {
-        // The device reads whole units; the file may end in the last of them.
+        // The device reads whole units. The file may end inside the last one.
         let bytes = buffer.bytes(sum.len.next_multiple_of(ALIGN));
         let mut done = 0;
         while done < sum.len {
             let at = sum.offset + done as u64;
             let direct = self.direct.as_ref().filter(|_| at.is_multiple_of(ALIGN as u64) && done.is_multiple_of(ALIGN));
             let read = match direct.map(|direct| direct.read_at(&mut bytes[done..], at)) {
-                // A disk with larger units, or a file system that changed its mind.
+                // The disk has larger units, or the file system no longer supports direct reads.
                 Some(Err(error)) if error.kind() == io::ErrorKind::InvalidInput => None,
                 other => other,
             };
@@ -137,7 +138,7 @@ impl<'f> Back<'f> {
     }
 }
 
-/// Compares `file`, which is to be `length` bytes long and is durable, with what pieces of it were.
+/// Compares `file`, which must be durable and `length` bytes long, with the checksums of its pieces.
 pub(super) fn check(sums: &[Sum], file: &File, length: u64) -> Result<(), CopyError> {
     let found = file.metadata().map_err(CopyError::Target)?.len();
     if found != length {
@@ -146,7 +147,7 @@ pub(super) fn check(sums: &[Sum], file: &File, length: u64) -> Result<(), CopyEr
     if sums.is_empty() {
         return Ok(());
     }
-    // What is still in the page cache says nothing about the disk.
+    // Bytes in the page cache would prove nothing about the disk.
     let _ = fadvise(file, 0, None, Advice::DontNeed);
     let back = Back::of(file);
     let largest = sums.iter().map(|sum| sum.len).max().unwrap_or(0);
@@ -160,7 +161,7 @@ pub(super) fn check(sums: &[Sum], file: &File, length: u64) -> Result<(), CopyEr
         }
         Ok(())
     };
-    // In memory, more threads than processors only take turns.
+    // In memory, more threads than processors would only take turns.
     let most = if back.is_direct() { THREADS } else { thread::available_parallelism().map_or(1, NonZeroUsize::get) };
     let threads = sums.len().min(most.min(THREADS));
     super::pieces::on_threads(threads, &work, work).into_iter().collect()
@@ -183,7 +184,7 @@ mod tests {
         file.write_all_at(&bytes[1_500_000..1_500_001], 1_500_000).unwrap();
         file.set_len(2_999_999).unwrap();
         assert!(matches!(check(&sums, &file, 3_000_000), Err(CopyError::Mismatch(2_999_999))));
-        // Each piece by itself, as pieces are checked while others are written.
+        // Each piece alone, because pieces are checked while others are written.
         let back = Back::of(&file);
         let mut buffer = Buffer::new(1 << 20).unwrap();
         let results: Vec<_> = sums.iter().map(|sum| back.check(sum, &mut buffer)).collect();

@@ -1,20 +1,20 @@
-//! The short cut through the metadata of a file.
+//! The shortcut for counting bytes: the metadata of a file.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
 
-/// What a file's metadata says about the bytes that are left in it.
+/// What the metadata of a file says about the bytes from its position on.
 #[derive(Default)]
 pub(super) struct Skip {
-    /// Bytes that need not be read.
+    /// The number of bytes that need not be read.
     pub(super) bytes: u64,
-    /// Nothing is left to read.
+    /// Whether nothing is left to read.
     pub(super) complete: bool,
 }
 
-/// Asks the metadata of a regular file how much is left in it. Where the size can be trusted, that is all
-/// there is to do; else the position is moved near the end, and the rest is to be read. Never fails: where
-/// anything is odd, nothing is skipped and reading finds out.
+/// Finds out from the metadata of a regular file how many bytes are left in it. If the size can be trusted, nothing has
+/// to be read. Otherwise the position moves near the end, and the caller reads the rest. This never fails: if anything
+/// is unusual, nothing is skipped and the caller reads everything.
 pub(super) fn skip_by_size(file: &File) -> Skip {
     let mut handle = file;
     let (Ok(metadata), Ok(position)) = (file.metadata(), handle.stream_position()) else {
@@ -26,7 +26,7 @@ pub(super) fn skip_by_size(file: &File) -> Skip {
     let size = metadata.len();
     if !size.is_multiple_of(rustix::param::page_size() as u64) {
         return Skip {
-            // The position may be past the end already: a shell can open a file that way.
+            // The position may be past the end already: a shell can open a file like that.
             bytes: size.saturating_sub(position),
             complete: true,
         };
@@ -38,7 +38,7 @@ pub(super) fn skip_by_size(file: &File) -> Skip {
     Skip { bytes: near_the_end - position, complete: false }
 }
 
-/// The size of read the file system prefers.
+/// The read size that the file system prefers.
 fn block_size(metadata: &std::fs::Metadata) -> u64 {
     use std::os::unix::fs::MetadataExt;
     metadata.blksize().max(512)

@@ -1,16 +1,15 @@
 //! Counting the lines, words and bytes of a file or a stream, and the width of its longest line.
 //!
-//! All four are what `wc` makes of them in the C locale: a line is a newline byte; words are parted by white space and
-//! hold at least one visible character of ASCII; the width of a line counts visible characters and spaces, and tabs to
-//! the next multiple of eight.
+//! All four follow `wc` in the C locale. A line is a newline byte. Words are separated by white space and hold at least
+//! one visible ASCII character. The width of a line counts visible characters and spaces, and tabs reach to the next
+//! multiple of eight.
 //!
-//! A [`Counter`] is a question for a [`Scanner`], which brings the pieces of a file in the way that suits it, by several
-//! threads. It keeps its buffer, so counting a thousand small files allocates once.
+//! A [`Counter`] uses a [`Scanner`], which chooses how each file is read and with how many threads. The counter keeps
+//! its buffer, so counting a thousand small files allocates once.
 //!
-//! When only bytes are asked for, a regular file need not be read: its size is in its metadata. That is
-//! wrong for the files of `/proc` and `/sys`, which claim to be empty or one page long and hold something
-//! else, so a size that is a multiple of the page size is never trusted: we seek near the end and read the
-//! rest, as GNU `wc` does.
+//! If only bytes are counted, a regular file need not be read: its size is in its metadata. The files of `/proc` and
+//! `/sys` are an exception: they claim to be empty or one page long, and hold something else. So a size that is a
+//! multiple of the page size is not trusted. The counter then seeks near the end and reads the rest, as GNU `wc` does.
 //!
 //! # Example
 //!
@@ -34,24 +33,24 @@ use std::path::Path;
 use crate::scan::{Cancelled, Choice, Input, ScanError, Scanner, about, setting_methods};
 use tally::{Part, Tally, Total};
 
-/// What was counted. What the [`Counter`] was not asked for is `None`.
+/// The counts of a source. A count that the [`Counter`] was not asked for is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Newline bytes.
+    /// The number of newline bytes.
     pub lines: Option<u64>,
-    /// Words.
+    /// The number of words.
     pub words: Option<u64>,
-    /// Bytes.
+    /// The number of bytes.
     pub bytes: u64,
     /// The width of the longest line, in columns.
     pub longest: Option<u64>,
 }
 
 impl Counts {
-    /// The counts of two sources together, or `None` where a number would not fit (sparse files can claim nearly
-    /// 2^63 bytes each, so three of them are enough). The longest line is the longer one. What was not counted of both is not
-    /// known of them together.
+    /// The counts of two sources together. The longest line is the longer of the two. A count that one of them lacks is
+    /// `None`. Returns `None` if a number overflows: sparse files can claim nearly 2^63 bytes each, so three of them
+    /// are enough.
     #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {
         let sum = |one: Option<u64>, other: Option<u64>| match one.zip(other) {
@@ -67,7 +66,7 @@ impl Counts {
     }
 }
 
-/// What was counted, and how.
+/// The result for one input: the counts, and how it was read.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Counted {
@@ -77,13 +76,13 @@ pub struct Counted {
     pub choice: Option<Choice>,
 }
 
-/// A source was not read to its end. What was counted before that is handed back.
+/// A source could not be read to its end. Holds the counts up to there.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct CountError {
     /// The counts up to the error.
     pub counts: Counts,
-    /// Why.
+    /// The cause.
     pub source: io::Error,
 }
 
@@ -113,7 +112,7 @@ impl From<CountError> for io::Error {
     }
 }
 
-/// Counts sources one after another with one buffer.
+/// Counts one source after another with the same settings and buffer.
 ///
 /// ```
 /// use eagre::count::Counter;
@@ -146,22 +145,22 @@ impl<'a> Counter<'a> {
         Self { lines: true, words: false, longest: false, scanner: Scanner::new() }
     }
 
-    /// Whether lines are counted (they are unless told otherwise). Bytes always are. With nothing else to count,
-    /// [`input`](Self::input) needs to read only what metadata cannot answer.
+    /// Whether to count lines. Default: yes. Bytes are always counted. If nothing else is counted,
+    /// [`input`](Self::input) reads only what metadata cannot answer.
     #[must_use]
     pub fn lines(mut self, yes: bool) -> Self {
         self.lines = yes;
         self
     }
 
-    /// Whether words are counted (they are not unless told so).
+    /// Whether to count words. Default: no.
     #[must_use]
     pub fn words(mut self, yes: bool) -> Self {
         self.words = yes;
         self
     }
 
-    /// Whether the longest line is measured (it is not unless told so).
+    /// Whether to measure the longest line. Default: no.
     #[must_use]
     pub fn longest(mut self, yes: bool) -> Self {
         self.longest = yes;
@@ -170,13 +169,13 @@ impl<'a> Counter<'a> {
 
     setting_methods!(scanner.settings);
 
-    /// The counts of an empty source: zeros for what is counted.
+    /// The counts of an empty source: zero for everything that is counted.
     #[must_use]
     pub fn nothing(&self) -> Counts {
         self.of(&Total::default(), 0)
     }
 
-    /// Those of the numbers that were asked for.
+    /// The counts that were asked for.
     fn of(&self, total: &Total, bytes: u64) -> Counts {
         Counts {
             lines: self.lines.then_some(total.lines()),
@@ -186,7 +185,7 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// Counts a file: see [`input`](Self::input). Errors name the file.
+    /// Counts a file. See [`input`](Self::input). Errors name the file.
     ///
     /// # Errors
     /// Those of opening the file, and those of [`input`](Self::input).
@@ -195,12 +194,12 @@ impl<'a> Counter<'a> {
         counted.map_err(|error| about("count", path.as_ref(), error))
     }
 
-    /// Counts a file or a stream from its present position to its end. If only bytes are asked for, the metadata of a
-    /// regular file is enough. A file's position is moved to its end, except where nothing had to be read: as with
-    /// `wc -c`, the next reader finds the file untouched then.
+    /// Counts a file or a stream from its present position to its end. If only bytes are counted, the metadata of a
+    /// regular file is enough. The position of a file moves to its end, unless nothing had to be read. Then it stays,
+    /// as with `wc -c`.
     ///
     /// # Errors
-    /// Those of [`Scanner::input`], with the counts up to there. A directory is an error of reading.
+    /// Those of [`Scanner::input`], with the counts up to there. A directory gives an error when it is read.
     pub fn input(&mut self, input: impl Into<Input>) -> Result<Counted, CountError> {
         let input = input.into();
         let mut skipped = 0;
@@ -229,11 +228,11 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// Counts anything that can be read, to its end.
+    /// Counts any source to its end.
     ///
     /// # Errors
-    /// The first error of `source` other than an interruption, with the counts up to it. The progress hook, a lack of
-    /// memory and wrong instructions, as for [`Scanner::input`].
+    /// The first error of `source` other than an interruption, with the counts up to there. As for [`Scanner::input`],
+    /// also cancellation by the progress hook, refused memory, and instructions that the processor lacks.
     pub fn read(&mut self, source: impl Read) -> Result<Counts, CountError> {
         let tally = self.tally(false)?;
         let mut total = Total::default();
@@ -247,7 +246,7 @@ impl<'a> Counter<'a> {
         CountError { counts: self.of(total, skipped + error.bytes), source: error.source }
     }
 
-    /// The question. `few`: there are few bytes to look at.
+    /// The question for the scanner. `few` means that there are few bytes to count.
     fn tally(&self, few: bool) -> Result<Tally, CountError> {
         let settings = &self.scanner.settings;
         let kernels = if few { settings.kernels_for_few() } else { settings.kernels() };
@@ -257,7 +256,7 @@ impl<'a> Counter<'a> {
 }
 
 impl Total {
-    /// Adds the next part, and goes on.
+    /// Adds the next part and continues.
     fn take(&mut self, part: Part) -> ControlFlow<()> {
         self.add(part);
         ControlFlow::Continue(())
@@ -270,10 +269,10 @@ fn is_tiny(file: &File) -> bool {
     file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() <= TINY)
 }
 
-/// Counts the lines and bytes of a file, with all threads this process may use.
+/// Counts the lines and bytes of a file with all threads that this process may use.
 ///
 /// # Errors
-/// Those of opening and reading the file, with its name.
+/// Those of opening and reading the file. They name the file.
 ///
 /// # Example
 /// ```
@@ -288,7 +287,7 @@ pub fn file(path: impl AsRef<Path>) -> io::Result<Counts> {
     Counter::new().file(path).map(|counted| counted.counts)
 }
 
-/// Counts the lines and bytes of anything that can be read.
+/// Counts the lines and bytes of any source.
 ///
 /// # Errors
 /// The first error of `source` other than an interruption.

@@ -1,17 +1,18 @@
-//! What one piece says of lines, words and widths, and how neighbours join.
+//! The counts of one piece, and how the counts of neighbouring pieces are joined.
 //!
-//! A piece does not know what came before it. Lines do not care. For words there are two cases, a word was going on or
-//! not; they differ only up to the first byte that makes or ends a word, so both are counted that far. The width of the
-//! line that the piece begins in depends on the column it begins at, but simply: what stands before the first tab is
-//! added to it, the tab reaches to a multiple of eight, and from there on the column no longer matters.
+//! A piece does not know what comes before it. For lines this does not matter. For words there are two cases: the piece
+//! begins inside a word or outside. They differ only up to the first byte that forms or ends a word, so both are
+//! counted up to there. The width of the first line depends on the column at which the piece begins, but in a simple
+//! way. That column is added to the width before the first tab, and the tab moves to the next multiple of eight. The
+//! width behind the tab does not depend on it.
 
 use crate::scan::Scan;
 use crate::scan::kernels::{Columns, Kernels, Words};
 
-/// How much is looked at by one loop before the next one looks at it: stays in a first-level cache.
+/// The number of bytes that one loop processes before the next loop takes its turn. They fit into a first-level cache.
 const CHUNK: usize = 16 << 10;
 
-/// What is counted, beside bytes.
+/// The question: what is counted besides bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tally {
     pub(super) kernels: Kernels,
@@ -20,11 +21,11 @@ pub(super) struct Tally {
     pub(super) longest: bool,
 }
 
-/// What one piece says.
+/// The counts of one piece.
 #[derive(Debug, Default)]
 pub(super) struct Part {
     lines: u64,
-    /// From outside of a word, and from inside of one.
+    /// The words for both cases: the piece begins outside or inside a word.
     words: Cases,
     widths: Widths,
 }
@@ -52,7 +53,7 @@ impl Scan for Tally {
     }
 }
 
-/// The words of a piece, whatever came before it.
+/// The words of a piece for both possible beginnings.
 #[derive(Debug)]
 struct Cases {
     from_outside: Words,
@@ -70,7 +71,7 @@ impl Cases {
         let before = self.from_outside;
         kernels.words(&mut self.from_outside, bytes);
         if before.inside == self.from_inside.inside {
-            // The cases have met: what is true for one is for the other.
+            // Both cases agree from here on, so one count serves both.
             self.from_inside.begun += self.from_outside.begun - before.begun;
             self.from_inside.inside = self.from_outside.inside;
         } else {
@@ -79,14 +80,14 @@ impl Cases {
     }
 }
 
-/// The widths of the lines of a piece, whatever column it begins at.
+/// The widths of the lines of a piece, for any column at which it begins.
 #[derive(Debug, Default)]
 struct Widths {
-    /// The columns before the first tab of the line that the piece begins in.
+    /// The columns before the first tab of the first line.
     before_tab: u64,
-    /// The columns behind that tab, if there is one.
+    /// The columns behind that tab. `None` if there is no tab.
     behind_tab: Option<u64>,
-    /// The lines that follow, if that line ends.
+    /// The lines after the first one. `None` if the first line does not end.
     rest: Option<Columns>,
 }
 
@@ -122,7 +123,7 @@ impl Widths {
     }
 }
 
-/// The parts so far, put together.
+/// The joined counts of all parts so far.
 #[derive(Debug, Default)]
 pub(super) struct Total {
     lines: u64,
@@ -167,7 +168,7 @@ impl Total {
 mod tests {
     use super::*;
 
-    /// Counts a text cut into pieces at these places.
+    /// Counts a text that is cut into pieces at these offsets.
     fn cut(text: &[u8], cuts: &[usize]) -> [u64; 3] {
         let tally = Tally { kernels: Kernels::best(), lines: true, words: true, longest: true };
         let mut total = Total::default();

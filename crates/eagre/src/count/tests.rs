@@ -33,7 +33,7 @@ fn agrees_with_a_naive_count_across_buffer_borders() {
     assert!(reports.is_sorted());
 }
 
-/// A reader that is interrupted, gives a little, then fails.
+/// A reader that is interrupted, returns a few bytes, and then fails.
 struct Failing(u32);
 
 impl Read for Failing {
@@ -81,7 +81,7 @@ fn proc_files_have_bytes_though_their_size_is_zero() {
 }
 
 #[test]
-fn what_was_not_asked_for_is_not_there() {
+fn counts_not_asked_for_are_absent() {
     let text = b"two words\n";
     let all = Counts { lines: Some(1), words: Some(2), bytes: 10, longest: Some(9) };
     assert_eq!(Counter::new().words(true).longest(true).read(&text[..]).unwrap(), all);

@@ -1,7 +1,7 @@
-//! How much memory this process can still take, and what stands in the way of more.
+//! How much more memory this process can take, and which limit is the tightest.
 //!
-//! Three accounts bound it, and the poorest counts: the machine, each control group on the way up, and the process's own
-//! limit of addresses. File pages that can be dropped count as free in all of them.
+//! Three limits apply, and the smallest counts: the memory of the machine, each control group from this one up to the
+//! root, and the process's own limit of addresses. File pages that can be dropped count as free.
 
 use rustix::process::{Resource, getrlimit};
 
@@ -12,25 +12,25 @@ use super::host::Host;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Available {
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: u64,
-    /// Whose they are.
+    /// The limit that is reached first.
     pub bound: Bound,
 }
 
-/// Whose memory is the first to be used up.
+/// A limit of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Bound {
-    /// The machine's.
+    /// The memory of the machine.
     Machine,
-    /// The control group's.
+    /// The limit of a control group.
     ControlGroup,
-    /// The process's own: `ulimit -v`.
+    /// The address space of the process (`ulimit -v`).
     AddressSpace,
 }
 
-/// How much memory this process can still take; `None` where nobody tells.
+/// How much more memory this process can take. `None` if the system does not tell.
 #[must_use]
 pub fn available_memory() -> Option<Available> {
     available(&Host::this(), getrlimit(Resource::As).current)
@@ -54,7 +54,7 @@ mod tests {
     const MACHINE: (&str, &str) = ("/proc/meminfo", "MemTotal: 8192 kB\nMemAvailable: 4096 kB\n");
 
     #[test]
-    fn the_poorest_account_counts() {
+    fn the_tightest_limit_counts() {
         let (_root, host) = made_up(&[MACHINE, ("/proc/self/status", "VmSize: 1024 kB\n")]);
         let machine = Available { bytes: 4 << 20, bound: Bound::Machine };
         assert_eq!(available(&host, None), Some(machine));
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_has_what_it_may_take_less_what_it_cannot_drop() {
+    fn a_group_has_its_limit_less_what_cannot_be_dropped() {
         let (_root, host) = made_up(&[
             MACHINE,
             ("/proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn version_one_tells_the_same_in_other_words() {
+    fn version_one_files_give_the_same_answer() {
         let (_root, host) = made_up(&[
             MACHINE,
             ("/proc/self/mountinfo", "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_tells() {
+    fn unknown_limits_give_none() {
         let (_root, host) = made_up(&[]);
         assert_eq!(available(&host, None), None);
     }

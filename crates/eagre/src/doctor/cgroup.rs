@@ -1,19 +1,19 @@
-//! What the control group of this process allows: memory and processor time.
+//! The limits of the control group of this process: memory and processor time.
 //!
-//! Containers and services are limited here and nowhere else, so a program that asks only the machine
-//! takes too much and is killed, or starts sixteen threads on one processor's worth of time. Version 2 has
-//! one tree; version 1 has one per controller, and machines exist that run both. A limit binds everything
-//! below it, so the one that counts is the smallest between our group and the root:
+//! Containers and services are limited by control groups only. A program that asks only for the machine's resources
+//! takes too much memory and is killed, or starts sixteen threads for the time of one processor. Version 2 has one
+//! tree. Version 1 has one tree per controller, and some machines run both. A limit binds everything below it, so the
+//! effective limit is the smallest between this group and the root:
 //!
 //! ```text
-//! /proc/self/cgroup      0::/user.slice/app           the group's path in each tree
+//! /proc/self/cgroup      0::/user.slice/app           the path of the group in each tree
 //! /proc/self/mountinfo   … /sys/fs/cgroup … cgroup2   where that tree is mounted, and from which path on
 //! ```
 
 use super::fact::{Fact, Group, Value};
 use super::host::Host;
 
-/// Version 1 says "no limit" with the largest number of whole pages.
+/// Version 1 states the absence of a limit as the largest number of whole pages.
 const NO_LIMIT: u64 = 1 << 62;
 
 pub(super) fn facts(host: &Host) -> Vec<Fact> {
@@ -30,7 +30,7 @@ fn memory(host: &Host, limit: Option<u64>) -> Fact {
     let fact = Fact::new(Group::Cgroup, "cgroup.memory", "memory", value);
     match (limit, host.kilobytes("/proc/meminfo", "MemTotal")) {
         (Some(limit), Some(total)) if limit < total => fact
-            .limited("less than the machine has; page cache, tables and shared memory count too")
+            .limited("this is less than the machine has; page cache, page tables and shared memory count too")
             .cure("raise MemoryMax= of the service, or --memory of the container"),
         _ => fact,
     }
@@ -41,20 +41,20 @@ fn cpus(quota: Option<f64>, online: Option<u64>) -> Fact {
     let fact = Fact::new(Group::Cgroup, "cgroup.cpus", "processors", value);
     match (quota, online) {
         (Some(quota), Some(online)) if quota < online as f64 => fact
-            .limited("a quota of processor time: more threads than that only wait for one another")
+            .limited("this is a quota of processor time; more threads than this only wait for one another")
             .cure("raise CPUQuota= of the service, or --cpus of the container"),
         _ => fact,
     }
 }
 
-/// The control groups of this process: the folders to ask, innermost first.
+/// The directories of the control groups of this process, innermost first.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
-    /// Of version 2.
+    /// Those of version 2.
     unified: Vec<String>,
-    /// Of the memory controller of version 1.
+    /// Those of the memory controller of version 1.
     memory: Vec<String>,
-    /// Of the processor controller of version 1.
+    /// Those of the processor controller of version 1.
     cpu: Vec<String>,
 }
 
@@ -94,13 +94,14 @@ impl Groups {
     }
 
     fn memory_limit(&self, host: &Host) -> Option<u64> {
-        // `max` does not parse as a number, which is just what it means.
+        // `max`, which means no limit, does not parse as a number.
         let unified = self.unified.iter().map(|folder| format!("{folder}/memory.max"));
         let first = self.memory.iter().map(|folder| format!("{folder}/memory.limit_in_bytes"));
         unified.chain(first).filter_map(|file| host.number(&file)).filter(|&limit| limit < NO_LIMIT).min()
     }
 
-    /// How many bytes the tightest of them leaves: its limit, less what is in use and is no file page that can be dropped.
+    /// How much memory the tightest group has left: its limit, less the memory in use except for file pages that can be
+    /// dropped.
     pub(super) fn memory_left(&self, host: &Host) -> Option<u64> {
         let left = |folder: &String, limit: &str, used: &str, droppable: &[&str]| {
             let limit = host.number(&format!("{folder}/{limit}")).filter(|&limit| limit < NO_LIMIT)?;
@@ -127,7 +128,7 @@ impl Groups {
             ratio(quota.parse().ok()?, period.parse().ok()?)
         });
         let first = self.cpu.iter().filter_map(|folder| {
-            // Minus one means no quota, and does not parse.
+            // -1 means no quota, and does not parse.
             let quota = host.number(&format!("{folder}/cpu.cfs_quota_us"))?;
             ratio(quota, host.number(&format!("{folder}/cpu.cfs_period_us"))?)
         });
@@ -139,14 +140,14 @@ fn ratio(quota: u64, period: u64) -> Option<f64> {
     (period > 0).then(|| quota as f64 / period as f64)
 }
 
-/// The folders from a group up to the root of its mounted tree, innermost first. `controller` is `None`
-/// for version 2.
+/// The directories from a group up to the root of its mounted tree, innermost first. `controller` is `None` for version
+/// 2.
 fn folders(mounts: &str, controller: Option<&str>, path: &str) -> Vec<String> {
     let Some((root, point)) = mounts.lines().find_map(|line| mount(line, controller)) else {
         return Vec::new();
     };
-    // A container often sees only its own part of the tree, mounted from `root` on; the group's path is
-    // still counted from the tree's real root. When the two do not agree the mount point is all we see.
+    // A container often sees only its own part of the tree, mounted from `root` on. But the path of the group still
+    // counts from the real root. If the two do not match, only the mount point is usable.
     let inside = path.strip_prefix(root.trim_end_matches('/')).unwrap_or("");
     let mut parts: Vec<&str> = inside.split('/').filter(|part| !part.is_empty()).collect();
     if parts.contains(&"..") {
@@ -160,8 +161,8 @@ fn folders(mounts: &str, controller: Option<&str>, path: &str) -> Vec<String> {
     folders
 }
 
-/// The mounted root and the mount point of a line of `mountinfo`, if it is the tree we look for:
-/// `31 23 0:28 ROOT POINT options… - TYPE source super-options`.
+/// The mounted root and the mount point of a line of `mountinfo`, if it is the tree of this controller: `31 23 0:28
+/// ROOT POINT options… - TYPE source super-options`.
 fn mount<'a>(line: &'a str, controller: Option<&str>) -> Option<(&'a str, &'a str)> {
     let (before, after) = line.split_once(" - ")?;
     let mut before = before.split(' ').skip(3);

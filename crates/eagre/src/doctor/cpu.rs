@@ -1,4 +1,4 @@
-//! The processor: how many, which vector instructions, how much cache.
+//! The processors: their number, vector instructions and caches.
 
 use super::fact::{Fact, Group, Value};
 use super::host::Host;
@@ -19,18 +19,19 @@ fn model(host: &Host) -> Fact {
     fact("cpu.model", "model", model.map_or(Value::Unknown, Value::Text))
 }
 
-/// How many processors the machine runs, whoever may use them.
+/// The number of processors that are online, whether or not this process may use them.
 pub(super) fn online(host: &Host) -> Option<u64> {
     count_list(&host.text("/sys/devices/system/cpu/online")?)
 }
 
-/// What is left after the affinity mask and the control group's quota: the default number of threads.
+/// The number of processors left by the affinity mask and the control group's quota. It is the default number of
+/// threads.
 fn usable() -> Fact {
     let count = std::thread::available_parallelism().map_or(1, usize::from);
     fact("cpu.usable", "usable by this process", Value::Count(count as u64))
 }
 
-/// How many numbers a list such as `0-3,8` has.
+/// How many numbers a list such as `0-3,8` contains.
 fn count_list(list: &str) -> Option<u64> {
     list.split(',')
         .map(|range| {
@@ -56,7 +57,7 @@ fn simd_features() -> Fact {
     fact("cpu.simd_features", "vector instructions", Value::List(words))
 }
 
-/// The widest level the kernels of this library can be chosen by.
+/// The widest instruction level that the kernels of this library can use.
 fn level(features: &[&str]) -> &'static str {
     let has = |name| features.contains(&name);
     if has("avx512f") && has("avx512bw") && has("avx512vl") && has("avx512dq") {
@@ -76,7 +77,7 @@ fn level(features: &[&str]) -> &'static str {
     }
 }
 
-/// The vector instructions this processor has and this system lets us use, of those that matter here.
+/// The vector instructions that matter here and that the processor and the operating system support.
 fn features() -> Vec<&'static str> {
     let mut found = Vec::new();
     macro_rules! detect {
@@ -92,7 +93,7 @@ fn features() -> Vec<&'static str> {
     found
 }
 
-/// The data caches of the first processor, from the innermost out.
+/// The data caches of the first processor, the innermost first.
 fn caches(host: &Host) -> Vec<Fact> {
     const FOLDER: &str = "/sys/devices/system/cpu/cpu0/cache";
     let size = |level: u64| {

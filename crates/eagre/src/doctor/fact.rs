@@ -1,22 +1,22 @@
-//! One thing known about the machine, with a verdict and a cure.
+//! A fact about the machine, with a verdict and a cure.
 
 use std::fmt;
 
-/// What a [`Fact`] is about. Facts are shown group by group, in this order.
+/// The subject of a [`Fact`]. Facts are shown group by group, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Group {
-    /// What streams get by default.
+    /// The streams that a program gets by default.
     Streams,
     /// The running kernel.
     Kernel,
-    /// What this user may do with page faults and asynchronous input and output.
+    /// What this user may do with page faults and asynchronous I/O.
     Faults,
-    /// Physical memory and how the kernel promises it.
+    /// Physical memory, and the overcommit policy.
     Memory,
     /// Huge pages.
     HugePages,
-    /// Limits of this process and of every process.
+    /// Limits of this process, and limits of every process.
     Limits,
     /// The control group this process runs in.
     Cgroup,
@@ -39,14 +39,14 @@ impl fmt::Display for Group {
     }
 }
 
-/// How good a fact is for Eagre, the best first.
+/// How good a fact is for Eagre. The best verdict comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// As good as Eagre can use.
+    /// Eagre could not use anything better.
     Ok,
-    /// Works, but something is slower, smaller or narrower than it could be.
+    /// It works, but something is slower or smaller than it could be.
     Limited,
-    /// Not there: what needs it does not work.
+    /// It is missing, and what needs it does not work.
     Missing,
 }
 
@@ -60,25 +60,25 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The value of a fact, typed so that a program need not parse what a person reads.
+/// The value of a fact. It has a type, so that programs need not parse text.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
-    /// Words.
+    /// A text.
     Text(String),
     /// A size in bytes.
     Bytes(u64),
-    /// A number of things.
+    /// A number.
     Count(u64),
-    /// A number of processors, which control groups hand out in fractions.
+    /// A number of processors. Control groups grant fractions.
     Cpus(f64),
     /// Yes or no.
     Flag(bool),
-    /// Several words.
+    /// A list of words.
     List(Vec<String>),
-    /// No limit is set.
+    /// No limit.
     Unlimited,
-    /// The machine does not say.
+    /// Unknown: the machine does not tell.
     Unknown,
 }
 
@@ -94,43 +94,43 @@ impl From<String> for Value {
     }
 }
 
-/// One thing known about the machine.
+/// A fact about the machine.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Fact {
-    /// What it is about.
+    /// The subject.
     pub group: Group,
     /// A stable name for programs, such as `memory.total`.
     pub name: &'static str,
-    /// A name for people.
+    /// The name to display.
     pub label: &'static str,
-    /// What was found.
+    /// The value.
     pub value: Value,
-    /// How good that is.
+    /// How good the value is.
     pub verdict: Verdict,
-    /// Why the verdict is not [`Verdict::Ok`].
+    /// The reason, if the verdict is not [`Verdict::Ok`].
     pub why: Option<String>,
-    /// What would make it so, where something would.
+    /// What would improve it, if anything would.
     pub cure: Option<String>,
 }
 
 impl Fact {
-    /// A fact that is as good as it can be.
+    /// A fact with the verdict [`Verdict::Ok`].
     pub(super) fn new(group: Group, name: &'static str, label: &'static str, value: impl Into<Value>) -> Self {
         Self { group, name, label, value: value.into(), verdict: Verdict::Ok, why: None, cure: None }
     }
 
-    /// The same fact, limited for this reason.
+    /// The fact with the verdict [`Verdict::Limited`], for this reason.
     pub(super) fn limited(self, why: impl Into<String>) -> Self {
         self.judged(Verdict::Limited, why.into())
     }
 
-    /// The same fact, missing for this reason.
+    /// The fact with the verdict [`Verdict::Missing`], for this reason.
     pub(super) fn missing(self, why: impl Into<String>) -> Self {
         self.judged(Verdict::Missing, why.into())
     }
 
-    /// The same fact with a cure.
+    /// The fact with a cure.
     pub(super) fn cure(mut self, cure: impl Into<String>) -> Self {
         self.cure = Some(cure.into());
         self

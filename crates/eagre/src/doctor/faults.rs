@@ -1,9 +1,9 @@
-//! What this user may do with page faults (userfaultfd) and with asynchronous input and output (io_uring).
+//! What this user may do with page faults (userfaultfd) and with asynchronous I/O (io_uring).
 //!
-//! Any user may have *user-mode* userfaultfd, which sees faults of the program but not those that happen
-//! inside a system call. The privileged kind, which makes `read(fd, stream_pointer, …)` work, is had in
-//! one of three ways: permission on `/dev/userfaultfd` (Linux 6.1), `vm.unprivileged_userfaultfd=1`, or
-//! `CAP_SYS_PTRACE`. The first is the one to recommend: it gives one group one ability.
+//! Every user may use *user-mode* userfaultfd, which handles faults of the program but not faults inside system calls.
+//! Privileged userfaultfd also makes `read(fd, stream_pointer, …)` work. There are three ways to get it: permission on
+//! `/dev/userfaultfd` (Linux 6.1), `vm.unprivileged_userfaultfd=1`, or `CAP_SYS_PTRACE`. The first is recommended,
+//! because it gives one ability to one group.
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
@@ -36,7 +36,7 @@ pub(super) fn facts(host: &Host) -> Vec<Fact> {
     ]
 }
 
-/// The device that hands out privileged userfaultfd.
+/// The device that provides privileged userfaultfd.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Device {
     Opens,
@@ -45,7 +45,7 @@ enum Device {
 }
 
 impl Device {
-    /// Opening it is harmless: it makes nothing until asked to.
+    /// Opening the device has no effect until something is requested of it.
     fn of(host: &Host) -> Self {
         let opened = OpenOptions::new().read(true).write(true).open(host.path(DEVICE));
         match opened {
@@ -58,8 +58,8 @@ impl Device {
     fn text(self) -> &'static str {
         match self {
             Device::Opens => "opens",
-            Device::Refused => "there, but not for this user",
-            Device::Absent => "not there",
+            Device::Refused => "present, but this user may not open it",
+            Device::Absent => "absent",
         }
     }
 }
@@ -78,8 +78,8 @@ fn userfaultfd(device: Device, open_to_all: Option<u64>, capable: bool) -> Fact 
     }
     if open_to_all.is_none() && device == Device::Absent {
         return fact
-            .missing("this kernel has none, or the container hides it; blocks move by mremap")
-            .cure("a kernel with CONFIG_USERFAULTFD; in a container, --device /dev/userfaultfd");
+            .missing("the kernel does not have it, or the container hides it; blocks move by mremap")
+            .cure("use a kernel with CONFIG_USERFAULTFD; in a container, --device /dev/userfaultfd");
     }
     let fact = fact.limited("system calls such as read(2) on a stream pointer give EFAULT; everything else works");
     match device {
@@ -93,7 +93,7 @@ fn userfaultfd(device: Device, open_to_all: Option<u64>, capable: bool) -> Fact 
     }
 }
 
-/// Containers often filter system calls, and their usual filters know userfaultfd and io_uring.
+/// Containers often filter system calls, and the usual filters include userfaultfd and io_uring.
 fn seccomp(host: &Host) -> Fact {
     let mode = host.field("/proc/self/status", "Seccomp");
     let filtered = mode.as_deref() == Some("2");
@@ -105,7 +105,7 @@ fn seccomp(host: &Host) -> Fact {
     };
     let fact = Fact::new(Group::Faults, "faults.seccomp", "system call filter", text);
     if filtered {
-        fact.limited("a filter may refuse userfaultfd and io_uring whatever else is said here")
+        fact.limited("the filter may refuse userfaultfd and io_uring, whatever the other facts say")
             .cure("if a pair of trap and mover is missing: start the container with a seccomp profile that allows them")
     } else {
         fact
@@ -117,9 +117,9 @@ fn io_uring(host: &Host) -> Fact {
     let text = match mode {
         Some(0) => "allowed",
         Some(1) => "for one group and administrators",
-        Some(2) => "switched off",
-        // The switch came with Linux 6.6; before, everybody had it.
-        _ => "no switch",
+        Some(2) => "disabled",
+        // The setting came with Linux 6.6. Older kernels allow io_uring to every user.
+        _ => "allowed (this kernel has no setting)",
     };
     let fact = Fact::new(Group::Faults, "faults.io_uring", "io_uring", text);
     let refused = match mode {
@@ -134,7 +134,7 @@ fn io_uring(host: &Host) -> Fact {
         .cure("sudo sysctl kernel.io_uring_disabled=0")
 }
 
-/// Whether this user is in the group that `kernel.io_uring_group` names (minus one: no group).
+/// Whether this user is in the group that `kernel.io_uring_group` names (-1 means no group).
 fn in_io_uring_group(host: &Host) -> bool {
     let Some(group) = host.number("/proc/sys/kernel/io_uring_group") else {
         return false;
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_is_said() {
+    fn a_filter_is_reported() {
         let (_root, host) = made_up(&[("/proc/self/status", "Seccomp:\t2\nSeccomp_filters:\t1\n")]);
         assert_eq!(seccomp(&host).verdict, Verdict::Limited);
     }

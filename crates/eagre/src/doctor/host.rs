@@ -1,62 +1,63 @@
-//! Where facts are read from: a root directory, real or made up.
+//! The source of facts: a root directory, real or made up for a test.
 //!
-//! All of it is text in small files, written by the kernel. A file that is not there or does not parse is
-//! `None`: old kernels, containers and hardened hosts hide any of them, and a doctor must not fall ill.
+//! Everything is read from small text files that the kernel provides. A file that is missing or does not parse gives
+//! `None`. Old kernels, containers and hardened systems hide any of them, and the doctor must work there too.
 
 use std::path::{Path, PathBuf};
 
-/// The machine as a tree of files.
+/// A machine as a tree of files.
 pub(super) struct Host {
     root: PathBuf,
 }
 
 impl Host {
-    /// The machine we run on.
+    /// This machine.
     pub(super) fn this() -> Self {
         Self::at(Path::new("/"))
     }
 
-    /// A machine whose `/proc`, `/sys` and `/dev` lie under `root`.
+    /// A machine whose `/proc`, `/sys` and `/dev` are under `root`.
     pub(super) fn at(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }
 
-    /// Where an absolute path of the machine lies.
+    /// The real path of an absolute path of the machine.
     pub(super) fn path(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
 
-    /// A file's text without surrounding white space.
+    /// The text of a file without surrounding white space.
     pub(super) fn text(&self, path: &str) -> Option<String> {
         let bytes = std::fs::read(self.path(path)).ok()?;
         Some(String::from_utf8_lossy(&bytes).trim().to_owned())
     }
 
-    /// A file that holds one number.
+    /// The number in a file that contains one number.
     pub(super) fn number(&self, path: &str) -> Option<u64> {
         self.text(path)?.parse().ok()
     }
 
-    /// The value of `key` in a file of lines `key: value` or `key value`, as in `/proc/meminfo`.
+    /// The value of `key` in a file with lines `key: value` or `key value`, such as `/proc/meminfo`.
     pub(super) fn field(&self, path: &str, key: &str) -> Option<String> {
         self.text(path)?.lines().find_map(|line| {
             let rest = line.trim_start().strip_prefix(key)?;
             let value = rest.trim_start().strip_prefix(':').or_else(|| {
-                // Without a colon the key must end in white space, or `MemTotal` would find `MemTotalX`.
+                // Without a colon, the key must be followed by white space. Otherwise `MemTotal` would match
+                // `MemTotalX`.
                 rest.starts_with(char::is_whitespace).then_some(rest)
             })?;
             Some(value.trim().to_owned())
         })
     }
 
-    /// A field in units of `kB`, in bytes.
+    /// The value of a field that is given in `kB`, in bytes.
     pub(super) fn kilobytes(&self, path: &str, key: &str) -> Option<u64> {
         let value = self.field(path, key)?;
         let kilobytes: u64 = value.split_whitespace().next()?.parse().ok()?;
         kilobytes.checked_mul(1024)
     }
 
-    /// The chosen word of a file such as `always [madvise] never`.
+    /// The selected word of a file such as `always [madvise] never`.
     pub(super) fn choice(&self, path: &str) -> Option<String> {
         let text = self.text(path)?;
         let (_, rest) = text.split_once('[')?;
@@ -64,7 +65,7 @@ impl Host {
         Some(word.to_owned())
     }
 
-    /// The names in a directory, sorted; none if it is not there.
+    /// The names in a directory, sorted. Empty if it does not exist.
     pub(super) fn names(&self, path: &str) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.path(path)) else {
             return Vec::new();
@@ -74,7 +75,7 @@ impl Host {
         names
     }
 
-    /// Whether this process has a capability, by its number.
+    /// Whether this process has a capability, given by its number.
     pub(super) fn capable(&self, capability: u32) -> Option<bool> {
         let effective = self.field("/proc/self/status", "CapEff")?;
         let mask = u64::from_str_radix(&effective, 16).ok()?;
@@ -82,12 +83,12 @@ impl Host {
     }
 }
 
-/// Made-up machines for tests.
+/// Machines made up for tests.
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
 
-    /// A machine that consists of these files.
+    /// A machine with these files.
     pub(in super::super) fn made_up(files: &[(&str, &str)]) -> (tempfile::TempDir, Host) {
         let root = tempfile::tempdir().unwrap();
         let host = Host::at(root.path());

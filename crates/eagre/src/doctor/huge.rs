@@ -1,4 +1,4 @@
-//! Huge pages. A block that is one huge page moves in a microsecond; in 4 KiB pages it takes hundreds.
+//! Huge pages. Moving a block takes a microsecond if it is one huge page, and hundreds of microseconds in 4 KiB pages.
 
 use super::fact::{Fact, Group, Value};
 use super::host::Host;
@@ -31,7 +31,7 @@ fn enabled(host: &Host) -> Fact {
             .missing("blocks are made of small pages and move slowly")
             .cure("echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"),
         Some(_) if off_for_us => fact
-            .missing("switched off for this process by whoever started it (PR_SET_THP_DISABLE)")
+            .missing("huge pages were disabled by the program that started this process (PR_SET_THP_DISABLE)")
             .cure("start it without that setting"),
         Some(_) => fact,
     }
@@ -42,7 +42,7 @@ fn size(host: &Host) -> Fact {
     let fact = Fact::new(Group::HugePages, "huge.size", "size", bytes.map_or(Value::Unknown, Value::Bytes));
     match bytes {
         Some(bytes) if bytes > 2 << 20 => {
-            fact.limited("larger than Eagre's default block of 2 MiB, which stays on small pages")
+            fact.limited("this is larger than Eagre's default block of 2 MiB, which stays on small pages")
         }
         _ => fact,
     }
@@ -50,10 +50,10 @@ fn size(host: &Host) -> Fact {
 
 fn defrag(host: &Host) -> Fact {
     let choice = host.choice(&format!("{THP}/defrag"));
-    let fact = fact("huge.defrag", "made room for", choice.clone());
+    let fact = fact("huge.defrag", "defragmentation", choice.clone());
     match choice.as_deref() {
         Some("never") => fact
-            .limited("on a machine that ran for long none may be free, and the kernel will not make any")
+            .limited("when memory is fragmented, no huge page may be free, and the kernel will not make one")
             .cure("echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/defrag"),
         _ => fact,
     }
@@ -61,9 +61,9 @@ fn defrag(host: &Host) -> Fact {
 
 fn shmem(host: &Host) -> Fact {
     let choice = host.choice(&format!("{THP}/shmem_enabled"));
-    let fact = fact("huge.shmem", "in shared memory", choice.clone());
+    let fact = fact("huge.shmem", "shared memory", choice.clone());
     match choice.as_deref() {
-        // `never` is fine: MADV_COLLAPSE makes them all the same. Only `deny` refuses that too.
+        // `never` is fine, because MADV_COLLAPSE makes huge pages anyway. Only `deny` refuses that too.
         Some("deny") => fact
             .limited("memory shared with other processes stays on small pages")
             .cure("echo never | sudo tee /sys/kernel/mm/transparent_hugepage/shmem_enabled"),
@@ -71,7 +71,7 @@ fn shmem(host: &Host) -> Fact {
     }
 }
 
-/// The sizes below the large one that are switched on, smallest first.
+/// The enabled sizes below the large one, smallest first.
 fn smaller(host: &Host) -> Fact {
     let mut sizes: Vec<u64> = page_sizes(host, THP)
         .into_iter()
@@ -82,10 +82,10 @@ fn smaller(host: &Host) -> Fact {
         .collect();
     sizes.sort_unstable();
     let sizes = sizes.into_iter().map(|kib| format!("{kib} KiB")).collect();
-    Fact::new(Group::HugePages, "huge.sizes", "sizes switched on", Value::List(sizes))
+    Fact::new(Group::HugePages, "huge.sizes", "enabled sizes", Value::List(sizes))
 }
 
-/// Pages an administrator set aside. Eagre does not need any.
+/// Pages that an administrator reserved. Eagre does not need any.
 fn hugetlb(host: &Host) -> Fact {
     let mut pools = Vec::new();
     for kib in page_sizes(host, HUGETLB) {
@@ -96,10 +96,10 @@ fn hugetlb(host: &Host) -> Fact {
             pools.push(format!("{total} of {kib} KiB, {free} free"));
         }
     }
-    Fact::new(Group::HugePages, "huge.reserved", "set aside (hugetlb)", Value::List(pools))
+    Fact::new(Group::HugePages, "huge.reserved", "reserved (hugetlb)", Value::List(pools))
 }
 
-/// The sizes, in KiB, of the folders `hugepages-2048kB` and so on.
+/// The sizes, in KiB, of the directories `hugepages-2048kB` and so on.
 fn page_sizes(host: &Host, folder: &str) -> Vec<u64> {
     let size = |name: String| name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok();
     host.names(folder).into_iter().filter_map(size).collect()
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_told_to_do_without_says_so() {
+    fn huge_pages_disabled_for_the_process_are_reported() {
         let (_root, host) = made_up(&[
             ("/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n"),
             ("/proc/self/status", "THP_enabled:\t0\n"),

@@ -1,11 +1,11 @@
-//! The running kernel: which ways of moving a block it should know.
+//! The running kernel: which ways of moving a block it should support.
 
 use super::fact::{Fact, Group};
 use super::host::Host;
 
 /// The first kernel with `UFFDIO_MOVE`.
 const MOVE: (u32, u32) = (6, 8);
-/// The first kernel on which a moved huge page stays one in a range that was emptied before.
+/// The first kernel on which a moved huge page stays a huge page in a range that was emptied before.
 const PAGER_MOVE: (u32, u32) = (6, 14);
 
 pub(super) fn facts(host: &Host) -> Vec<Fact> {
@@ -15,14 +15,14 @@ pub(super) fn facts(host: &Host) -> Vec<Fact> {
 fn release(host: &Host) -> Fact {
     let text = host.text("/proc/sys/kernel/osrelease").unwrap_or_default();
     let fact = Fact::new(Group::Kernel, "kernel.release", "release", text.as_str());
-    // Distributions carry features back, so this is what to expect; the table of pairs is what was seen.
+    // Distributions backport features. So this is what to expect, and the table of pairs shows what was tested.
     match version(&text) {
-        None => fact.limited("its version does not parse, so nothing can be expected of it"),
+        None => fact.limited("the version is not understood, so the features of this kernel are unknown"),
         Some(version) if version < MOVE => fact
             .limited("UFFDIO_MOVE came with Linux 6.8; blocks move by mremap here, which is slower")
             .cure("run Linux 6.14 or later"),
         Some(version) if version < PAGER_MOVE => fact
-            .limited("system calls on stream pointers (pager + move) want Linux 6.14")
+            .limited("system calls on stream pointers (pager + move) need Linux 6.14")
             .cure("run Linux 6.14 or later"),
         Some(_) => fact,
     }

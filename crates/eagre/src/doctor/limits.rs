@@ -1,13 +1,13 @@
-//! Limits that stop a reservation, a stream or a registered buffer from being as large as it could be.
+//! Limits that make a reservation, a stream or a registered buffer smaller than it could be.
 
 use rustix::process::{Resource, getrlimit};
 
 use super::fact::{Fact, Group, Value};
 use super::host::Host;
 
-/// May lock any amount of memory.
+/// The capability to lock any amount of memory.
 const CAP_IPC_LOCK: u32 = 14;
-/// The kernel's default for `vm.max_map_count`; less is unusual.
+/// The kernel's default for `vm.max_map_count`. A lower value is unusual.
 const USUAL_MAPPINGS: u64 = 65_530;
 
 pub(super) fn facts(host: &Host) -> Vec<Fact> {
@@ -42,7 +42,7 @@ fn address_space(limit: Option<u64>) -> Fact {
     match limit {
         None => fact,
         Some(_) => fact
-            .limited("a stream's range of addresses is made smaller until it fits, and with it the longest stream")
+            .limited("the address range of a stream is reduced until it fits, which limits the length of the stream")
             .cure("ulimit -v unlimited"),
     }
 }
@@ -51,7 +51,9 @@ fn data(limit: Option<u64>) -> Fact {
     let fact = Fact::new(Group::Limits, "limits.data", "writable memory", bytes(limit));
     match limit {
         None => fact,
-        Some(_) => fact.limited("memory opened for writing counts here, touched or not").cure("ulimit -d unlimited"),
+        Some(_) => fact
+            .limited("writable memory counts against this limit, whether it is touched or not")
+            .cure("ulimit -d unlimited"),
     }
 }
 
@@ -59,7 +61,7 @@ fn locked(limit: Option<u64>, may_lock_anything: bool) -> Fact {
     let fact = Fact::new(Group::Limits, "limits.locked", "locked memory", bytes(limit));
     match limit {
         Some(bytes) if bytes < 64 << 20 && !may_lock_anything => fact
-            .limited("buffers registered with the kernel or a network card count here; larger ones are not registered")
+            .limited("buffers registered with the kernel or a network card count against this limit; larger ones are not registered")
             .cure("raise memlock in /etc/security/limits.conf (ulimit -l), or LimitMEMLOCK= of the service"),
         _ => fact,
     }

@@ -1,4 +1,4 @@
-//! Physical memory, and what the kernel promises of it.
+//! Physical memory, and the overcommit policy of the kernel.
 
 use super::fact::{Fact, Group, Value};
 use super::host::Host;
@@ -37,7 +37,7 @@ fn overcommit(host: &Host) -> Fact {
         .map(|(limit, used)| limit.saturating_sub(used) >> 20);
     let left = left.map_or(String::new(), |mib| format!(" ({mib} MiB are left)"));
     fact.limited(format!(
-        "every writable page counts against the commit limit{left}, touched or not; streams get by on little, large arrays may be refused"
+        "every writable page counts against the commit limit{left}, whether it is touched or not; streams need little, but large arrays may be refused"
     ))
     .cure("sudo sysctl vm.overcommit_memory=0, or raise vm.overcommit_ratio")
 }

@@ -1,19 +1,19 @@
-//! What this machine can do for Eagre, and what would let it do more.
+//! What Eagre can do on this machine, and what would let it do more.
 //!
-//! Eagre works everywhere but not everywhere equally well: it depends on the kernel, on what an ordinary user may do
-//! with page faults, on huge pages, on limits. [`examine`] looks at all of it and returns a [`Diagnosis`]:
+//! Eagre works everywhere, but its speed and abilities depend on the kernel, on what an ordinary user may do with page
+//! faults, on huge pages, and on limits. [`examine`] checks all of these and returns a [`Diagnosis`]:
 //!
-//! - the *pairs* of trap and mover, each tried with a small stream and real faults: what they say is so;
-//! - *facts*, read from `/proc`, `/sys` and `/dev` and from the limits of this process: what should work, and why a
-//!   pair does not. Each [`Fact`] carries a value, a [`Verdict`], and, where the verdict is not [`Ok`](Verdict::Ok),
-//!   the reason and a cure a person can paste into a shell;
+//! - the *pairs* of trap and mover. Each was tested with a small stream and real page faults, so the result is certain.
+//! - *facts*, read from `/proc`, `/sys`, `/dev` and the limits of this process. They tell what should work, and why a
+//!   pair does not. Each [`Fact`] has a value and a [`Verdict`]. If the verdict is not [`Ok`](Verdict::Ok), it also has
+//!   a reason and a cure, which often can be pasted into a shell.
 //! - the *settings* in the environment.
 //!
-//! Nothing is changed. Trying a pair does what opening a stream does: it installs a signal handler, or starts the
-//! pager thread.
+//! The machine is not changed. Testing a pair does what opening a stream does: it installs a signal handler, or starts
+//! the pager thread.
 //!
-//! One file per subject, each a function from the host to facts. A host is a root directory: tests hand in a made-up
-//! one, so old kernels, containers and misers are all in the suite.
+//! Each subject has a file with a function from the host to facts. A host is a root directory. Tests use made-up
+//! directories, so the suite covers old kernels, containers and low limits.
 
 mod available;
 mod cgroup;
@@ -34,17 +34,17 @@ pub use available::{Available, Bound, available_memory};
 pub use fact::{Fact, Group, Value, Verdict};
 pub use streams::{SettingValue, system_calls};
 
-/// What [`examine`] found.
+/// The result of [`examine`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Diagnosis {
-    /// All pairs of trap and mover, best first.
+    /// All pairs of trap and mover, the best first.
     pub pairs: Vec<PairStatus>,
-    /// The pair that streams get by default; `None` if none opens.
+    /// The pair that streams use by default. `None` if no stream can be opened.
     pub default: Option<Pair>,
-    /// The facts, grouped (all facts of a [`Group`] follow one another).
+    /// The facts, ordered by [`Group`].
     pub facts: Vec<Fact>,
-    /// The environment variables Eagre reads.
+    /// The environment variables that Eagre reads.
     pub settings: Vec<SettingValue>,
 }
 
@@ -55,18 +55,18 @@ impl Diagnosis {
         self.facts.iter().find(|fact| fact.name == name)
     }
 
-    /// Whether streams have pointers by default.
+    /// Whether streams can be used through pointers by default.
     #[must_use]
     pub fn has_pointers(&self) -> bool {
         self.default.is_some_and(|pair| pair.trap != Trap::Off)
     }
 }
 
-/// What there is to know of a host.
+/// The functions that examine a host.
 const SUBJECTS: [fn(&host::Host) -> Vec<Fact>; 7] =
     [kernel::facts, faults::facts, memory::facts, huge::facts, limits::facts, cgroup::facts, cpu::facts];
 
-/// Examines this machine, as this process sees it.
+/// Examines this machine from the point of view of this process.
 #[must_use]
 pub fn examine() -> Diagnosis {
     let host = host::Host::this();

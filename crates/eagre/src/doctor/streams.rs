@@ -1,5 +1,5 @@
-//! What streams do here: the pairs of trap and mover, each tried with real faults, and what a stream gets that
-//! asks for nothing in particular.
+//! Streams on this machine: the pairs of trap and mover, each tested with real page faults, and the stream that a
+//! program gets by default.
 
 use eagre_mem::options::{SETTINGS, Setting};
 use eagre_mem::probe::Pair;
@@ -8,21 +8,21 @@ use eagre_mem::{Mover, Trap};
 
 use super::fact::{Fact, Group, Value};
 
-/// Less room than this for a stream's addresses is worth a word: the default is 1 TiB.
+/// If a stream's address range is smaller than this, the doctor reports it. The default is 1 TiB.
 const ROOMY: u64 = 1 << 39;
 
-/// An environment variable that Eagre reads, and what it says in this process.
+/// An environment variable that Eagre reads, and its value in this process.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct SettingValue {
-    /// Its name, what it may be, and what it does.
+    /// Its name, its possible values, and its effect.
     pub setting: &'static Setting,
-    /// Its value is set, and not empty.
+    /// Whether it is set and not empty.
     pub set: bool,
 }
 
 impl SettingValue {
-    /// The value in the environment, as far as it is text.
+    /// The value in the environment, if it is valid text.
     #[must_use]
     pub fn value(&self) -> Option<String> {
         let value = std::env::var_os(self.setting.name)?;
@@ -36,7 +36,7 @@ pub(super) fn settings() -> Vec<SettingValue> {
     SETTINGS.iter().map(|setting| SettingValue { setting, set: set(setting.name) }).collect()
 }
 
-/// What a system call on a stream pointer of this pair does, in a few words.
+/// What happens when a system call gets a stream pointer of this pair.
 #[must_use]
 pub fn system_calls(pair: Pair) -> &'static str {
     match (pair.trap, pair.mover) {
@@ -47,7 +47,7 @@ pub fn system_calls(pair: Pair) -> &'static str {
     }
 }
 
-/// What a stream gets by default.
+/// The properties of a default stream.
 pub(super) fn facts(opened: &Result<Opened, OpenError>) -> Vec<Fact> {
     let kind = |value: Value| Fact::new(Group::Streams, "streams.default", "by default", value);
     let opened = match opened {
@@ -57,18 +57,18 @@ pub(super) fn facts(opened: &Result<Opened, OpenError>) -> Vec<Fact> {
             return vec![kind("none".into()).missing(why).cure(cure)];
         }
     };
-    let capacity = Fact::new(Group::Streams, "streams.capacity", "longest", Value::Bytes(opened.capacity));
+    let capacity = Fact::new(Group::Streams, "streams.capacity", "longest stream", Value::Bytes(opened.capacity));
     let capacity = match opened.pair.trap {
         Trap::Off => capacity,
         _ if opened.capacity < ROOMY => capacity
-            .limited("no larger range of addresses was to be had")
+            .limited("the system refuses a larger range of addresses")
             .cure("ulimit -v unlimited; with overcommit never (2), see memory"),
         _ => capacity,
     };
     vec![kind(opened.pair.to_string().into()), capacity]
 }
 
-/// What a stream got that asked for nothing.
+/// The properties of the default stream that was opened.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Opened {
     pub(super) pair: Pair,
@@ -76,7 +76,7 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Opens such a stream, and drops it.
+    /// Opens a default stream and drops it.
     pub(super) fn by_default() -> Result<Opened, OpenError> {
         let pipe = Pipe::builder().name("doctor").open()?;
         let pair = Pair { trap: pipe.trap(), mover: pipe.mover() };
@@ -84,7 +84,7 @@ impl Opened {
     }
 }
 
-/// Why no stream opens, and what to do.
+/// Why no stream can be opened, and the cure.
 fn refusal(error: &OpenError) -> (String, String) {
     let parts = |text: &str, cure: &str| match text.split_once("; ") {
         Some((why, cure)) => (why.to_owned(), cure.to_owned()),
@@ -92,7 +92,7 @@ fn refusal(error: &OpenError) -> (String, String) {
     };
     match error {
         OpenError::Setting(text) => (text.clone(), "change or unset it".to_owned()),
-        // It lists pairs and their reasons, and advises to ask the doctor, which has been done.
+        // The text lists the pairs and their reasons, and recommends `eagre doctor`, which is running already.
         OpenError::Unavailable(text) => {
             let why = text.split("; `eagre doctor`").next().unwrap_or(text);
             (why.to_owned(), "unset EAGRE_TRAP and EAGRE_MOVER, or choose a pair that is ok".to_owned())

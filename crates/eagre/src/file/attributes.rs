@@ -1,8 +1,9 @@
-//! Extended attributes of a file, for another that is to have the same: notes of users (`user.*`), labels and capabilities
-//! (`security.*`), and what else the file system lists.
+//! Extended attributes of a file, to be copied to another file: the user's own (`user.*`), labels and capabilities
+//! (`security.*`), and whatever else the file system lists.
 //!
-//! Who may set which is a matter of the name and of the file system, so each is tried, and what was refused is told.
-//! The access control list is one as well, but goes together with the mode: [`super::rights`].
+//! Permission to set an attribute depends on its name and on the file system. So each one is tried, and those that were
+//! refused are reported. The access control list is an extended attribute too, but goes together with the mode: see
+//! [`super::rights`].
 
 use std::ffi::{CStr, OsStr, OsString};
 use std::fs::File;
@@ -15,7 +16,7 @@ use rustix::io::Errno;
 
 use super::rights::ACL;
 
-/// An attribute that a file should have got, and has not.
+/// An extended attribute that could not be copied to a file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Unkept {
@@ -25,18 +26,18 @@ pub struct Unkept {
 }
 
 impl Unkept {
-    /// Why not.
+    /// Why it could not be copied.
     #[must_use]
     pub fn error(&self) -> io::Error {
         self.why.into()
     }
 }
 
-/// Whose attributes are meant.
+/// The file whose attributes are read or set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bearer<'a> {
     Open(&'a File),
-    /// What has this name, be it a symbolic link.
+    /// The file at this path. A symbolic link is not followed.
     Named(&'a Path),
 }
 
@@ -47,13 +48,14 @@ pub(crate) struct Attributes {
     unread: Vec<(OsString, Errno)>,
 }
 
-/// The kernel allows no longer value, and no longer list.
+/// The kernel's limit for the length of a value, and of the list of names.
 const LONGEST: usize = 64 << 10;
 
 impl Attributes {
     pub(crate) fn of(bearer: Bearer) -> Attributes {
         let mut found = Attributes::default();
-        // No attributes, or a file system that has none: by far the most frequent answer, without a buffer.
+        // The most frequent answer by far is that there are no attributes, or that the file system has none. It needs
+        // no buffer.
         if !bearer.list(&mut []).is_ok_and(|length| length > 0) {
             return found;
         }
@@ -67,7 +69,7 @@ impl Attributes {
             }
             match bearer.get(name, &mut value) {
                 Ok(length) => found.values.push((name.to_owned(), value[..length].to_vec())),
-                // Gone meanwhile.
+                // Removed meanwhile.
                 Err(Errno::NODATA) => {}
                 Err(error) => found.unread.push((name.to_owned(), error)),
             }
@@ -75,21 +77,21 @@ impl Attributes {
         found
     }
 
-    /// Without those that say something about contents, which are about to change: what the kernel takes from a file that
-    /// is written.
+    /// Without the attributes that describe the contents, for a file whose contents will differ. These are the ones
+    /// that the kernel removes from a file that is written.
     pub(crate) fn for_other_contents(mut self) -> Attributes {
         const ABOUT_CONTENTS: [&str; 3] = ["security.capability", "security.ima", "security.evm"];
         self.values.retain(|(name, _)| !ABOUT_CONTENTS.iter().any(|about| name == about));
         self
     }
 
-    /// Gives them to a file, as far as that is permitted, and returns what it has not got.
+    /// Sets the attributes on a file as far as that is permitted. Returns those that could not be set.
     pub(crate) fn give_to(&self, bearer: Bearer) -> Vec<Unkept> {
         let unkept = |name: &OsString, why: Errno| Unkept { name: name.clone(), why };
         let mut all: Vec<_> = self.unread.iter().map(|(name, error)| unkept(name, *error)).collect();
         for (name, value) in &self.values {
             let Err(error) = bearer.set(name, value) else { continue };
-            // It may have it already, as a label that all files of a directory get.
+            // The file may have it already, such as a label that every file of the directory gets.
             let mut there = vec![0; value.len() + 1];
             let has_it = bearer.get(name, &mut there).is_ok_and(|length| there[..length] == value[..]);
             if !has_it {
@@ -145,7 +147,7 @@ mod tests {
         assert_eq!(&value[..7], b"\0bytes\xff");
         assert_eq!(fs::fgetxattr(&to, "user.empty", &mut value[..]), Ok(0));
 
-        // Files of /proc have none, and take none.
+        // Files of `/proc` have no attributes and accept none.
         let refusing = File::open("/proc/version").unwrap();
         let mut names: Vec<_> = attributes.give_to(Bearer::Open(&refusing)).into_iter().map(|lost| lost.name).collect();
         names.sort();

@@ -1,4 +1,4 @@
-//! How a file is read or written: through the page cache, past it, or from where it stands.
+//! How a file is read or written: through the page cache, past it, or in sequence from its position.
 
 use std::fs::File;
 use std::io;
@@ -12,42 +12,44 @@ use rustix::fs::OFlags;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Caching {
-    /// Past the page cache if the file is large and not in it yet, through it otherwise.
+    /// Past the page cache if the file is large and not in the cache, through the cache otherwise.
     #[default]
     Auto,
-    /// Through the page cache: what is in it is not read from the disk again, and what was read stays in it.
+    /// Through the page cache. Cached parts are not read from the disk again, and parts that were read stay in the
+    /// cache.
     Cached,
-    /// Past the page cache, straight between the disk and the stream, where the file system can.
+    /// Past the page cache, directly between the disk and the stream, where the file system can.
     Unbuffered,
 }
 
-/// A file, opened as its plan asks for.
+/// A file opened for the chosen access.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) file: File,
     pub(super) access: Access,
 }
 
-/// What a file lets us do.
+/// How a file can be accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Read or write on from where it stands: a pipe, a terminal, a file of /proc or /sys.
+    /// In sequence from its position: a pipe, a terminal, a file of `/proc` or `/sys`.
     Sequential,
     /// Transfers at any offset, through the page cache.
     Cached,
-    /// Transfers of multiples of this, past it.
+    /// Transfers past the page cache, of multiples of this many bytes.
     Unbuffered(usize),
 }
 
-/// The most bytes of a request when several are on their way at once. Larger ones cost less and smaller ones finish
-/// more evenly; from 256 KiB to 2 MiB there is little between them.
+/// The size of a request when several are in flight at once. Larger requests cost less processor time, and smaller ones
+/// finish more evenly. From 256 KiB to 2 MiB the difference is small.
 const PIECE: usize = 512 << 10;
-/// How many requests are on their way at most. The default windows of a stream, two blocks of 2 MiB at a file's end of
-/// it, make eight.
+/// The most requests in flight. The default windows of a stream leave two blocks of 2 MiB to the file, which is eight
+/// requests.
 const DEPTH: usize = 32;
 
 impl Opened {
-    /// How `file` of `size` bytes (0: not known), of which `from` on is to be read, is read best.
+    /// Opens `file` for reading in the best way, given its `size` in bytes (0 if unknown) and the offset `from` at
+    /// which reading starts.
     pub(super) fn to_read(file: File, caching: Caching, from: u64, size: u64) -> Opened {
         if size == 0 {
             return Opened { file, access: Access::Sequential };
@@ -71,7 +73,7 @@ impl Opened {
         Opened { file, access: Access::Cached }
     }
 
-    /// How `file`, which is ours alone and empty, is written best.
+    /// Opens `file`, which must be empty and ours alone, for writing in the best way.
     pub(super) fn to_write(file: File, caching: Caching) -> Opened {
         let access = match cache::alignment(&file) {
             Some(alignment) if caching != Caching::Cached && set_direct(&file, true).is_ok() => {
@@ -82,7 +84,7 @@ impl Opened {
         Opened { file, access }
     }
 
-    /// The device for it, and how large requests to it should be. To be called by the thread that will use it.
+    /// The device for the file, and the size of requests to it. Must be called by the thread that will use the device.
     pub(super) fn device(
         self,
         engine: Option<Engine>,
@@ -92,7 +94,7 @@ impl Opened {
         let whole = piece.unwrap_or(block.bytes());
         let alignment = match self.access {
             Access::Sequential => return Ok((Box::new(Blocking::sequential(self.file)), whole)),
-            // Copies out of memory: one after the other is as fast as it gets.
+            // These are copies out of memory: several at a time would not be faster.
             Access::Cached => return Ok((Box::new(Blocking::new(self.file, 1)), whole)),
             Access::Unbuffered(alignment) => alignment,
         };

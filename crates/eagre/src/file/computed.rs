@@ -1,7 +1,7 @@
 //! Files whose bytes are computed from their offsets, by several threads.
 //!
-//! Threads take the blocks of the file's stream in turn, fill them side by side and complete them as they are done; the
-//! stream carries them to the file in order.
+//! Threads take the blocks of the file's stream in turn, fill them in parallel, and complete each when it is full. The
+//! stream writes them to the file in order.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -15,14 +15,14 @@ use crate::{BlockSize, StreamError, StreamErrorKind, WriteBlock};
 /// What [`PipeBuilder::rewrite`](crate::PipeBuilder::rewrite) takes at most.
 const MOST: u64 = 60;
 
-/// Computes bytes by their offset in the file.
+/// Computes the bytes at an offset of the file.
 pub(crate) type Compute<'a> = &'a (dyn Fn(u64, &mut [u8]) + Sync);
 
-/// Is told how many bytes are computed, and says whether to go on.
+/// Gets the number of bytes computed so far, and decides whether to go on.
 pub(crate) type Watch<'a> = &'a (dyn Fn(u64) -> ControlFlow<()> + Sync);
 
-/// Writes `length` bytes to `output`, called `name` in messages. What comes back is finished but has not appeared yet, or is
-/// `None` if `watch` said to stop.
+/// Computes `length` bytes and writes them to `output`, called `name` in messages. The output that is returned is
+/// finished but has not appeared yet. `None` if `watch` stopped the work.
 ///
 /// # Errors
 /// As [`WriteOptions::write`] and [`FileWriter::finish`].
@@ -42,7 +42,7 @@ pub(crate) fn write(
     with_helpers(Some(c"eagre-compute"), threads - 1, &|| crew.work(), || crew.work());
     let State { stopped, failure, .. } = crew.state.into_inner().unwrap_or_else(PoisonError::into_inner);
     match failure {
-        // The error of finishing says more: it is the file's.
+        // The error of the file comes first: it says more than the stream's.
         Some(error) => writer.finish_unseen().and(Err(error.into())),
         None if stopped => Ok(None),
         None => writer.finish_unseen_at(length).map(Some),
@@ -60,7 +60,7 @@ struct Crew<'a> {
 
 struct State<'a> {
     writer: &'a mut FileWriter,
-    /// The bytes of a block.
+    /// The size of a block in bytes.
     block: usize,
     taken: u64,
     done: u64,
@@ -79,7 +79,7 @@ impl<'a> Crew<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The life of one thread.
+    /// What each thread runs.
     fn work(&self) {
         let _over = Over(self);
         while let Some((mut block, bytes)) = self.take() {
@@ -88,7 +88,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// The next block, and how many of its bytes are wanted. Waits while as many are out as the window holds.
+    /// The next block, and the number of bytes to fill in it. Waits while the window has no free block.
     fn take(&self) -> Option<(WriteBlock, usize)> {
         let mut state = self.lock();
         loop {
@@ -112,7 +112,7 @@ impl<'a> Crew<'a> {
     fn give(&self, block: WriteBlock, bytes: usize) {
         let mut state = self.lock();
         if bytes < state.block {
-            // The last one: the stream ends inside of it.
+            // The last block. The stream ends inside it.
             state.writer.put_back(block);
         } else {
             state.writer.complete(block);
@@ -125,7 +125,7 @@ impl<'a> Crew<'a> {
     }
 }
 
-/// A thread is done. If it panicked its block will never be complete, and nobody shall wait for it.
+/// Marks the end of a thread. A thread that panicked never completes its block, so the others must not wait for it.
 struct Over<'a, 'b>(&'a Crew<'b>);
 
 impl Drop for Over<'_, '_> {
@@ -141,7 +141,7 @@ impl Drop for Over<'_, '_> {
 mod tests {
     use super::*;
 
-    /// Bytes that tell where they are.
+    /// Bytes that depend on their offset.
     fn compute(offset: u64, bytes: &mut [u8]) {
         for (at, byte) in bytes.iter_mut().enumerate() {
             *byte = (((offset + at as u64) * 0x9E37_79B9) >> 13) as u8;
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_stops_or_panics_leaves_no_file() {
+    fn stopping_or_a_panic_leaves_no_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("computed");
         let stop = |done| if done > 5 << 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };

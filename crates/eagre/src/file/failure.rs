@@ -1,4 +1,4 @@
-//! What went wrong with a file, as `what: where: why`.
+//! Error messages about a file, of the form `what: where: why`.
 
 use std::fmt;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::name;
 
-/// What was being done with a file, and what it is called in messages.
+/// What is being done with a file, and the file's name in messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
     pub(super) what: &'static str,
@@ -43,7 +43,7 @@ impl Task {
     }
 }
 
-/// What the system says, without Rust's error number; and what follows it, such as a cure.
+/// The system's message without Rust's error number, and with anything that follows it, such as a cure.
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let parts = text.split_once(" (os error ").and_then(|(before, rest)| Some((before, rest.split_once(')')?.1)));

@@ -1,4 +1,5 @@
-//! A device for tests that does whatever a system may do: falls short, is interrupted, answers in any order, fails.
+//! A device for tests that does everything a system may do: transfers fewer bytes, is interrupted, answers in any
+//! order, fails.
 
 use std::fs::File;
 use std::io;
@@ -7,22 +8,22 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use eagre_mem::transfer::{Blocking, Device, Done, Request};
 
-/// What may go wrong, beside everything that must not matter.
+/// The faults that must cause an error or a special case, besides those that must not matter.
 #[derive(Clone, Default)]
 pub(super) struct Faults {
     pub(super) seed: u64,
     pub(super) alignment: usize,
     /// This byte of the file cannot be transferred, for this reason.
     pub(super) bad: Option<(u64, i32)>,
-    /// The device as such fails when it has answered so often.
+    /// The device itself fails after this many answers.
     pub(super) dies_after: Option<usize>,
-    /// Every request gets this error, without end.
+    /// Every request fails with this error, again and again.
     pub(super) always: Option<i32>,
-    /// Appended to the file when a request first finds it ended.
+    /// Bytes to append to the file when a request first reaches its end.
     pub(super) grows: Option<Arc<Vec<u8>>>,
-    /// Refuses unaligned or unbuffered requests until it may go on through the cache.
+    /// Refuses unbuffered requests until it may continue through the cache.
     pub(super) refuses_direct: bool,
-    /// How many requests are out: taken by the device, and neither returned nor dropped with it.
+    /// The number of requests in flight: taken by the device, but not returned or dropped with it.
     pub(super) out: Arc<AtomicUsize>,
 }
 
@@ -40,9 +41,9 @@ impl Faulty {
         Faulty { inner: Blocking::new(again(), 1), file: again(), faults, held: Vec::new(), answers: 0 }
     }
 
-    /// A number below `below`, another one each time.
+    /// A pseudorandom number below `below`.
     fn any(&mut self, below: usize) -> usize {
-        // Weyl sequence and a multiplication: enough to shuffle a test.
+        // A Weyl sequence and a multiplication are enough for a test.
         self.faults.seed = self.faults.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.faults.seed ^ (self.faults.seed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         ((mixed >> 33) as usize) % below
@@ -66,7 +67,7 @@ impl Faulty {
         }
         let mut least = request.len();
         if self.any(3) == 0 {
-            // Of whole sectors, as disks are, if it goes past the page cache.
+            // Past the page cache, disks transfer whole sectors.
             least = least.min((1 + self.any(least)).next_multiple_of(align));
         }
         if let Some((byte, errno)) = self.faults.bad
@@ -75,7 +76,7 @@ impl Faulty {
         {
             match good {
                 0 => return error(request, errno),
-                // A request that only goes over the good bytes once more, for alignment, finds the bad one.
+                // A request that repeats good bytes for alignment only, and then reaches the bad one.
                 good if good < align as u64 => return error(request, errno),
                 good => least = (good - good % align as u64) as usize,
             }
@@ -139,12 +140,12 @@ impl Device for Faulty {
 
 impl Drop for Faulty {
     fn drop(&mut self) {
-        // As the real ones do: the memory is free when the device is gone.
+        // Real devices do the same: the memory is free when the device is gone.
         self.faults.out.fetch_sub(self.held.len(), SeqCst);
     }
 }
 
-/// Bytes that tell where they belong.
+/// Bytes that depend on their offset.
 pub(super) fn pattern(len: usize) -> Vec<u8> {
     (0..len as u64).map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
 }

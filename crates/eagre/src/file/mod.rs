@@ -1,8 +1,9 @@
 //! Files as streams, and files that appear complete or not at all.
 //!
-//! [`open`] reads a file through an ordinary stream: the [`Reader`] has a pointer, `fill`/`consume`,
-//! `Read` and `BufRead`, as any other. [`create`] is the same for writing. Large files go straight between the disk and
-//! the blocks of the stream, past the page cache, several requests at a time ([`Caching`]).
+//! [`open`] reads a file through an ordinary stream. Its [`Reader`] offers a pointer, `fill`/`consume`, `Read` and
+//! `BufRead` like any other. [`create`] writes a file through a stream in the same way. Large files bypass the page
+//! cache: bytes move directly between the disk and the blocks of the stream, with several requests in flight
+//! ([`Caching`]).
 //!
 //! ```no_run
 //! use std::io::BufRead;
@@ -42,7 +43,7 @@ pub use output::Output;
 pub use reading::ReadOptions;
 pub use writing::{FileWriter, WriteOptions};
 
-/// Opens a file as a stream. [`ReadOptions`] has the choices.
+/// Opens a file as a stream with default options. [`ReadOptions`] sets others.
 ///
 /// # Errors
 /// As [`ReadOptions::open`].
@@ -50,8 +51,8 @@ pub fn open(path: impl AsRef<Path>) -> io::Result<Reader> {
     ReadOptions::new().open(path)
 }
 
-/// Makes a file from a stream: it appears, complete, when [`FileWriter::finish`] returns. [`WriteOptions`] has the
-/// choices.
+/// Writes a file through a stream, with default options. The file appears, complete, when [`FileWriter::finish`]
+/// returns. [`WriteOptions`] sets other options.
 ///
 /// # Errors
 /// As [`WriteOptions::create`].

@@ -1,17 +1,18 @@
-//! Names of files in messages: one line, whatever a file is called, and nothing that a terminal would obey.
+//! File names in messages. They take one line and contain nothing that a terminal would interpret, whatever the file is
+//! called.
 //!
-//! Names are bytes. What cannot be seen is quoted as GNU tools quote it, in a form that a shell reads back:
-//! `'one'$'\n''two'`.
+//! Names are bytes. A name with invisible characters is quoted as GNU tools quote it, in a form that a shell reads
+//! back: `'one'$'\n''two'`.
 
 use std::fmt::{self, Write};
 
-/// A name in a message: as it is, if all of it can be seen, else quoted.
+/// A name for a message: as it is if every character is visible, quoted otherwise.
 #[must_use]
 pub fn shown(name: &[u8]) -> String {
     Shown(name).to_string()
 }
 
-/// The same as it is written: it takes no memory.
+/// The same as a value to display, without allocating.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a>(pub &'a [u8]);
 
@@ -24,14 +25,13 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// Control characters, and those that break lines, change the direction of text or take no room.
+/// Control characters, and characters that break lines, change the direction of text or have no width.
 fn is_unseen(c: char) -> bool {
     let formats = ['\u{200b}'..='\u{200f}', '\u{2028}'..='\u{202e}', '\u{2060}'..='\u{206f}', '\u{feff}'..='\u{feff}'];
     c.is_control() || formats.iter().any(|range| range.contains(&c))
 }
 
-/// A name quoted for a shell. Characters of UTF-8 that can be seen stay as they are; the rest become
-/// escapes inside `$'…'`.
+/// A name quoted for a shell. Visible UTF-8 characters stay as they are, and the rest become escapes inside `$'…'`.
 #[must_use]
 pub fn quoted(name: &[u8]) -> Vec<u8> {
     let mut out = String::new();
@@ -60,7 +60,7 @@ fn quote(name: &[u8], out: &mut dyn Write) -> fmt::Result {
     out.out.write_char('\'')
 }
 
-/// The quoting machine: always inside quotes, either `'…'` or `$'…'`.
+/// The state of quoting. It is always inside quotes, either `'…'` or `$'…'`.
 struct Quoting<'a> {
     out: &'a mut dyn Write,
     escaping: bool,
@@ -75,7 +75,7 @@ impl Quoting<'_> {
         self.out.write_str(text)
     }
 
-    /// A single quote, which cannot stand inside quotes: leave them, escape it, enter them again.
+    /// A single quote cannot stand inside quotes: this leaves them, escapes it and enters them again.
     fn quote(&mut self) -> fmt::Result {
         self.escaping = false;
         self.out.write_str("'\\''")

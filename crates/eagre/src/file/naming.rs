@@ -1,12 +1,12 @@
-//! Giving a file its name.
+//! Giving a file a name that must be new.
 //!
-//! A name that must be new is given by the strictest call the file system has:
+//! The strictest call that the file system supports is used:
 //!
-//! | call | where it is missing |
+//! | call | not supported by |
 //! |---|---|
-//! | `renameat2` with `RENAME_NOREPLACE` | network file systems, many in user space: `EINVAL`, `ENOSYS` |
-//! | `linkat`, which never replaces | FAT, exFAT, and whatever else has no hard links: `EPERM`, `EOPNOTSUPP`, `EMLINK` |
-//! | `renameat` after a look | nowhere; replaces a file that appears between the look and the call |
+//! | `renameat2` with `RENAME_NOREPLACE` | network file systems, many FUSE file systems: `EINVAL`, `ENOSYS` |
+//! | `linkat`, which never replaces a file | FAT, exFAT and others without hard links: `EPERM`, `EOPNOTSUPP`, `EMLINK` |
+//! | `renameat` after a check that the name is free | always supported, but replaces a file that appears between the check and the call |
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -23,14 +23,14 @@ pub(super) fn link(file: &File, directory: &OwnedFd, name: &OsStr) -> Result<()>
     fs::linkat(CWD, open, directory, name, AtFlags::SYMLINK_FOLLOW)
 }
 
-/// Renames `from` to `to`, both in `directory`, where nothing may be.
+/// Renames `from` to `to`, both in `directory`. Fails if `to` exists.
 pub(super) fn rename_to_new(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> Result<()> {
     let rename = || fs::renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE);
     let link = || fs::linkat(directory, from, directory, to, AtFlags::empty());
     rename_to_new_by(directory, from, to, rename, link)
 }
 
-/// With these two calls, which tests let fail.
+/// [`rename_to_new`] with its first two calls as parameters, so that tests can make them fail.
 fn rename_to_new_by(
     directory: &OwnedFd,
     from: &OsStr,
@@ -57,7 +57,7 @@ fn rename_to_new_by(
     }
 }
 
-/// Calls `make` with hidden names until one was free.
+/// Calls `make` with hidden names until one is free.
 pub(crate) fn with_fresh_name<T>(make: impl Fn(&OsStr) -> Result<T>) -> io::Result<(T, OsString)> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     for _ in 0..10_000 {
@@ -75,7 +75,7 @@ pub(crate) fn with_fresh_name<T>(make: impl Fn(&OsStr) -> Result<T>) -> io::Resu
 mod tests {
     use super::*;
 
-    /// File systems that lack the calls, one after the other: the name is given, and never taken from another file.
+    /// On file systems that lack some of the calls, the file gets its name, and never replaces another file.
     #[test]
     fn a_new_name_is_given_by_whatever_call_there_is() {
         let not_there = [None, Some(Errno::INVAL), Some(Errno::NOSYS)];
@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    /// What has another cause is told.
+    /// Errors with another cause are returned.
     #[test]
     fn other_failures_are_told() {
         let room = tempfile::tempdir().unwrap();

@@ -1,12 +1,13 @@
 //! A file that appears complete or not at all.
 //!
-//! What is written goes to a file without a name (`O_TMPFILE`) in the directory of the target. [`Output::commit`] makes
-//! it durable, gives it a name, and puts that name in the place of the target's in one step. Whoever looks sees the old
-//! file or the new one, and a program that dies, however suddenly, leaves nothing behind: the system takes back what has
-//! no name. Where the file system knows no files without names, a hidden one (`.eagre-…`, for its owner alone) stands in,
-//! and is removed on failure, though not by a kill.
+//! The bytes go to a file without a name (`O_TMPFILE`) in the directory of the target. [`Output::commit`] makes it
+//! durable, gives it a name, and replaces the target in one step. Other programs see the old file or the new one, never
+//! a mixture. A program that dies leaves nothing behind, because the kernel frees files without a name.
 //!
-//! What cannot be replaced (a pipe, a device, a terminal) is written as it is.
+//! Some file systems do not support files without a name. There a hidden file (`.eagre-…`, readable by its owner only)
+//! is used instead. It is removed on failure, but remains if the program is killed.
+//!
+//! Targets that cannot be replaced (a pipe, a device, a terminal) are written directly.
 
 use std::ffi::OsString;
 use std::fs::{File, Metadata, OpenOptions};
@@ -24,11 +25,11 @@ use super::attributes::Unkept;
 use super::naming::{link, rename_to_new, with_fresh_name};
 use super::rights::Rights;
 
-/// A file being written. Dropped without [`Output::commit`], nothing has happened to the target.
+/// A file being written. If it is dropped without [`Output::commit`], the target is unchanged.
 #[derive(Debug)]
 pub struct Output {
     file: File,
-    /// The name that `file` will get. None: `file` is the target itself.
+    /// The name that `file` will get. `None` if `file` is the target itself.
     target: Option<Target>,
 }
 
@@ -36,24 +37,24 @@ pub struct Output {
 struct Target {
     directory: OwnedFd,
     name: OsString,
-    /// What is there now, and will be replaced.
+    /// The rights of the existing file, which will be replaced.
     previous: Option<Rights>,
-    /// The mode asked for, in place of the usual one.
+    /// A mode to set instead of the usual one.
     mode: Option<u32>,
-    /// The name of the file where it has to have one from the beginning.
+    /// The hidden name of the file, where the file system does not support files without a name.
     temporary: Option<OsString>,
-    /// A file that is there when this one is complete stays, and is an error.
+    /// A file that has appeared at the target by the time this one is complete is kept, and is an error.
     must_be_new: bool,
 }
 
 impl Output {
-    /// Begins to write the file at `path`. Symbolic links are followed; a file that is there keeps its contents until
-    /// [`Output::commit`], which keeps its mode and, if permitted, its owner, access control list and extended attributes
-    /// (but what they say about contents: capabilities and signatures). A new file gets what the umask leaves.
+    /// Begins to write the file at `path`. Symbolic links are followed. An existing file keeps its contents until
+    /// [`Output::commit`]. The new file gets its mode and, if permitted, its owner, access control list and extended
+    /// attributes, except those about contents (capabilities and signatures). If there was no file, the umask decides.
     ///
     /// # Errors
-    /// The system's: no such directory, no permission to write there or to write the file that is there, a directory
-    /// at `path`.
+    /// Those of the system: the directory does not exist, it may not be written, the existing file may not be written,
+    /// or `path` is a directory.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Output> {
         Output::create_as(path.as_ref(), true)
     }
@@ -104,29 +105,29 @@ impl Output {
         Ok(Output { file, target: Some(target) })
     }
 
-    /// An output that is written as it is: standard output, say.
+    /// An output that writes directly to `file`, such as standard output.
     #[must_use]
     pub fn direct(file: File) -> Output {
         Output { file, target: None }
     }
 
-    /// The file to write, open for reading and writing, or for writing only if it is [direct](Output::is_direct).
+    /// The file to write. It is open for reading and writing, or only for writing if it is [direct](Output::is_direct).
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Whether what is written arrives at once, at something that cannot be replaced.
+    /// Whether the target cannot be replaced, so that bytes arrive there as they are written.
     pub fn is_direct(&self) -> bool {
         self.target.is_none()
     }
 
-    /// Whether nothing was at the target when writing began.
+    /// Whether there was no file at the target when writing began.
     #[cfg(feature = "copy")]
     pub(crate) fn is_new(&self) -> bool {
         self.target.as_ref().is_some_and(|target| target.previous.is_none())
     }
 
-    /// The file gets this mode, and not that of the file it replaces.
+    /// Sets the mode of the new file, instead of the mode of the file it replaces.
     #[cfg(feature = "copy")]
     pub(crate) fn set_mode(&mut self, mode: u32) {
         if let Some(target) = &mut self.target {
@@ -134,7 +135,7 @@ impl Output {
         }
     }
 
-    /// If a file appears under this name meanwhile, it stays, and [`Output::commit`] fails.
+    /// If a file appears at the target meanwhile, it is kept and [`Output::commit`] fails.
     #[cfg(feature = "copy")]
     pub(crate) fn must_be_new(&mut self) {
         if let Some(target) = &mut self.target {
@@ -142,8 +143,9 @@ impl Output {
         }
     }
 
-    /// The file gets the mode of another and, if permitted, its owner, access control list and extended attributes; of the
-    /// file it replaces it keeps the attributes that the other does not have. Returns which it has not got.
+    /// Gives the new file the mode of `other` and, if permitted, its owner, access control list and extended
+    /// attributes. Attributes of the replaced file that `other` does not have are kept. Returns the attributes that
+    /// could not be set.
     #[cfg(feature = "copy")]
     pub(crate) fn dress_as(&mut self, other: &File) -> io::Result<Vec<Unkept>> {
         let Some(target) = &mut self.target else { return Ok(Vec::new()) };
@@ -155,14 +157,14 @@ impl Output {
         Ok(given.unkept)
     }
 
-    /// Whether there are `bytes` bytes left where the file is, as far as the system tells. Takes none of them: asked to set
-    /// aside more than there is, a file system fills itself up before it refuses.
+    /// Checks that the file system has `bytes` bytes free, as far as it tells. It does not reserve them: a file system
+    /// that is asked to reserve more than it has fills up before it refuses.
     ///
     /// # Errors
-    /// `ENOSPC` if there are not.
+    /// `ENOSPC` if there is less room.
     pub fn check_room(&self, bytes: u64) -> io::Result<()> {
         match fs::fstatvfs(&self.file) {
-            // Some file systems do not count, and say that they have none at all.
+            // Some file systems do not count blocks and report a total of zero.
             Ok(room) if !self.is_direct() && room.f_blocks > 0 => {
                 let left = room.f_bavail.saturating_mul(room.f_frsize);
                 if left < bytes { Err(Errno::NOSPC.into()) } else { Ok(()) }
@@ -171,16 +173,16 @@ impl Output {
         }
     }
 
-    /// All is written: makes it durable, then visible, then its name durable.
+    /// Makes the file durable, then visible, then its name durable. To be called when all bytes are written.
     ///
     /// # Errors
-    /// The system's. The target is as it was before, unless the last step alone failed (the directory's own write).
+    /// Those of the system. The target is unchanged, unless only the last step failed (writing the directory).
     pub fn commit(self) -> io::Result<()> {
         self.settle()?;
         self.appear_durably()
     }
 
-    /// The first step of [`Output::commit`]: makes it durable.
+    /// The first step of [`Output::commit`]: makes the file durable.
     pub(crate) fn settle(&self) -> io::Result<()> {
         if let Some(target) = &self.target {
             target.dress(&self.file)?;
@@ -192,14 +194,15 @@ impl Output {
         }
     }
 
-    /// The second step: makes it visible, then its name durable.
+    /// The second step: makes the file visible, then its name durable.
     pub(crate) fn appear_durably(mut self) -> io::Result<()> {
         let Some(target) = &mut self.target else { return Ok(()) };
         target.appear(&self.file)?;
         target.sync()
     }
 
-    /// The second step of several files: makes it visible. Its name is durable when somebody syncs the directory.
+    /// The second step for one of several files: makes the file visible. Its name becomes durable when the caller syncs
+    /// the directory.
     pub(crate) fn appear(mut self) -> io::Result<()> {
         match &mut self.target {
             Some(target) => target.appear(&self.file),
@@ -209,9 +212,9 @@ impl Output {
 }
 
 impl Target {
-    /// A file without a name in the target's directory, or, where there is no such thing, a hidden one.
+    /// Opens a file without a name in the target's directory, or a hidden one where that is not supported.
     fn open(&mut self, without_name: bool) -> io::Result<File> {
-        // The bits a new file gets are the kernel's business: umask, and the directory's default ACL.
+        // The kernel decides the bits of a new file, by the umask and the default ACL of the directory.
         let mode = if self.previous.is_some() { 0o600 } else { 0o666 };
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         if without_name {
@@ -233,13 +236,13 @@ impl Target {
         if self.temporary.is_none() && (self.previous.is_none() || self.must_be_new) {
             match link(file, &self.directory, &self.name) {
                 Ok(()) => return Ok(()),
-                // Somebody else was faster; theirs is replaced.
+                // Another program created the file first. It is replaced.
                 Err(Errno::EXIST) if !self.must_be_new => {}
                 Err(error) => return Err(error.into()),
             }
         }
         if self.temporary.is_none() {
-            // A name cannot be given to a file and taken from another in one step; for a moment it has a hidden one.
+            // A file without a name cannot replace another in one step. It gets a hidden name for a moment.
             let ((), name) = with_fresh_name(|name| link(file, &self.directory, name))?;
             self.temporary = Some(name);
         }
@@ -254,7 +257,7 @@ impl Target {
         Ok(())
     }
 
-    /// Gives the file the owner and mode it is to have.
+    /// Sets the final owner and mode of the file.
     fn dress(&self, file: &File) -> io::Result<()> {
         let mode = match (self.mode, &self.previous, &self.temporary) {
             (Some(mode), ..) => mode,
@@ -268,7 +271,7 @@ impl Target {
     /// Makes the new name durable.
     fn sync(&self) -> io::Result<()> {
         match fs::fsync(&self.directory) {
-            // A directory one may write but not read, or a file system that does not sync directories.
+            // The directory may be written but not read, or the file system does not sync directories.
             Ok(()) | Err(Errno::BADF | Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -283,8 +286,8 @@ impl Drop for Target {
     }
 }
 
-/// Follows symbolic links to where a new file would be made. `None` if they lead through the `/proc` of a process: such
-/// a link stands for an open file, not for a name.
+/// Follows symbolic links to the path where a new file would be created. `None` if they lead through the `/proc` of a
+/// process: such a link stands for an open file, not for a name.
 fn real(path: &Path) -> io::Result<Option<PathBuf>> {
     const MOST_LINKS: u32 = 40;
     const PROC: fs::FsWord = 0x9fa0;
@@ -292,7 +295,7 @@ fn real(path: &Path) -> io::Result<Option<PathBuf>> {
     for _ in 0..MOST_LINKS {
         let to = match std::fs::read_link(&path) {
             Ok(to) => to,
-            // Not a link, or nothing there.
+            // Not a link, or no such file.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(Some(path)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(path)),
             Err(error) => return Err(error),
@@ -307,7 +310,7 @@ fn real(path: &Path) -> io::Result<Option<PathBuf>> {
     Err(Errno::LOOP.into())
 }
 
-/// Opens what was seen at `path` and cannot be replaced; nothing else that somebody has put there since, be it a link.
+/// Opens the file seen at `path`, which cannot be replaced. Fails if it has been exchanged since, even for a link.
 fn open_as_it_is(path: &Path, there: &Metadata) -> io::Result<Output> {
     let file = OpenOptions::new().write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path)?;
     let opened = file.metadata()?;
@@ -336,8 +339,8 @@ fn open_directory(path: &Path) -> io::Result<OwnedFd> {
     }
 }
 
-/// The permission bits this process does not give to new files. All but the owner's where that cannot be known without
-/// changing it.
+/// The permission bits that the umask removes from new files. If it cannot be read without being changed, these are all
+/// bits but the owner's.
 pub(crate) fn umask() -> u32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let digits = status.lines().find_map(|line| line.strip_prefix("Umask:"));

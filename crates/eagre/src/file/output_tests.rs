@@ -36,7 +36,7 @@ fn a_new_file_appears_when_it_is_complete() {
         output.commit().unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "half and half");
         assert_eq!(entries(room), ["new"]);
-        // As another new file, which the standard library makes.
+        // Compare with a new file of the standard library.
         let plain = File::create(room.join("plain")).unwrap().metadata().unwrap().mode();
         assert_eq!(std::fs::metadata(&path).unwrap().mode(), plain);
     });
@@ -85,7 +85,7 @@ fn list(named_user: u32) -> Vec<u8> {
     [2u32.to_le_bytes().to_vec(), entries.map(entry).concat()].concat()
 }
 
-/// Gives a file or directory an access control list. `None`, with a word about it, where there are none.
+/// Gives a file or directory an access control list. Prints why and returns `None` if that is not supported.
 fn set_list(path: &Path, name: &str) -> Option<Vec<u8>> {
     match fs::setxattr(path, name, &list(4321), fs::XattrFlags::empty()) {
         Ok(()) => Some(list(4321)),
@@ -110,7 +110,7 @@ fn a_file_that_is_replaced_keeps_its_access_control_list() {
         std::fs::write(&path, "old").unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
         let Some(list) = set_list(&path, ACL) else { return };
-        // As it seems from outside, the group may write; the list says that it may not.
+        // The mode says that the group may write; the list says that it may not.
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o660);
         put(create(&path), "new");
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o660);
@@ -118,7 +118,8 @@ fn a_file_that_is_replaced_keeps_its_access_control_list() {
     });
 }
 
-/// As a program does that writes into the file that is there; what the kernel takes from a written file is not kept either.
+/// Attributes are kept as if a program wrote into the existing file. What the kernel removes from a written file is not
+/// kept.
 #[test]
 fn a_file_that_is_replaced_keeps_its_notes() {
     both(|room, create| {
@@ -132,7 +133,7 @@ fn a_file_that_is_replaced_keeps_its_notes() {
         let mut value = [0; 16];
         assert_eq!(fs::getxattr(&path, "user.note", &mut value[..]), Ok(4));
         assert_eq!(&value[..4], b"kept");
-        // "cap_net_raw=ep", if we may.
+        // "cap_net_raw=ep", if that is permitted.
         let capability: Vec<u8> =
             [0x0200_0001u32, 1 << 13, 0, 0, 0].iter().flat_map(|word| word.to_le_bytes()).collect();
         if fs::setxattr(&path, "security.capability", &capability, fs::XattrFlags::empty()).is_ok() {
@@ -177,7 +178,7 @@ fn a_file_without_a_list_gets_none_from_its_directory() {
     });
 }
 
-/// A list that no file can have stands for a file system that has no lists.
+/// An invalid list simulates a file system without lists.
 #[test]
 fn without_its_list_a_file_gives_its_group_nothing() {
     let room = tempfile::tempdir().unwrap();
@@ -185,7 +186,7 @@ fn without_its_list_a_file_gives_its_group_nothing() {
     file.set_permissions(std::fs::Permissions::from_mode(0o664)).unwrap();
     let given = Rights::with_acl(file.metadata().unwrap(), b"odd").give_to(&file).unwrap();
     assert_eq!(given.mode & 0o7777, 0o604);
-    // And it is told.
+    // The loss is reported.
     assert_eq!(given.unkept.iter().map(|unkept| unkept.name.to_str()).collect::<Vec<_>>(), [Some(ACL)]);
 }
 
@@ -236,7 +237,8 @@ fn what_cannot_be_replaced_is_written_as_it_is() {
     assert_eq!(reading.join().unwrap().unwrap(), "through");
 }
 
-/// What is opened is what was seen, or nothing: no file loses its contents to somebody who puts it in the place of a pipe.
+/// The file that was seen is opened, or none: a file that another program puts in the place of a pipe keeps its
+/// contents.
 #[test]
 fn what_takes_the_place_of_a_pipe_is_not_written() {
     let room = tempfile::tempdir().unwrap();
@@ -248,7 +250,7 @@ fn what_takes_the_place_of_a_pipe_is_not_written() {
     std::fs::write(path("file"), "kept").unwrap();
     symlink("file", path("link")).unwrap();
     symlink("pipe", path("link-to-the-pipe")).unwrap();
-    // Somebody reads, so that opening does not wait.
+    // A reader, so that opening does not block.
     let _readers = ["pipe", "other"]
         .map(|pipe| File::options().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path(pipe)).unwrap());
     assert!(open_as_it_is(&path("pipe"), &seen).unwrap().is_direct());

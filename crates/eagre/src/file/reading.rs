@@ -1,8 +1,8 @@
-//! A file as a stream: a helper thread fills the blocks of an ordinary stream from it.
+//! Reading a file as a stream: a helper thread fills the blocks of an ordinary stream.
 //!
-//! The thread keeps as many blocks on their way as the writing window allows (`L + 1`), so that the disk always has
-//! something to do, and completes them in order. Full blocks go to the reader at once; the block in which the file ends
-//! is held back until it is sure that this is the end.
+//! The thread keeps as many blocks in flight as the writing window allows (`L + 1`), so that the disk is always busy,
+//! and completes them in order. Full blocks go to the reader at once. The last block is held back until it is certain
+//! that the file ends there.
 
 use std::fs::File;
 use std::io::{self, ErrorKind as Io, Seek, SeekFrom};
@@ -15,10 +15,10 @@ use super::caching::{Access, Caching, Opened};
 use super::failure::Task;
 use crate::{BlockSize, OpenError, PipeBuilder, Reader, StreamError, StreamErrorKind, WriteBlock, Writer};
 
-/// How a file is to be read.
+/// Options for reading a file.
 ///
-/// Without any call: the whole of it, to where it ends when the reader gets there, past the page cache if it is large
-/// and not in the cache, through io_uring where that works, in ten MiB of memory.
+/// The defaults: the whole file is read, to where it ends when the reader gets there. A large file that is not in the
+/// page cache is read past it, through io_uring where that works. The stream takes 10 MiB of memory.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct ReadOptions {
@@ -37,48 +37,50 @@ impl ReadOptions {
         ReadOptions::default()
     }
 
-    /// Whether the page cache is used.
+    /// Whether the page cache is used. Default: [`Caching::Auto`].
     pub fn caching(mut self, caching: Caching) -> ReadOptions {
         self.caching = caching;
         self
     }
 
-    /// How unbuffered requests reach the system. Default: `EAGRE_IO`, or io_uring where it works.
+    /// How unbuffered requests reach the kernel. Default: `EAGRE_IO`, or io_uring where it works.
     pub fn engine(mut self, engine: Engine) -> ReadOptions {
         self.engine = Some(engine);
         self
     }
 
-    /// The most bytes of one request. Default: 512 KiB with io_uring, a block otherwise.
+    /// The most bytes of one request. Default: 512 KiB with io_uring, otherwise a block.
     pub fn request_size(mut self, bytes: usize) -> ReadOptions {
         self.piece = Some(bytes);
         self
     }
 
-    /// Where in the file the stream begins, in bytes. Default: at its beginning, or where an open file stands. Offsets
-    /// that the disk cannot start at (multiples of 512 or 4096 bytes are usual) are read through the page cache.
+    /// The offset in the file at which the stream begins, in bytes. Default: the beginning of the file, or the position
+    /// of an open file. The disk can start at multiples of its alignment (usually 512 or 4096 bytes); from other
+    /// offsets, the file is read through the page cache.
     pub fn from(mut self, offset: u64) -> ReadOptions {
         self.from = Some(offset);
         self
     }
 
-    /// Reads exactly this many bytes, however long the file is or becomes; a file that has fewer is an error. The
-    /// reader knows its length from the beginning.
+    /// Reads exactly this many bytes, however long the file is or becomes. A shorter file is an error. The reader knows
+    /// its length from the beginning.
     pub fn length(mut self, bytes: u64) -> ReadOptions {
         self.length = Some(bytes);
         self
     }
 
-    /// The stream that carries the bytes: its windows, trap, pool. The writing window is the file's: `L + 1` blocks are
-    /// on their way from the disk at a time.
+    /// The stream that carries the bytes: its windows, trap and pool. The writing window belongs to the file: `L + 1`
+    /// blocks are in flight from the disk.
     pub fn stream(mut self, stream: PipeBuilder) -> ReadOptions {
         self.stream = Some(stream);
         self
     }
 
-    /// The reader is used through explicit calls only (`fill`/`consume`, `BufRead`), not by pointer: then the stream takes no
-    /// addresses, and the file may be of any size however short they are (`ulimit -v`). Where addresses are too short for a
-    /// pointer, the stream is one for explicit calls in any case. See [`PipeBuilder::explicit`], also for pools.
+    /// Promises that the reader is used through explicit calls only (`fill`/`consume`, `BufRead`), not through a
+    /// pointer. Then the stream reserves no addresses, so the file may be of any size even if the address space is
+    /// limited (`ulimit -v`). If the address space is too small for a pointer, the stream is for explicit calls in any
+    /// case. See [`PipeBuilder::explicit`], also about pools.
     pub fn explicit(mut self) -> ReadOptions {
         self.explicit = true;
         self
@@ -87,16 +89,16 @@ impl ReadOptions {
     /// Opens the file at `path` and begins to read it.
     ///
     /// # Errors
-    /// The system's, a directory at `path`, or a stream that cannot be opened. What goes wrong later, the reader
-    /// gets: as an [`StreamErrorKind::Io`] that names the file and the byte.
+    /// Those of the system; `path` is a directory; the stream cannot be opened. Later errors reach the reader, as an
+    /// [`StreamErrorKind::Io`] that names the file and the byte.
     pub fn open(self, path: impl AsRef<Path>) -> io::Result<Reader> {
         let task = Task::read(path.as_ref());
         let file = File::open(path).map_err(|error| task.error(&error))?;
         self.begin(file, task)
     }
 
-    /// Begins to read `file`, called `name` in messages, from where it stands. Its position does not move, unless it
-    /// has none to speak of (a pipe).
+    /// Begins to read `file`, called `name` in messages, from its position. The position does not move, unless the file
+    /// has none (a pipe).
     ///
     /// # Errors
     /// As [`ReadOptions::open`].
@@ -129,7 +131,7 @@ impl ReadOptions {
         Ok(reader)
     }
 
-    /// What there is to read, and how; and how many bytes will come at least, by what its size says.
+    /// Decides what is read and how, and estimates from the size of the file how many bytes come at least.
     fn look(&self, mut file: File) -> io::Result<(Opened, Extent, u64)> {
         let metadata = file.metadata()?;
         let kind = metadata.file_type();
@@ -143,7 +145,7 @@ impl ReadOptions {
             None => 0,
         };
         let size = match () {
-            // Where nothing is stored, the size is a guess (/sys says 4096), or all of it is a hole.
+            // No blocks are stored: either the size is a guess (`/sys` claims 4096), or the whole file is a hole.
             () if kind.is_file() && metadata.blocks() == 0 => 0,
             () if kind.is_file() => metadata.len(),
             () if kind.is_block_device() => {
@@ -159,24 +161,24 @@ impl ReadOptions {
             (&opened.file).seek(SeekFrom::Start(from))?;
         }
         let extent = Extent { from, exactly: self.length, expected: size.saturating_sub(from) };
-        // It may be all of it a hole.
+        // The whole file may be a hole.
         let claimed = if kind.is_file() { metadata.len() } else { size };
         Ok((opened, extent, claimed.saturating_sub(from)))
     }
 }
 
-/// What is to be read of a file.
+/// The range of a file that is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
-    /// Where it begins in the file.
+    /// Where the range begins.
     pub(super) from: u64,
-    /// How long it is to be; if not given, to the end of the file.
+    /// The required length. `None`: to the end of the file.
     pub(super) exactly: Option<u64>,
     /// How many bytes the file had when it was opened.
     pub(super) expected: u64,
 }
 
-/// Small files make do with small blocks.
+/// The block size: smaller for small files.
 fn block_for(extent: &Extent) -> BlockSize {
     let bytes = extent.exactly.unwrap_or(extent.expected);
     let small = usize::try_from(bytes).ok().and_then(|bytes| BlockSize::new(bytes.next_power_of_two()));
@@ -190,7 +192,7 @@ fn block_for(extent: &Extent) -> BlockSize {
 /// Why reading stopped before the end.
 #[derive(Debug)]
 enum Stop {
-    /// The stream has failed: the reader is gone, or cancelled it, and knows.
+    /// The stream has failed: the reader has gone or cancelled it, and knows the reason.
     Stream,
     File(TransferError),
 }
@@ -207,9 +209,9 @@ impl From<TransferError> for Stop {
     }
 }
 
-/// Fills the stream from the file, to the end of either.
+/// Fills the stream from the file, until the file or the stream ends.
 pub(super) fn pump(mut writer: Writer, mut transfer: Transfer<WriteBlock>, extent: &Extent, task: &Task) {
-    // Blocks that are dropped fail the stream as well; the reason comes first.
+    // Dropped blocks fail the stream as well. So they are kept until the reason has been reported.
     let mut held = Vec::new();
     if let Err(Stop::File(TransferError { offset, error })) = fill(&mut writer, &mut transfer, &mut held, extent) {
         let message = match error.kind() {
@@ -235,7 +237,7 @@ fn fill(
     let limit = extent.exactly.unwrap_or(u64::MAX);
     let mut begun = 0;
     loop {
-        // Beyond what the file is known to have, one block at a time.
+        // Beyond the known size of the file, one block at a time.
         while begun < limit && (begun < extent.expected || transfer.blocks() == 0) {
             let Some(block) = next_block(writer, transfer.blocks() == 0)? else { break };
             let wanted = usize::try_from(limit - begun).map_or(size, |left| left.min(size));
@@ -256,7 +258,7 @@ fn fill(
     }
 }
 
-/// A block to fill. `None` if there is none at the moment and waiting would keep blocks that are on their way.
+/// A block to fill. `None` if there is none now and waiting would delay blocks that are in flight.
 fn next_block(writer: &mut Writer, wait: bool) -> Result<Option<WriteBlock>, StreamError> {
     if wait {
         return writer.take().map(Some);
@@ -267,8 +269,9 @@ fn next_block(writer: &mut Writer, wait: bool) -> Result<Option<WriteBlock>, Str
     }
 }
 
-/// The block in `held` is not full: is this the end? Then all blocks are back with the writer, and the length of the
-/// stream is known. If not (the file has grown between two requests), all of them are on their way once more.
+/// Called when the block in `held` is not full: is this the end of the file? If so, all blocks go back to the writer,
+/// and the length of the stream is returned. If not (the file grew between two requests), all of them are requested
+/// again.
 fn last(
     writer: &mut Writer,
     transfer: &mut Transfer<WriteBlock>,
@@ -289,7 +292,7 @@ fn last(
     if length < extent.exactly.unwrap_or(extent.expected) {
         return Err(TransferError { offset: end, error: Io::UnexpectedEof.into() }.into());
     }
-    // The last one taken comes back first; the stream's last bytes are where they belong.
+    // The last block taken must be put back first. The last bytes of the stream stay in their block.
     held.drain(..).rev().for_each(|unused| writer.put_back(unused.block));
     Ok(Some(length))
 }

@@ -86,7 +86,7 @@ fn a_byte_that_cannot_be_read_is_an_error_that_names_it() {
                 assert_eq!((error.kind(), error.os_error()), (StreamErrorKind::Io, Some(libc::EIO)));
                 let at = bad - bad % alignment as u64;
                 let text = error.to_string();
-                // What was asked for again for alignment's sake is good up to the bad byte or its sector.
+                // Bytes requested again for alignment are good up to the bad byte or its sector.
                 let named: u64 = text.rsplit(' ').next().unwrap().parse().unwrap();
                 assert!((at..=bad).contains(&named), "{text}, but {bad} is bad");
                 assert_eq!(text, format!("read: some file: Input/output error at byte {named}"));
@@ -97,7 +97,7 @@ fn a_byte_that_cannot_be_read_is_an_error_that_names_it() {
     }
 }
 
-/// Not a matter of time: of the helper thread's getting there.
+/// Waits until the helper thread has reached a state. The time does not matter.
 fn wait_until(done: impl Fn() -> bool) {
     while !done() {
         std::thread::yield_now();
@@ -128,7 +128,7 @@ fn a_file_that_grows_is_read_to_its_new_end() {
             let grows = Some(Arc::new(whole[had..].to_vec()));
             let faults = Faults { seed, alignment: 512, grows, ..Faults::default() };
             let got = all_of(read_through(&file, to_the_end(&file), faults)).unwrap();
-            // Whatever end it had when it was looked at; nothing that was there before is missing.
+            // The end is the one at some moment of reading. No earlier byte is missing.
             assert!(got.len() >= had && whole.starts_with(&got), "{} of {had} + {more}", got.len());
             saw_more |= got.len() == whole.len();
         }
@@ -152,7 +152,7 @@ fn what_is_interrupted_for_ever_is_an_error() {
     let faults = Faults { always: Some(libc::EINTR), ..Faults::default() };
     let error = all_of(read_through(&file, to_the_end(&file), faults)).unwrap_err();
     assert!(error.to_string().starts_with("read: some file: Interrupted system call at byte "), "{error}");
-    // Else `read_to_end` would have tried for ever.
+    // Otherwise `read_to_end` would have retried forever.
     assert_eq!(error.kind(), Io::Other);
 }
 

@@ -1,19 +1,20 @@
-//! The stream between a file and its user.
+//! The stream between a file and its reader or writer.
 //!
-//! Pointers take addresses, twice as many as the file has bytes. Who does without them ([`PipeBuilder::explicit`]) needs none;
-//! and who has not said so gets a stream for explicit calls where addresses are too short for pointers: reading a file must
-//! not depend on `ulimit -v`.
+//! A stream for pointers reserves twice as many addresses as the file has bytes. A stream for explicit calls
+//! ([`PipeBuilder::explicit`]) reserves none. It is also the fallback where the address space is too small for
+//! pointers: reading a file must not depend on `ulimit -v`.
 
 use crate::{BlockSize, OpenError, Pipe, PipeBuilder};
 
-/// Blocks for where there is no memory for several of 2 MiB: slower, but an eighth of it.
+/// The block size where memory does not suffice for several blocks of 2 MiB. It is slower, but needs an eighth of the
+/// memory.
 pub(crate) const SMALL_BLOCK: BlockSize = match BlockSize::new(256 << 10) {
     Some(size) => size,
     None => BlockSize::MIN,
 };
 
-/// Opens the stream of a file. `given`: as the caller wants it; else one with blocks of `block`. `explicit`: nobody will ask for
-/// a pointer. `more` sets what holds for all of them.
+/// Opens the stream of a file. `given` is the caller's choice; without it, blocks have the size `block`. `explicit`: no
+/// pointer will be used. `more` makes the settings that all choices share.
 ///
 /// # Errors
 /// As [`PipeBuilder::open`].
@@ -29,7 +30,7 @@ pub(super) fn open(
     let without = stream.clone().explicit();
     let opened = if explicit { without.clone().open() } else { stream.open() };
     opened.or_else(|error| match error {
-        // Where pointers are demanded, the others fail as well, and the first error is the reason.
+        // If the caller demands pointers, the other ways fail too, and the first error is the reason.
         OpenError::Resources(_) => {
             let ways = [Some(without).filter(|_| !explicit), small];
             ways.into_iter().flatten().find_map(|stream| stream.open().ok()).ok_or(error)

@@ -1,8 +1,8 @@
-//! A stream into a file: a helper thread empties the blocks of an ordinary stream into it.
+//! Writing a file as a stream: a helper thread empties the blocks of an ordinary stream into the file.
 //!
-//! Blocks are written as the writer finishes them, as many at a time as the reading window allows (`M + 1`). Past the
-//! page cache only whole sectors can be written; the zeros that follow the last byte of a stream fill the last one, and
-//! the file is cut to its length in the end.
+//! Blocks are written as the writer finishes them, as many at a time as the reading window allows (`M + 1`). Writes
+//! past the page cache must be whole sectors. The last sector is filled with the zeros that follow the last byte of a
+//! stream, and the file is truncated to its length at the end.
 
 use std::fs::File;
 use std::io;
@@ -19,7 +19,7 @@ use super::failure::Task;
 use super::output::Output;
 use crate::{BlockSize, OpenError, PipeBuilder, ReadBlock, Reader, StreamError, StreamErrorKind, Writer};
 
-/// How a file is to be written.
+/// Options for writing a file.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct WriteOptions {
@@ -33,42 +33,42 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// All defaults: past the page cache where the file system can, in ten MiB of memory.
+    /// The defaults: past the page cache where the file system can, with 10 MiB of memory.
     pub fn new() -> WriteOptions {
         WriteOptions::default()
     }
 
-    /// Whether the page cache is used. [`Caching::Auto`] is [`Caching::Unbuffered`] here.
+    /// Whether the page cache is used. [`Caching::Auto`], the default, means [`Caching::Unbuffered`] here.
     pub fn caching(mut self, caching: Caching) -> WriteOptions {
         self.caching = caching;
         self
     }
 
-    /// How unbuffered requests reach the system. Default: `EAGRE_IO`, or else blocking calls, a block each.
+    /// How unbuffered requests reach the kernel. Default: `EAGRE_IO`, or blocking calls of one block each.
     ///
-    /// Several writes at a time (io_uring) are for disks that need them. Writes that make a file longer wait for one
-    /// another in the file system, so room is set aside ahead of them, and a file system that keeps account of which of
-    /// that room has been written (ext4, XFS) has more to do than the disk saves.
+    /// Several writes in flight (io_uring) are for disks that need them. Writes that extend a file wait for one another
+    /// in the file system, so space is allocated ahead of them. File systems that track which part of this space is
+    /// written (ext4, XFS) then spend more time than the disk saves.
     pub fn engine(mut self, engine: Engine) -> WriteOptions {
         self.engine = Some(engine);
         self
     }
 
-    /// The most bytes of one request. Default: 512 KiB with io_uring, a block otherwise.
+    /// The most bytes of one request. Default: 512 KiB with io_uring, otherwise a block.
     pub fn request_size(mut self, bytes: usize) -> WriteOptions {
         self.piece = Some(bytes);
         self
     }
 
-    /// How long the file will be: a disk that has no room for it is an error at once, and finishing with another length
-    /// one at the end.
+    /// The length that the file will have. A disk without room for it is an error at once. Finishing with another
+    /// length is an error at the end.
     pub fn length(mut self, bytes: u64) -> WriteOptions {
         self.length = Some(bytes);
         self
     }
 
-    /// The stream that carries the bytes: its windows, trap, pool. The reading window is the file's: `M + 1` blocks are
-    /// on their way to the disk at a time.
+    /// The stream that carries the bytes: its windows, trap and pool. The reading window belongs to the file: `M + 1`
+    /// blocks are in flight to the disk.
     pub fn stream(mut self, stream: PipeBuilder) -> WriteOptions {
         self.stream = Some(stream);
         self
@@ -81,19 +81,20 @@ impl WriteOptions {
         self
     }
 
-    /// The writer is used through explicit calls only (`reserve`/`commit`, `Write`), not by pointer: then the stream takes no
-    /// addresses, and the file may be of any size however short they are (`ulimit -v`). Where addresses are too short for a
-    /// pointer, the stream is one for explicit calls in any case. See [`PipeBuilder::explicit`], also for pools.
+    /// Promises that the writer is used through explicit calls only (`reserve`/`commit`, `Write`), not through a
+    /// pointer. Then the stream reserves no addresses, so the file may be of any size even if the address space is
+    /// limited (`ulimit -v`). If the address space is too small for a pointer, the stream is for explicit calls in any
+    /// case. See [`PipeBuilder::explicit`], also about pools.
     pub fn explicit(mut self) -> WriteOptions {
         self.explicit = true;
         self
     }
 
-    /// Begins to write the file at `path`, which appears when it is finished (see [`Output`]).
+    /// Begins to write the file at `path`, which appears when it is [finished](FileWriter::finish) (see [`Output`]).
     ///
     /// # Errors
-    /// As [`Output::create`] and [`Output::check_room`], or a stream that cannot be opened. What goes wrong later, the
-    /// writer gets: as an [`StreamErrorKind::Io`] that names the file and the byte.
+    /// As [`Output::create`] and [`Output::check_room`]; the stream cannot be opened. Later errors reach the writer, as
+    /// an [`StreamErrorKind::Io`] that names the file and the byte.
     pub fn create(self, path: impl AsRef<Path>) -> io::Result<FileWriter> {
         let task = Task::write(path.as_ref());
         let output = Output::create(path).map_err(|error| task.error(&error))?;
@@ -151,9 +152,9 @@ impl WriteOptions {
     }
 }
 
-/// The writing end of a stream into a file. All of [`Writer`] is there: pointer, `reserve`/`commit`, `Write`.
+/// The writing end of a stream into a file. It dereferences to [`Writer`]: pointer, `reserve`/`commit`, `Write`.
 ///
-/// The file appears when [`FileWriter::finish`] has returned. Dropped before, it does not.
+/// The file appears when [`FileWriter::finish`] returns. If the writer is dropped before that, no file appears.
 #[derive(Debug)]
 pub struct FileWriter {
     writer: Writer,
@@ -162,16 +163,16 @@ pub struct FileWriter {
 }
 
 impl FileWriter {
-    /// Ends the file at the position, waits until all of it is on the disk, and lets it appear.
+    /// Ends the file at the writer's position, waits until all of it is on the disk, and makes it visible.
     ///
     /// # Errors
-    /// What went wrong with the file or the stream. The file has not appeared then.
+    /// Those of the file and the stream. The file has not appeared then.
     pub fn finish(mut self) -> io::Result<()> {
         let finished = self.writer.finish();
         self.appear(finished)
     }
 
-    /// Ends the file at `length` bytes, for a writer on a pointer; otherwise as [`FileWriter::finish`].
+    /// Ends the file at `length` bytes, for a writer that uses a pointer. Otherwise as [`FileWriter::finish`].
     ///
     /// # Errors
     /// As [`FileWriter::finish`].
@@ -180,8 +181,8 @@ impl FileWriter {
         self.appear(finished)
     }
 
-    /// Ends the file at the position and waits until all of it is written. It appears when the [`Output`] that comes back is
-    /// committed: several files can be made to appear together.
+    /// Ends the file at the writer's position and waits until all of it is written. The file appears when the returned
+    /// [`Output`] is committed, so several files can appear together.
     ///
     /// # Errors
     /// As [`FileWriter::finish`].
@@ -190,7 +191,8 @@ impl FileWriter {
         self.end(finished)
     }
 
-    /// As [`FileWriter::finish_unseen`], at `length` bytes.
+    /// As [`FileWriter::finish_unseen`], but ends the file at `length` bytes.
+    #[cfg(feature = "gensort")]
     pub(crate) fn finish_unseen_at(mut self, length: u64) -> io::Result<Output> {
         let finished = self.writer.finish_at(length);
         self.end(finished)
@@ -200,15 +202,15 @@ impl FileWriter {
         self.end(finished)?.commit().map_err(|error| self.task.error(&error))
     }
 
-    /// Waits for the helper thread, which has the rest to write.
+    /// Waits for the helper thread to write the rest.
     fn end(&mut self, finished: Result<(), StreamError>) -> io::Result<Output> {
         if finished.is_err() {
-            // Perhaps not failed either (a block is still out, say): the helper would wait for more for ever.
+            // The stream may not have failed (a block may still be out). The helper would then wait for more forever.
             self.writer.fail("not finished");
         }
         let Some((helper, output)) = self.file.take() else { return Err(io::Error::other("finished twice")) };
         let written = helper.join().unwrap_or_else(|_| Err(io::Error::other("the helper thread panicked")));
-        // The file's own error comes before the stream's, which is its echo.
+        // The error of the file comes first: the error of the stream follows from it.
         let length = written?;
         finished?;
         if !output.is_direct() {
@@ -222,7 +224,7 @@ impl Drop for FileWriter {
     fn drop(&mut self) {
         if let Some((helper, output)) = self.file.take() {
             self.writer.fail("dropped before it was finished");
-            // What is written as it is may wait for its reader for ever, and leaves nothing that is ours.
+            // A direct output may wait for its reader forever, and there is no file of ours to remove.
             if !output.is_direct() {
                 let _ = helper.join();
             }
@@ -254,8 +256,8 @@ impl io::Write for FileWriter {
     }
 }
 
-/// Sets room on the disk aside ahead of several writes at a time. Writes that make a file longer wait for one another; writes into
-/// room that is already the file's do not.
+/// Allocates space on the disk ahead of several writes in flight. Writes that extend a file wait for one another;
+/// writes into allocated space do not.
 #[derive(Debug)]
 pub(super) struct Ahead {
     file: Option<File>,
@@ -271,11 +273,11 @@ impl Ahead {
         Ahead { file: Some(file), until: 0, step: Ahead::FIRST }
     }
 
-    /// The file will reach `offset` soon.
+    /// Announces that the file will soon reach `offset`.
     fn reach(&mut self, offset: u64) {
         while self.until < offset {
             let Some(file) = &self.file else { return };
-            // Where it cannot be done, or there is no room for more than is needed, the writes will tell.
+            // If allocation is not supported, or there is not enough room for a whole step, the writes will report it.
             if rustix::fs::fallocate(file, FallocateFlags::empty(), self.until, self.step).is_err() {
                 self.file = None;
                 return;
@@ -345,7 +347,7 @@ fn empty(reader: &mut Reader, transfer: &mut Transfer<ReadBlock>, mut ahead: Opt
     }
 }
 
-/// A block to write, if there is one already and the window is not full.
+/// The next block to write. `None` if there is none yet or the window is full.
 fn next_block(reader: &mut Reader) -> Result<Option<ReadBlock>, StreamError> {
     match reader.try_take() {
         Err(full) if full.kind() == StreamErrorKind::Busy => Ok(None),

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 const BLOCK: usize = BlockSize::MIN.bytes();
 const PIECE: usize = 16 << 10;
 
-/// Writes `bytes` through a faulty device. The length the helper tells, or its error, and what the writer got.
+/// Writes `bytes` through a faulty device. Returns the length or the error of the helper, and the result of the writer.
 fn write_through(file: &File, bytes: &[u8], faults: Faults) -> (io::Result<u64>, Result<(), StreamError>) {
     let (mut writer, reader) = Pipe::builder().block_size(BlockSize::MIN).open().unwrap().split();
     let device = file.try_clone().unwrap();
@@ -52,7 +52,7 @@ fn a_disk_that_is_full_is_an_error_at_both_ends() {
             let error = written.unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::StorageFull);
             assert!(error.to_string().starts_with("write: some file: No space left on device at byte "), "{error}");
-            // At the very end, the writer may have finished before.
+            // At the very end, the writer may have finished before the error.
             if bad < 20 * BLOCK as u64 {
                 let error = wrote.unwrap_err();
                 assert_eq!((error.kind(), error.os_error()), (StreamErrorKind::Io, Some(libc::ENOSPC)));
@@ -79,12 +79,12 @@ fn room_is_set_aside_ahead() {
     ahead.reach(1);
     let first = file.metadata().unwrap().len();
     ahead.reach(Ahead::FIRST + 1);
-    // A file system that cannot leaves it to the writes.
+    // On a file system without allocation, the writes extend the file.
     assert!(first == 0 || (first == Ahead::FIRST && file.metadata().unwrap().len() == 3 * Ahead::FIRST));
 }
 
 #[test]
-fn dropped_before_it_is_finished_nothing_appears() {
+fn a_dropped_writer_leaves_no_file() {
     let room = tempfile::tempdir().unwrap();
     for bytes in [0, 100, 3 * BlockSize::DEFAULT.bytes()] {
         let mut writer = WriteOptions::new().create(room.path().join("file")).unwrap();
@@ -95,7 +95,7 @@ fn dropped_before_it_is_finished_nothing_appears() {
 }
 
 #[test]
-fn finished_unseen_it_appears_when_it_is_committed() {
+fn a_file_finished_unseen_appears_when_committed() {
     let room = tempfile::tempdir().unwrap();
     let path = room.path().join("file");
     let bytes = pattern(BLOCK + 7);

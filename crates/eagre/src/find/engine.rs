@@ -1,4 +1,4 @@
-//! Searching a slice: which algorithm, and one way to ask all of them.
+//! Searching a slice: the choice of the algorithm, and one interface to all of them.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::OnceLock;
@@ -17,17 +17,17 @@ pub(super) struct Hit {
     pub(super) pattern: usize,
 }
 
-/// The algorithm for the patterns at hand.
+/// The algorithm for the given patterns.
 #[derive(Debug)]
 pub(super) enum Engine {
     /// One pattern.
     One(One),
-    /// Several, or none.
+    /// Several patterns, or none.
     Several(AhoCorasick),
 }
 
-/// One pattern, first with this machine's vectors and then, where they do badly or are not there, with something whose
-/// time is linear whatever the data.
+/// One pattern. It is searched with vector instructions first. If they are slow on the data, or not available, an
+/// algorithm takes over whose time is linear on any data.
 #[derive(Debug)]
 pub(super) struct One {
     pattern: Box<[u8]>,
@@ -38,7 +38,7 @@ pub(super) struct One {
 #[derive(Debug)]
 enum Linear {
     Exact(Box<memmem::Finder<'static>>),
-    /// Built when it is first needed.
+    /// Built on first use.
     AnyCase(OnceLock<AhoCorasick>),
 }
 
@@ -54,15 +54,16 @@ impl Engine {
         Ok(Engine::One(One { pattern: pattern.clone(), kernel: Kernel::new(pattern, any_case), linear }))
     }
 
-    /// Whether there are vector instructions to find the patterns with.
+    /// Whether a vector kernel exists for the patterns.
     pub(super) fn has_vectors(&self) -> bool {
         matches!(self, Engine::One(One { kernel: Some(_), .. }))
     }
 
-    /// Calls `found` with the matches that begin in `starts`, greedily from its first place on, until it breaks.
+    /// Calls `found` with each match that begins in `starts`, greedily from its start on, until `found` breaks.
     ///
-    /// The slice must go on behind `starts` as far as an occurrence can, unless there is nothing there: else a longer
-    /// pattern is taken for a shorter one. `vectors`: whether to use what [`has_vectors`](Self::has_vectors) tells of.
+    /// The slice must extend behind `starts` by as much as an occurrence can, unless the input ends there. Otherwise a
+    /// shorter pattern could be reported instead of a longer one. `vectors`: whether to use the kernel of
+    /// [`has_vectors`](Self::has_vectors).
     pub(super) fn each(
         &self,
         bytes: &[u8],
@@ -91,7 +92,7 @@ impl Engine {
         }
     }
 
-    /// The first match that begins at `from` or behind it.
+    /// The first match that begins at `from` or later.
     pub(super) fn next(&self, bytes: &[u8], from: usize, vectors: bool) -> Option<Hit> {
         let mut first = None;
         self.each(bytes, from..bytes.len(), vectors, |hit| {
@@ -117,7 +118,7 @@ impl One {
                 let _ = finder.find_iter(bytes).try_for_each(|start| found(from + start));
             }
             Linear::AnyCase(automaton) => {
-                // One pattern of which a copy is in memory: its tables cannot be too large.
+                // One pattern that was copied into memory: its tables cannot be too large.
                 let automaton = automaton.get_or_init(|| {
                     automaton_of(std::slice::from_ref(&self.pattern), true).expect("tables for one pattern")
                 });

@@ -1,4 +1,4 @@
-//! The ways to ask for occurrences.
+//! The public interface: a finder and its searches.
 
 use std::io::{self, BufRead};
 use std::ops::ControlFlow;
@@ -12,9 +12,9 @@ use crate::scan::{Input, Scan, ScanError, Scanner, Simd, about, setting_methods}
 
 /// Finds the occurrences of one byte string or of several.
 ///
-/// See [the module](super) for what counts as an occurrence. To make a finder takes a moment where there are many patterns.
-/// To clone one takes none: a clone shares the patterns, and has settings and a buffer of its own. So each thread that
-/// searches files can have its own.
+/// See [the module](super) for what counts as an occurrence. Making a finder takes some time if there are many
+/// patterns. Cloning one takes almost none, because clones share the patterns. A clone has its own settings and buffer,
+/// so each thread that searches files can have its own.
 ///
 /// ```
 /// use eagre::find::Finder;
@@ -46,14 +46,14 @@ pub struct Finder<'a> {
 pub struct Match<'a> {
     /// The offset of its first byte.
     pub start: u64,
-    /// Which pattern, counted from 0; the first of several that are equal.
+    /// The index of the pattern, from 0. Of several equal patterns, the first.
     pub pattern: usize,
-    /// What stands there: the pattern, or, where case makes no difference, its letters as they are written there.
+    /// The bytes found: the pattern, or, in a case-insensitive search, the letters as the input has them.
     pub bytes: &'a [u8],
 }
 
 impl Match<'_> {
-    /// The offset behind its last byte.
+    /// The offset after its last byte.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.start + self.bytes.len() as u64
@@ -61,23 +61,23 @@ impl Match<'_> {
 }
 
 impl<'a> Finder<'a> {
-    /// Finds one pattern.
+    /// A finder for one pattern.
     ///
     /// # Errors
-    /// It is empty.
+    /// The pattern is empty.
     pub fn new(pattern: impl AsRef<[u8]>) -> Result<Finder<'a>, PatternError> {
         Finder::builder().pattern(pattern).build()
     }
 
-    /// Finds several patterns at once: where more than one begins at a byte, the longest.
+    /// A finder for several patterns. Where several of them begin at the same byte, the longest is found.
     ///
     /// # Errors
-    /// One is empty, or there are too many.
+    /// A pattern is empty, or there are too many.
     pub fn several<P: AsRef<[u8]>>(patterns: impl IntoIterator<Item = P>) -> Result<Finder<'a>, PatternError> {
         patterns.into_iter().fold(Finder::builder(), FinderBuilder::pattern).build()
     }
 
-    /// More choices than [`new`](Self::new) and [`several`](Self::several) have.
+    /// A builder, which has more options than [`new`](Self::new) and [`several`](Self::several).
     pub fn builder() -> FinderBuilder {
         FinderBuilder::default()
     }
@@ -88,12 +88,12 @@ impl<'a> Finder<'a> {
 
     setting_methods!(scanner.settings);
 
-    /// The patterns, in the order they were given.
+    /// The patterns, in the order in which they were given.
     pub fn patterns(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.patterns.iter()
     }
 
-    /// How often the patterns occur in a file. Errors name it.
+    /// Counts the occurrences in a file. Errors name the file.
     ///
     /// # Errors
     /// Those of opening the file, and those of [`input`](Self::input).
@@ -102,8 +102,8 @@ impl<'a> Finder<'a> {
         counted.map_err(|error| about("find", path.as_ref(), error))
     }
 
-    /// How often the patterns occur in a file or a stream, from its present position on. Nothing is kept of the
-    /// occurrences, however many.
+    /// Counts the occurrences in a file or a stream, from its present position to its end. This takes no memory per
+    /// occurrence.
     ///
     /// # Errors
     /// Those of [`Scanner::input`].
@@ -112,7 +112,7 @@ impl<'a> Finder<'a> {
         run(&mut self.scanner, &search, input, |_| ControlFlow::Continue(()))
     }
 
-    /// How often the patterns occur in anything that can be read.
+    /// Counts the occurrences in any source.
     ///
     /// # Errors
     /// As for [`each_in_read`](Self::each_in_read).
@@ -120,8 +120,8 @@ impl<'a> Finder<'a> {
         self.read_with(self.search().counting(), source, |_| ControlFlow::Continue(()))
     }
 
-    /// The occurrences in a slice. Scans as [`simd`](Self::simd) says; a choice that is an error elsewhere makes no
-    /// difference here.
+    /// Iterates over the occurrences in a slice. Uses the instructions of [`simd`](Self::simd), but ignores an invalid
+    /// choice.
     pub fn iter<'s>(&'s self, bytes: &'s [u8]) -> impl Iterator<Item = Match<'s>> {
         let (engine, vectors) = (self.patterns.engine(), vectors(&self.patterns, &self.scanner));
         let mut from = 0;
@@ -132,7 +132,7 @@ impl<'a> Finder<'a> {
         })
     }
 
-    /// The occurrences in a file: see [`each_in_input`](Self::each_in_input). Errors name the file.
+    /// Reports the occurrences in a file. See [`each_in_input`](Self::each_in_input). Errors name the file.
     ///
     /// # Errors
     /// Those of opening the file, and those of [`each_in_input`](Self::each_in_input).
@@ -145,11 +145,12 @@ impl<'a> Finder<'a> {
         searched.map_err(|error| about("find", path.as_ref(), error))
     }
 
-    /// Calls `found` for each occurrence in a file or a stream, in order, on the calling thread. Offsets count from where
-    /// `input` stands. `Break` ends the search, which is no error.
+    /// Calls `found` for each occurrence in a file or a stream, in order, on the calling thread. Offsets count from the
+    /// present position of `input`. If `found` returns `Break`, the search ends without an error.
     ///
     /// # Errors
-    /// Those of [`Scanner::input`]. What lies before was reported, as with [`each_in_read`](Self::each_in_read).
+    /// Those of [`Scanner::input`]. The occurrences before the error were reported, as with
+    /// [`each_in_read`](Self::each_in_read).
     pub fn each_in_input(
         &mut self,
         input: Input,
@@ -159,12 +160,13 @@ impl<'a> Finder<'a> {
         run(&mut self.scanner, &search, input, found).map(drop)
     }
 
-    /// Calls `found` for each occurrence in anything that can be read, whose first byte has the offset 0. `Break` ends the
-    /// search, which is no error. The source is left somewhere behind that occurrence.
+    /// Calls `found` for each occurrence in any source, whose first byte has offset 0. If `found` returns `Break`, the
+    /// search ends without an error, and the source is left at some position behind that occurrence.
     ///
     /// # Errors
-    /// The first error of `source` other than an interruption; what lies before it was reported, except an occurrence
-    /// that the next bytes could have changed. The progress hook and wrong instructions, as for [`Scanner::input`].
+    /// The first error of `source` other than an interruption. The occurrences before it were reported, except one that
+    /// the next bytes could have changed. As for [`Scanner::input`], also cancellation by the progress hook, and
+    /// instructions that the processor lacks.
     pub fn each_in_read(
         &self,
         source: impl BufRead,
@@ -201,8 +203,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The search for all occurrences as a question to a [`Scanner`], for callers that look after the parts themselves: to
-    /// print what comes through a pipe when it is there, say.
+    /// The search as a question for a [`Scanner`], for callers that handle the parts themselves. For example, a caller
+    /// can print matches as soon as they arrive through a pipe.
     #[must_use]
     pub fn search(&self) -> Search<'_> {
         search(&self.patterns, &self.scanner)
@@ -213,7 +215,7 @@ fn search<'p>(patterns: &'p Patterns, scanner: &Scanner<'_>) -> Search<'p> {
     Search::new(patterns, vectors(patterns, scanner))
 }
 
-/// Whether AVX-512 is to be used, if the patterns have a use for it.
+/// Whether to use AVX-512: it is allowed, and there is a kernel for the patterns.
 fn vectors(patterns: &Patterns, scanner: &Scanner<'_>) -> bool {
     let wanted = || match scanner.settings.simd {
         Some(simd) => simd == Simd::Avx512,
@@ -222,7 +224,7 @@ fn vectors(patterns: &Patterns, scanner: &Scanner<'_>) -> bool {
     patterns.engine().has_vectors() && wanted()
 }
 
-/// Searches an input, and returns how many occurrences there were.
+/// Searches an input, and returns the number of occurrences.
 fn run(
     scanner: &mut Scanner<'_>,
     search: &Search<'_>,

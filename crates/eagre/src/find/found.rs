@@ -1,7 +1,8 @@
-//! Many matches in little memory.
+//! A compact list of matches.
 //!
-//! Each match is the gap to the end of the one before, and which pattern it is if there are several, as numbers of seven
-//! bits a byte, the lowest first. A piece that is nothing but matches of one byte takes one byte for each.
+//! Each match is stored as its gap from the end of the match before it, and the index of its pattern if there are
+//! several. Numbers take seven bits per byte, the lowest first. So a piece that consists of matches of one byte takes
+//! one byte for each.
 
 use super::Match;
 use super::patterns::Patterns;
@@ -10,15 +11,15 @@ use eagre_mem::heap::Refused;
 /// The matches of a piece.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// How many there are, kept or only counted.
+    /// The number of matches, both stored and only counted.
     pub(super) count: u64,
     codes: Vec<u8>,
-    /// What stands there, match behind match, where the patterns do not say it.
+    /// The bytes of the matches, one after another, if the patterns do not determine them.
     texts: Vec<u8>,
 }
 
 impl Found {
-    /// Keeps one more, `gap` bytes behind the one before.
+    /// Stores one more match, `gap` bytes behind the one before.
     pub(super) fn push(
         &mut self,
         patterns: &Patterns,
@@ -39,12 +40,12 @@ impl Found {
         Ok(())
     }
 
-    /// Counts one more.
+    /// Counts one more match without storing it.
     pub(super) fn count_one(&mut self) {
         self.count += 1;
     }
 
-    /// The matches that were kept. The gap of the first one is taken from `from`.
+    /// The stored matches. The gap of the first one counts from `from`.
     pub(super) fn iter<'a>(&'a self, patterns: &'a Patterns, mut from: u64) -> impl Iterator<Item = Match<'a>> {
         let mut codes = &self.codes[..];
         let mut texts = &self.texts[..];
@@ -61,7 +62,7 @@ impl Found {
     }
 }
 
-/// The most bytes of a number.
+/// The most bytes that a number takes.
 const LONGEST_CODE: usize = (usize::BITS as usize).div_ceil(7);
 
 fn encode(codes: &mut Vec<u8>, mut number: usize) {

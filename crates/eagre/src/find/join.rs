@@ -1,4 +1,4 @@
-//! Putting parts together: the matches at the seams.
+//! Joining the parts: the matches at the seams.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use super::{Match, Part, Search};
 #[derive(Debug)]
 pub struct Join<'s> {
     search: Search<'s>,
-    /// The last bytes so far, from the first one where a match may still begin, or a little before.
+    /// The last bytes so far, from the first place where a match may still begin, or a little before it.
     seam: Vec<u8>,
     /// The offset of the seam's first byte.
     offset: u64,
@@ -23,14 +23,15 @@ pub struct Join<'s> {
 }
 
 impl<'s> Join<'s> {
-    /// For a search that has not begun.
+    /// A join for a search that has not begun.
     #[must_use]
     pub fn new(search: &Search<'s>) -> Join<'s> {
         Join { search: *search, seam: Vec::new(), offset: 0, next: 0, count: 0, refused: None }
     }
 
-    /// Takes the next part, and calls `found` with what is certain now. Returns `Break` when `found` does, enough was
-    /// found, or memory was refused, as [`Join::check`] tells: the search is over then, and nothing more is reported.
+    /// Takes the next part, and calls `found` with the matches that are certain now. Returns `Break` when the search is
+    /// over and nothing more will be reported: `found` returned `Break`, the limit was reached, or memory was refused
+    /// (see [`Join::check`]).
     pub fn part(&mut self, part: Part, mut found: impl FnMut(Match<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
         debug_assert_eq!(part.offset, self.offset + self.seam.len() as u64, "parts come in order");
         if self.is_full() {
@@ -51,7 +52,7 @@ impl<'s> Join<'s> {
         ControlFlow::Continue(())
     }
 
-    /// Nothing follows the parts so far: reports the matches that this decides, and returns how many there were in all.
+    /// Ends the search: no part follows. Reports the remaining matches, and returns the number of all matches.
     pub fn finish(mut self, mut found: impl FnMut(Match<'_>) -> ControlFlow<()>) -> u64 {
         if !self.is_full() && self.refused.is_none() {
             let _ = self.settle(self.seam.len(), &mut found);
@@ -59,15 +60,15 @@ impl<'s> Join<'s> {
         self.count
     }
 
-    /// Whether all parts could be taken. To be asked before what was found is relied on.
+    /// Whether all parts were complete. Call this before you rely on the matches.
     ///
     /// # Errors
-    /// [`OutOfMemory`](io::ErrorKind::OutOfMemory): a part found no memory, and the search ended before it.
+    /// [`OutOfMemory`](io::ErrorKind::OutOfMemory): memory for a part was refused, and the search ended before it.
     pub fn check(&self) -> io::Result<()> {
         self.refused.map_or(Ok(()), |refused| Err(refused.into()))
     }
 
-    /// How many matches there were so far, those included that are only counted.
+    /// The number of matches so far, including those that are only counted.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
@@ -98,7 +99,7 @@ impl<'s> Join<'s> {
         flow
     }
 
-    /// Reports what a piece has decided by itself, and goes on with its tail.
+    /// Reports the matches that a piece decided by itself, and continues with its tail.
     fn adopt(&mut self, rest: Rest, found: &mut impl FnMut(Match<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
         debug_assert_eq!(self.next, rest.quiet, "nothing reaches over a quiet point");
         self.offset = rest.end - rest.tail.len() as u64;
@@ -118,7 +119,7 @@ impl<'s> Join<'s> {
         if self.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Drops the decided bytes, when there are enough of them to be worth moving the others.
+    /// Drops the decided bytes, once there are enough of them to make moving the rest worthwhile.
     fn forget(&mut self, decided: usize) {
         if decided > self.seam.len() - decided {
             self.seam.drain(..decided);

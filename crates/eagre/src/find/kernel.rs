@@ -1,63 +1,64 @@
-//! One pattern in AVX-512: two rare bytes first, then the whole.
+//! Searching one pattern with AVX-512: first two rare bytes, then the whole pattern.
 //!
 //! ```text
 //! pattern         e a g r e            the two rarest bytes by a table of frequencies: g and r, at 2 and 3
-//! 64 places       load 64 bytes 2 further on: which are g?
-//!                 load 64 bytes 3 further on: which of those are r?
+//! 64 places       load 64 bytes at distance 2: which are g?
+//!                 load 64 bytes at distance 3: which of those are r?
 //! candidates      compare the whole pattern, 64 bytes at a time
 //! ```
 //!
-//! Four such steps make one branch, which is hardly ever taken, so the loop runs as fast as memory gives bytes. Where
-//! capital and small letters are the same, bit 5 of a byte is set before it is compared, for letters of the pattern
-//! only: no other byte becomes a letter that way.
+//! Four such steps share one branch, which is rarely taken, so the loop runs as fast as memory delivers bytes. In a
+//! case-insensitive search, bit 5 of a byte is set before it is compared, but only for letters of the pattern. No other
+//! byte becomes a letter that way.
 //!
 //! # Limits
-//! Whoever knows the pattern can write a text in which both bytes are everywhere and the whole pattern nowhere. So
-//! comparisons that come to nothing are counted, and when there are more of them than bytes justify, the kernel says so
-//! and leaves the rest to another algorithm.
+//! If the pattern is known, a text can be made in which both bytes are everywhere and the whole pattern nowhere. So the
+//! kernel counts failed comparisons. When there are more than the number of bytes justifies, it stops and leaves the
+//! rest to another algorithm.
 //!
 //! # Safety
 //! The only unsafe operations are loads through pointers and the call of a function that needs AVX-512. A [`Kernel`]
-//! exists only where that is there. Each load stays within the slice by the arithmetic noted at it; loads that would
-//! not are masked, and the processor does not touch what is masked out.
+//! exists only if the processor has AVX-512. Each load stays inside the slice, as noted at the load. Loads that would
+//! not are masked, and the processor does not touch masked bytes.
 
 use std::arch::x86_64::*;
 use std::ops::ControlFlow;
 
 use memchr::arch::all::packedpair::Pair;
 
-/// Bytes in a vector.
+/// Bytes per vector.
 const LANES: usize = 64;
-/// Vectors to a branch.
+/// Vectors per branch.
 const STEPS: usize = 4;
-/// How far ahead memory is asked for, in bytes. On its own the processor asks later, and single threads lose a fifth.
+/// The distance of the prefetch, in bytes. Without it the processor requests memory later, and single threads lose a
+/// fifth of their speed.
 const AHEAD: usize = 4096;
-/// How many failed comparisons (of one vector each) are given for nothing, and for how many bytes one more.
+/// How many failed comparisons (of one vector each) are always allowed, and for how many bytes one more is.
 const FREE_FAILURES: usize = 1024;
 const BYTES_PER_FAILURE: usize = 8;
 
-/// A pattern to be found with AVX-512.
+/// A pattern to be searched with AVX-512.
 #[derive(Debug)]
 pub(super) struct Kernel {
-    /// The pattern, its letters small if case makes no difference.
+    /// The pattern, in lower case if the search is case-insensitive.
     pattern: Box<[u8]>,
-    /// What is set in a byte before it is compared with that of the pattern: `0x20` where case makes no difference.
+    /// The bits set in each byte before it is compared: `0x20` for a letter in a case-insensitive search, otherwise 0.
     fold: Box<[u8]>,
     any_case: bool,
-    /// The places of two rare bytes in the pattern.
+    /// The positions of two rare bytes in the pattern.
     rare: [usize; 2],
 }
 
 /// How far a kernel came.
 pub(super) enum Outcome {
-    /// To the end, or to where it was told to break.
+    /// The search is complete, or `found` broke it off.
     Done,
-    /// Not to the end: the next match begins at `next` or behind it.
+    /// The search was given up: the next match begins at `next` or later.
     Futile { next: usize },
 }
 
 impl Kernel {
-    /// `None` where the processor has no AVX-512 with bytes.
+    /// `None` if the processor does not have AVX-512 with byte operations.
     pub(super) fn new(pattern: &[u8], any_case: bool) -> Option<Kernel> {
         if !is_x86_feature_detected!("avx512bw") {
             return None;
@@ -68,9 +69,9 @@ impl Kernel {
         Some(Kernel { pattern, fold, any_case, rare })
     }
 
-    /// Calls `found` with the matches from `from` on, greedily, until it breaks.
+    /// Calls `found` with each match from `from` on, greedily, until `found` breaks.
     pub(super) fn each(&self, bytes: &[u8], from: usize, found: &mut impl FnMut(usize) -> ControlFlow<()>) -> Outcome {
-        // SAFETY: `new` made a kernel, so the processor has AVX-512 with bytes.
+        // SAFETY: a kernel exists, so the processor has AVX-512 with byte operations.
         unsafe {
             match self.any_case {
                 false => self.each_avx512::<false>(bytes, from, found),
@@ -89,12 +90,12 @@ impl Kernel {
         let Some(ends) = (bytes.len() + 1).checked_sub(self.pattern.len()) else { return Outcome::Done };
         let [first, second] = self.rare.map(|place| Rare::new(bytes, place, self.pattern[place], self.fold[place]));
         let whole = Whole::<FOLD>::new(bytes, &self.pattern, &self.fold);
-        // The next place to look at, and the next where a match may begin.
+        // The next place to look at, and the first place where the next match may begin.
         let (mut at, mut next) = (from, from);
         let mut failures = 0;
         while at < ends {
             let mut masks = [0; STEPS];
-            // One short step makes the loads of the first byte aligned, and all that follow.
+            // One short step aligns the loads of the first byte, and with it all that follow.
             let places = (LANES - first.misaligned(at)).min(ends - at);
             let step = if places == LANES && ends - at >= STEPS * LANES {
                 // SAFETY: four vectors of places lie between `at` and `ends`.
@@ -128,20 +129,21 @@ impl Kernel {
             if failures > FREE_FAILURES + (at - from) / BYTES_PER_FAILURE {
                 return Outcome::Futile { next: next.max(at) };
             }
-            // Over what a long match covers, in steps that keep the alignment.
+            // Skips what a long match covers, in steps that keep the alignment.
             at += next.saturating_sub(at) / LANES * LANES;
         }
         Outcome::Done
     }
 }
 
-/// The lanes from this one on; none from beyond the last.
+/// A mask of the lanes from this one on. Empty if `lane` is beyond the last.
 fn from_lane(lane: usize) -> u64 {
     if lane < LANES { u64::MAX << lane } else { 0 }
 }
 
-/// Goes from `at` to the first four vectors that hold a candidate, or to the last four there are, and returns where
-/// they begin and the candidates in them. The hot loop, alone so that all it needs stays in registers.
+/// Advances from `at` to the first group of four vectors with a candidate, or to the last group. Returns where the
+/// group begins and the candidates in it. This hot loop is a function of its own so that everything it needs stays in
+/// registers.
 ///
 /// # Safety
 /// A match may begin at each place below `ends` without leaving the slice, and at least four vectors of places follow
@@ -169,7 +171,7 @@ unsafe fn skim<const FOLD: bool>(first: &Rare, second: &Rare, mut at: usize, end
 
 /// One of the two bytes that are compared at all places.
 struct Rare {
-    /// Where it is for a match at the first place of the slice.
+    /// The address of this byte for a match at the start of the slice.
     from: *const u8,
     byte: __m512i,
     fold: __m512i,
@@ -186,13 +188,13 @@ impl Rare {
         }
     }
 
-    /// How far its place for a match at `at` is behind the start of a vector in memory.
+    /// The offset of this byte, for a match at `at`, from an aligned vector address.
     fn misaligned(&self, at: usize) -> usize {
         self.from.wrapping_add(at).addr() % LANES
     }
 }
 
-/// At which of the 64 places from `at` on both bytes are right.
+/// The places, of the 64 from `at` on, at which both bytes match.
 ///
 /// # Safety
 /// A match may begin at each of these places without leaving the slice.
@@ -206,7 +208,7 @@ unsafe fn candidates<const FOLD: bool>(first: &Rare, second: &Rare, at: usize) -
     _mm512_mask_cmpeq_epi8_mask(_mm512_cmpeq_epi8_mask(a, first.byte), b, second.byte)
 }
 
-/// The same for at most 64 places.
+/// The same for up to 64 places.
 ///
 /// # Safety
 /// A match may begin at each of these places without leaving the slice.
@@ -225,12 +227,12 @@ unsafe fn few_candidates<const FOLD: bool>(first: &Rare, second: &Rare, at: usiz
     _mm512_mask_cmpeq_epi8_mask(_mm512_mask_cmpeq_epi8_mask(mask, a, first.byte), b, second.byte)
 }
 
-/// The whole pattern, cut into full vectors from its start and one that ends it.
+/// The whole pattern, as full vectors from its start and one vector at its end.
 struct Whole<'a, const FOLD: bool> {
     bytes: *const u8,
     pattern: &'a [u8],
     fold: &'a [u8],
-    /// The last one to 64 bytes, compared first: they stay in registers, and decide alone for most patterns.
+    /// The last vector: 1 to 64 bytes. It is compared first, stays in registers, and decides alone for most patterns.
     last: __m512i,
     last_fold: __m512i,
     last_mask: u64,
@@ -254,14 +256,14 @@ impl<'a, const FOLD: bool> Whole<'a, FOLD> {
         Whole { bytes: bytes.as_ptr(), pattern, fold, last, last_fold, last_mask, last_place }
     }
 
-    /// Whether the pattern is there, or how many vectors were compared to know that it is not.
+    /// Whether the pattern is at `place`. If not, the number of vectors that were compared to find out.
     ///
     /// # Safety
     /// As many bytes as the pattern has follow `place` in the slice.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     unsafe fn is_at(&self, place: usize) -> Result<(), usize> {
-        // SAFETY: inside the slice, by the caller's word.
+        // SAFETY: inside the slice, by the caller's contract.
         let here = unsafe { self.bytes.add(place) };
         // SAFETY: what is not masked out are the last bytes of the pattern's length from `place`.
         let bytes = unsafe { _mm512_maskz_loadu_epi8(self.last_mask, here.add(self.last_place).cast()) };
@@ -294,7 +296,7 @@ mod tests {
     use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
 
     #[test]
-    fn not_a_byte_beyond_the_end_is_touched() {
+    fn no_byte_beyond_the_end_is_touched() {
         let page = rustix::param::page_size();
         // SAFETY: a mapping of our own, of which the second half is closed before anything points into it.
         let room = unsafe {

@@ -1,8 +1,8 @@
-//! Where there is no kernel: the same names, and never one of them.
+//! Stands in for the kernel where there is none: the same names, but no kernel can be made.
 
 use std::ops::ControlFlow;
 
-/// Nothing.
+/// A kernel that does not exist.
 #[derive(Debug)]
 pub(super) enum Kernel {}
 

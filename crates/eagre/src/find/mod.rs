@@ -1,34 +1,36 @@
 //! Finding byte strings in files, streams and slices.
 //!
-//! A [`Finder`] knows one pattern or several and finds their occurrences as `grep -F -o` does: from left to right, the
-//! longest pattern where several begin at one byte, and none that overlaps the one before. So `aa` is twice in
-//! `aaaaa`, at 0 and 2. Patterns are bytes, newlines and zeros included; a file is bytes, not lines.
+//! A [`Finder`] has one pattern or several. It finds their occurrences as `grep -F -o` does: from left to right, the
+//! longest pattern where several begin at one byte, and none that overlaps the one before. So `aa` occurs twice in
+//! `aaaaa`, at 0 and 2. Patterns are any bytes, including newlines and zeros. Files are searched as bytes, not as
+//! lines.
 //!
 //! # Pieces
-//! Which occurrences count depends on everything before them: one byte more in front of a million `a`s moves every
-//! match of `aa`. And yet threads look at different pieces of a file at once and the answer is exact. The idea is
-//! that a piece decides what it can decide alone, and hands back the rest as bytes:
+//! Which occurrences count as matches depends on everything before them: one more byte in front of a million `a`s moves
+//! every match of `aa`. Still, several threads look at different pieces of a file at once, and the result is exact.
+//! Each piece decides what it can decide alone, and hands back the rest as bytes:
 //!
 //! ```text
 //! piece   |- - - lead - - -|---------------- decided ----------------|- tail -|
 //!         ^                ^                                          ^
-//!         what goes on     a quiet point: no occurrence,              the longest pattern, less one byte:
-//!         before reaches   counted or not, reaches over it            may begin here and end in the next piece
-//!         in here
+//!         a match from     a quiet point: no occurrence,              the longest pattern, less one byte: a match
+//!         the piece before counted or not, extends over it            may begin here and end in the next piece
+//!         may end in here
 //! ```
 //!
-//! Behind a *quiet point* it makes no difference what was matched before, so a piece looks for its first one, which
-//! in nearly all data is right behind the reach of a match that came in from the left. The [`Join`] then searches only
-//! the few bytes of each seam, `tail` and `lead`, one after another. A piece without a quiet point (`aa` in a million
-//! `a`s), or one too short to have any, is handed back whole: no thread is saved, the answer is the same, and at no
-//! time is more kept than the pieces themselves. Matches travel as gaps of one to five bytes, so a list of them is
-//! never longer than its piece times the few bytes of a pattern's number.
+//! Behind a *quiet point*, earlier matches make no difference. So a piece looks for its first quiet point. In nearly
+//! all data it is right behind the last byte that a match from the piece before can reach. The [`Join`] then searches
+//! only the few bytes of each seam (`tail` and `lead`), one seam after another. A piece without a quiet point (`aa` in
+//! a million `a`s), or one too short to have any, is handed back whole. Then no time is saved by threads, but the
+//! result is the same, and never more than the pieces themselves is kept. Matches are stored as gaps of one to five
+//! bytes, so the list of matches of a piece is limited to the size of the piece, times the few bytes of a pattern's
+//! index.
 //!
-//! # One pattern
-//! is found by comparing its two rarest bytes, at their distance, with 64 places at a time, and the whole pattern where
-//! both are right (`kernel.rs`, AVX-512). Where that fails too often, and on other machines, [`memchr::memmem`] goes
-//! on, whose time is linear whatever the data. Several patterns, and capital and small letters without AVX-512, are the
-//! business of the `aho-corasick` crate.
+//! # The algorithm
+//! For one pattern, `kernel.rs` uses AVX-512. It compares the two rarest bytes of the pattern, at their distance, at 64
+//! places at a time, and the whole pattern where both match. If that fails too often, and on other machines,
+//! [`memchr::memmem`] continues, whose time is linear on any data. Several patterns, and case-insensitive searches
+//! without AVX-512, use the `aho-corasick` crate.
 //!
 //! # Example
 //! ```
@@ -60,10 +62,11 @@ pub use search::{Part, Search};
 
 use std::io;
 use std::path::Path;
-/// How often `pattern` occurs in a file, with all threads this process may use.
+/// Counts the occurrences of `pattern` in a file with all threads that this process may use.
 ///
 /// # Errors
-/// Those of opening and reading the file, with its name; [`InvalidInput`](io::ErrorKind::InvalidInput) for an empty pattern.
+/// Those of opening and reading the file, which name it. [`InvalidInput`](io::ErrorKind::InvalidInput) for an empty
+/// pattern.
 ///
 /// # Example
 /// ```

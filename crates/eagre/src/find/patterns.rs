@@ -1,20 +1,21 @@
-//! The patterns, made ready for finding.
+//! The patterns, prepared for searching.
 
 use std::fmt;
 
 use super::Finder;
 use super::engine::Engine;
 
-/// Patterns that nothing can be found with.
+/// Patterns that cannot be searched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PatternError {
-    /// An empty pattern would be everywhere.
+    /// A pattern is empty. It would match everywhere.
     Empty {
-        /// Which one, counted from 0.
+        /// The index of the pattern, from 0.
         pattern: usize,
     },
-    /// More patterns, or longer ones, than the tables for several at once can hold (about 2^31 bytes in all).
+    /// There are more patterns, or longer ones, than the tables for several patterns can hold (about 2^31 bytes in
+    /// all).
     TooMany,
 }
 
@@ -29,7 +30,7 @@ impl fmt::Display for PatternError {
 
 impl std::error::Error for PatternError {}
 
-/// What to find: byte strings, and whether case makes a difference.
+/// The patterns and options of a finder.
 ///
 /// Made by [`Finder::builder`].
 #[derive(Clone, Debug, Default)]
@@ -46,13 +47,13 @@ impl FinderBuilder {
         self
     }
 
-    /// Whether capital and small letters are the same. Only those of ASCII: other bytes stand for themselves.
+    /// Whether upper and lower case letters are the same. Only ASCII letters are folded. Default: they differ.
     pub fn case_insensitive(mut self, yes: bool) -> FinderBuilder {
         self.case_insensitive = yes;
         self
     }
 
-    /// The finder. Without any pattern, it finds nothing.
+    /// Builds the finder. Without patterns, it finds nothing.
     ///
     /// # Errors
     /// A pattern is empty, or there are too many.
@@ -91,12 +92,12 @@ impl Patterns {
         self.patterns.len() > 1
     }
 
-    /// Whether a pattern says by itself which bytes were found.
+    /// Whether the pattern alone determines the bytes that were found.
     pub(super) fn is_verbatim(&self) -> bool {
         !self.case_insensitive
     }
 
-    /// How far an occurrence can reach beyond the place it begins at: the longest pattern, less one byte.
+    /// How far an occurrence can extend beyond its first byte: the length of the longest pattern, less one.
     pub(super) fn reach(&self) -> usize {
         self.patterns.iter().map(|pattern| pattern.len()).max().unwrap_or(1) - 1
     }

@@ -1,4 +1,4 @@
-//! What one piece can say about the matches in it.
+//! The matches that one piece can decide.
 
 use std::ops::ControlFlow;
 
@@ -7,7 +7,7 @@ use super::patterns::Patterns;
 use crate::scan::Scan;
 use eagre_mem::heap::{self, Refused};
 
-/// The search for a finder's matches, as a question to a [`Scanner`](crate::scan::Scanner): its parts go to a
+/// A search for the matches of a finder, as a question for a [`Scanner`](crate::scan::Scanner). The parts go to a
 /// [`Join`](super::Join).
 ///
 /// ```
@@ -40,28 +40,29 @@ pub struct Search<'f> {
     pub(super) limit: u64,
 }
 
-/// What one piece says.
+/// The answer for one piece.
 #[derive(Debug)]
 pub struct Part {
     pub(super) offset: u64,
-    /// The first bytes of the piece, whose matches depend on what stood before; the whole piece if `rest` is `None`.
+    /// The first bytes of the piece, whose matches depend on the bytes before the piece. The whole piece if `rest` is
+    /// `None`.
     pub(super) lead: Vec<u8>,
     pub(super) rest: Option<Rest>,
-    /// There was no memory for it.
+    /// Memory for this part was refused.
     pub(super) refused: Option<Refused>,
 }
 
 /// What a piece decided by itself, from the quiet point on.
 #[derive(Debug)]
 pub(super) struct Rest {
-    /// Where the quiet point is in the input.
+    /// The offset of the quiet point in the input.
     pub(super) quiet: u64,
     pub(super) found: Found,
-    /// Where the next match may begin: behind the last one, and behind everything that is decided.
+    /// Where the next match may begin: behind the last match, and behind everything that is decided.
     pub(super) next: u64,
-    /// Where the piece ends.
+    /// The offset of the end of the piece.
     pub(super) end: u64,
-    /// The last bytes of the piece, as many as an occurrence can reach over.
+    /// The last bytes of the piece, as many as an occurrence can extend over.
     pub(super) tail: Vec<u8>,
 }
 
@@ -70,34 +71,34 @@ impl<'f> Search<'f> {
         Search { patterns, vectors, counting: false, limit: u64::MAX }
     }
 
-    /// Only counts the matches; the join reports none.
+    /// Only counts the matches. The join then reports none.
     #[must_use]
     pub fn counting(mut self) -> Search<'f> {
         self.counting = true;
         self
     }
 
-    /// Ends after so many matches (without end unless told otherwise).
+    /// Ends the search after this many matches. Default: no limit.
     #[must_use]
     pub fn limit(mut self, matches: u64) -> Search<'f> {
         self.limit = matches;
         self
     }
 
-    /// The first place in a piece that no occurrence reaches over, whatever stood before the piece; `None` if it is
-    /// not found soon, or there is none.
+    /// The first place in a piece that no occurrence extends over, whatever comes before the piece. `None` if there is
+    /// none, or if it is not found soon.
     ///
-    /// All occurrences are looked at here, overlapping ones too, because which of them will be matches is not known.
+    /// This looks at all occurrences, overlapping ones too, because it is not known yet which of them are matches.
     fn quiet_point(&self, bytes: &[u8]) -> Option<usize> {
         let reach = self.patterns.reach();
-        // Looking longer costs more than it can win: in data that is nothing but occurrences, the next one is at the
-        // next byte, for the whole piece. Counted in bytes compared, roughly.
+        // A longer search costs more than it can save: in data that consists of occurrences, the next one is at the
+        // next byte, throughout the piece. The limit roughly counts compared bytes.
         let mut patience = 16 * (reach + 4096);
         let mut quiet = reach;
         let mut from = 0;
         loop {
-            // As far as an occurrence that begins in front of `quiet` can go, and nothing behind `quiet` can be taken
-            // for decided unless as much follows.
+            // An occurrence that begins before `quiet` extends at most this far. And nothing behind `quiet` can be
+            // decided unless as many bytes follow.
             let window = bytes.get(..quiet + reach)?;
             match self.patterns.engine().next(window, from, self.vectors) {
                 Some(hit) if hit.start < quiet => {

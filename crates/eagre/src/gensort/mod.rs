@@ -18,7 +18,7 @@
 //! assert!(summary.unordered > 0);
 //! ```
 //!
-//! [`Generator::file`] writes a file of them, [`file`] says what a file holds.
+//! [`Generator::file`] writes a file of them, [`file()`] says what a file holds.
 
 mod generator;
 mod pieces;

@@ -1,4 +1,4 @@
-//! Several threads at one file.
+//! Scans one file with several threads.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -11,20 +11,20 @@ use super::Scan;
 use super::queue::{Next, Queue};
 use super::source::{Seen, Source};
 
-/// How many pieces may be on their way for each thread: enough to let nobody wait for a slow neighbour.
+/// How many pieces per thread may be scanned but not delivered yet. This is enough that no thread waits for a slow one.
 const AHEAD: usize = 4;
 
-/// What came of it.
+/// The result of a run.
 pub(super) struct Done<W> {
     pub(super) workers: Vec<W>,
     /// How many bytes were delivered.
     pub(super) bytes: u64,
-    /// The error that came next.
+    /// The error that ended the run, if any.
     pub(super) error: Option<io::Error>,
 }
 
-/// Lets so many threads, this one among them, look at the pieces of `source`, and delivers the parts in order on this
-/// one. A panic of a thread goes on here.
+/// Scans the pieces of `source` with `threads` threads, the caller's included, and delivers the parts in order on the
+/// calling thread. A panic of any thread is resumed here.
 pub(super) fn run<S: Scan, R: Source>(
     source: &R,
     scan: &S,
@@ -37,7 +37,7 @@ pub(super) fn run<S: Scan, R: Source>(
         Err(refused) => return Done { workers: Vec::new(), bytes: 0, error: Some(refused.into()) },
     };
     let (mut bytes, mut error) = (0, None);
-    // There is room for all of them.
+    // The list has room for all workers.
     let done = |worker| workers.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
     let help = || {
         let _present = queue.presence();
@@ -47,7 +47,7 @@ pub(super) fn run<S: Scan, R: Source>(
         }
         done(member.worker);
     };
-    // Where no more threads are to be had, fewer do it.
+    // If the system refuses threads, fewer do the work.
     with_helpers(Some(c"eagre-scan"), threads - 1, &help, || {
         let _present = queue.presence();
         let mut own = Member::new(source, scan, &queue);

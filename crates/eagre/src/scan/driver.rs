@@ -1,4 +1,4 @@
-//! Brings pieces of an input to a scan, and its parts back in order.
+//! Brings the pieces of an input to a scan, and delivers its parts in order.
 
 use std::fmt;
 use std::fs::File;
@@ -16,13 +16,14 @@ use super::unbuffered::{self, Unbuffered};
 use super::{Input, Scan};
 use crate::Reader;
 
-/// Scans inputs one after another with the same settings and the same buffer.
+/// Scans inputs one after another. They share the settings and a buffer.
 ///
-/// A clone has the settings, and a buffer of its own.
+/// A clone has the same settings and its own buffer.
 #[derive(Debug, Default)]
 pub struct Scanner<'a> {
     pub(crate) settings: Settings<'a>,
-    /// `None` until the first input that is large enough for several threads: to ask takes longer than a small file.
+    /// The number of threads that this process may use. It is found out for the first input that is large enough for
+    /// several threads, because that takes longer than scanning a small file.
     available: Option<usize>,
     buffer: Vec<u8>,
 }
@@ -33,7 +34,7 @@ impl Clone for Scanner<'_> {
     }
 }
 
-/// What is known after a scan, beside its parts.
+/// The result of a scan, besides its parts.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Scanned<W> {
@@ -41,7 +42,7 @@ pub struct Scanned<W> {
     pub workers: Vec<W>,
     /// How many bytes were scanned.
     pub bytes: u64,
-    /// How they were brought.
+    /// How the input was read.
     pub choice: Choice,
 }
 
@@ -49,9 +50,9 @@ pub struct Scanned<W> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ScanError {
-    /// How many bytes were scanned, and their parts delivered, before that.
+    /// How many bytes were scanned before the error. Their parts were delivered.
     pub bytes: u64,
-    /// What the system said.
+    /// The cause.
     pub source: io::Error,
 }
 
@@ -82,7 +83,7 @@ impl ScanError {
 }
 
 impl<'a> Scanner<'a> {
-    /// A scanner with all defaults.
+    /// A scanner with default settings.
     #[must_use]
     pub fn new() -> Scanner<'a> {
         Scanner::default()
@@ -90,7 +91,7 @@ impl<'a> Scanner<'a> {
 
     setting_methods!(settings);
 
-    /// How many threads it uses at most.
+    /// The most threads that the scanner uses.
     pub(crate) fn thread_count(&mut self) -> usize {
         match self.settings.threads {
             0 => *self.available.get_or_insert_with(|| threads::available().get()),
@@ -114,18 +115,21 @@ impl<'a> Scanner<'a> {
             .map_err(|ScanError { bytes, source }| ScanError { bytes, source: about("scan", path.as_ref(), source) })
     }
 
-    /// Scans `input` from its present position to its end. `deliver` gets the parts in order, each with the number of
-    /// bytes scanned up to its end, on the calling thread; `Break` ends the scan early, which is no error.
+    /// Scans `input` from its position to its end. `deliver` is called on the calling thread with each part, in order,
+    /// and with the number of bytes scanned up to the end of that part. If it returns `Break`, the scan ends early
+    /// without an error.
     ///
-    /// The position of a regular file is moved behind what was delivered.
+    /// Moves the position of a regular file to the end of the last part that was delivered.
     ///
     /// # Errors
-    /// The first error of reading other than an interruption; parts up to it were delivered. `OutOfMemory` if memory is
-    /// refused. `UnexpectedEof` if a file of some size became shorter meanwhile. `InvalidInput` if `EAGRE_PLAN` or
-    /// `EAGRE_SIMD` is wrong, or the processor lacks the instructions. [`Cancelled`] if the progress hook says so.
+    /// - The first error of reading other than an interruption. The parts before it were delivered.
+    /// - `OutOfMemory` if memory is refused.
+    /// - `UnexpectedEof` if the file became shorter during the scan.
+    /// - `InvalidInput` if `EAGRE_PLAN` or `EAGRE_SIMD` is invalid, or the processor lacks the instructions.
+    /// - [`Cancelled`] if the progress hook ended the scan.
     ///
     /// # Panics
-    /// As `scan`, `deliver` and the progress hook do, in whatever thread.
+    /// If `scan`, `deliver` or the progress hook panics, on whichever thread.
     pub fn input<S: Scan>(
         &mut self,
         input: Input,
@@ -135,13 +139,13 @@ impl<'a> Scanner<'a> {
         self.input_behind(0, input, scan, deliver)
     }
 
-    /// Scans anything that can be read to its end, on the calling thread. Otherwise as [`input`](Self::input).
+    /// Scans any source to its end, on the calling thread. Otherwise as [`input`](Self::input).
     ///
     /// # Errors
     /// As for [`input`](Self::input).
     ///
     /// # Panics
-    /// As `scan`, `deliver` and the progress hook do.
+    /// If `scan`, `deliver` or the progress hook panics.
     pub fn read<S: Scan>(
         &mut self,
         source: impl Read,
@@ -154,7 +158,7 @@ impl<'a> Scanner<'a> {
         watch.result(done, Choice { plan: Plan::Stream, threads: 1, why: Why::NoSize })
     }
 
-    /// As [`input`](Self::input), for an input of which so many bytes are done already: the progress hook counts them too.
+    /// As [`input`](Self::input), for an input of which some bytes are done already. The progress hook counts them too.
     pub(crate) fn input_behind<S: Scan>(
         &mut self,
         before: u64,
@@ -222,7 +226,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Delivers parts, and tells the progress hook of each.
+/// Delivers parts, and reports each to the progress hook.
 struct Watch<'a, D> {
     hook: Option<Hook<'a>>,
     before: u64,
@@ -254,14 +258,14 @@ impl<'a, D> Watch<'a, D> {
     }
 }
 
-/// What one thread has done before it begins.
+/// The initial result of a scan by one thread.
 fn one<S: Scan>(scan: &S) -> io::Result<Done<S::Worker>> {
     let mut workers = heap::list(1)?;
     workers.push(scan.worker());
     Ok(Done { workers, bytes: 0, error: None })
 }
 
-/// Reads one piece after the other, as much as comes, into a buffer that later inputs use again.
+/// Reads piece after piece, as many bytes as arrive, into a buffer that later inputs reuse.
 fn read<S: Scan>(
     mut source: impl Read,
     buffer: &mut Vec<u8>,
@@ -288,7 +292,7 @@ fn read<S: Scan>(
                 if deliver(done.bytes, part).is_break() {
                     return done;
                 }
-                // More than its size says.
+                // The file is longer than its size says.
                 if n == buffer.len() {
                     wanted = READ;
                 }
@@ -299,17 +303,17 @@ fn read<S: Scan>(
     }
 }
 
-/// How much to ask for first of a file of so many bytes: memory that is not needed would have to be cleared.
+/// The size of the first read of a file of `size` bytes. A larger buffer would have to be cleared for nothing.
 fn first_read(size: u64) -> usize {
     const LEAST: usize = 4 << 10;
     match size {
-        // The size of the files of /proc.
+        // The files of `/proc` claim this size.
         0 => READ,
         size => usize::try_from(size + 1).map_or(READ, |size| size.next_multiple_of(LEAST).min(READ)),
     }
 }
 
-/// Looks at the blocks of a stream where they are. One thread: the other end is another one already.
+/// Scans the blocks of a stream in place, with one thread: the other end of the stream already runs on another.
 fn stream<S: Scan>(
     mut reader: Reader,
     scan: &S,
@@ -342,7 +346,7 @@ mod tests {
     use super::*;
     use std::io::{Seek, Write};
 
-    /// Returns every piece as it came.
+    /// Returns every piece unchanged.
     struct Echo;
 
     impl Scan for Echo {

@@ -6,18 +6,18 @@ use std::path::Path;
 
 use crate::Reader;
 
-/// Something to scan, from its present position to its end.
+/// An input to scan, from its present position to its end.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Input {
-    /// A file of any kind: regular, a pipe, a terminal.
+    /// A file of any kind: a regular file, a pipe, a terminal.
     File(File),
     /// The reading end of a stream, such as that of a decompressor.
     Stream(Reader),
 }
 
 impl Input {
-    /// Opens a file as it is.
+    /// Opens a file, without decompressing it.
     ///
     /// # Errors
     /// Those of `open(2)`.

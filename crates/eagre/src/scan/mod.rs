@@ -1,10 +1,10 @@
 //! Questions about the bytes of a file that are answered piece by piece.
 //!
-//! How many lines, where is this word, what is the mean per key: the answer for a file can be put together from
-//! answers for its pieces, as long as neighbours know how to join. So a question is a [`Scan`]: it looks at one piece
-//! at a time and returns a *part*, and the parts come back to the caller in the order of the file. Everything else is
-//! the business of the [`Scanner`], the same for all questions: whether the file is mapped, read or streamed past the
-//! page cache, how large the pieces are, and how many threads look at them.
+//! How many lines are there, where is this word, what is the mean per key: the answer for a file can be combined from
+//! the answers for its pieces, if neighbouring pieces can be joined. So a question is a [`Scan`]: it looks at one piece
+//! at a time and returns a *part*. The caller gets the parts in the order of the file. The [`Scanner`] does everything
+//! else, in the same way for all questions. It decides whether the file is mapped, read, or streamed past the page
+//! cache, how large the pieces are, and how many threads scan them.
 //!
 //! ```text
 //! file    |----piece----|----piece----|----piece----|--
@@ -43,25 +43,25 @@ pub use settings::Cancelled;
 )]
 pub(crate) use settings::{about, setting_methods};
 
-/// A question about the bytes of a file whose answer can be put together from parts.
+/// A question about the bytes of a file whose answer can be combined from parts.
 ///
-/// Several threads look at different pieces at once, each with a worker's state of its own: a place for buffers, and
-/// for sums that do not depend on the order (a table of keys).
+/// Several threads look at different pieces at once. Each has its own worker state: for buffers, and for sums that do
+/// not depend on the order, such as a table of keys.
 pub trait Scan: Sync {
-    /// What one thread keeps between pieces.
+    /// The state that one thread keeps between pieces.
     type Worker: Send;
-    /// What one piece says, and what its neighbours need to know of it.
+    /// The answer for one piece, with what is needed to join it to its neighbours.
     type Part: Send;
 
-    /// The state of one more thread.
+    /// Creates the worker state of a thread.
     fn worker(&self) -> Self::Worker;
 
-    /// Looks at one piece: `bytes`, never empty, which begin at `offset` of the input. Pieces follow one another
-    /// without gap or overlap; where they are cut has no meaning.
+    /// Looks at one piece: `bytes`, which are not empty and begin at `offset` of the input. Pieces follow one another
+    /// without gaps or overlaps. Where they are cut has no meaning.
     fn piece(&self, worker: &mut Self::Worker, offset: u64, bytes: &[u8]) -> Self::Part;
 }
 
-/// Whether `EAGRE_PLAN` and `EAGRE_SIMD` hold values that can be had.
+/// Checks the values of `EAGRE_PLAN` and `EAGRE_SIMD`.
 pub(crate) fn check_environment() -> Result<(), String> {
     plan::from_environment()?;
     kernels::Kernels::check()

@@ -1,11 +1,11 @@
-//! How an input is brought to a scan, and why so.
+//! How an input is brought to a scan, and why.
 //!
 //! | plan | how | good for |
 //! |---|---|---|
-//! | `map` | the file's pages where the kernel keeps them | files in the page cache: nothing is copied |
-//! | `read` | copied into a small buffer that stays in the cache of its processor | small files; files kept in small pages, which are dear to map; files half in memory |
-//! | `direct` | past the page cache | large files on disk: they would only drive out what is there |
-//! | `stream` | as it comes | pipes, terminals, and whatever has no size |
+//! | `map` | mapped: the pages of the page cache are scanned in place | files in the page cache: nothing is copied |
+//! | `read` | copied into a small buffer that stays in the processor's cache | small files; files in small pages, which are slow to map; files that are partly in the page cache |
+//! | `direct` | read past the page cache | large files on disk, which would evict other files from the cache |
+//! | `stream` | read as it arrives | pipes, terminals, and whatever has no size |
 
 use std::fmt;
 use std::fs::{File, Metadata};
@@ -16,29 +16,30 @@ use eagre_mem::Mapping;
 
 use crate::file::cache::{self, LEAST_TO_SCAN, Warmth, lives_in_memory};
 
-/// In memory file systems, a fault that maps less than this costs more than copying the same: it brings pages that the
-/// kernel looks up one by one. Files on disks are kept in larger pieces, which are cheap to map 64 KiB at a time too.
+/// In a memory file system (tmpfs), a fault that maps less than this costs more than copying as many bytes, because the
+/// kernel looks up the pages one by one. Files on disks are kept in larger units, which are cheap to map even 64 KiB at
+/// a time.
 const COARSE: u64 = 96 << 10;
 
-/// What a thread should have to do, at least.
+/// The least number of bytes for each thread.
 const ENOUGH_FOR_ONE: u64 = 2 << 20;
 
 /// How an input is brought to a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Plan {
-    /// Mapped, where the kernel keeps it.
+    /// Mapped, and scanned where the kernel keeps it.
     Map,
     /// Read into small buffers.
     Read,
     /// Read past the page cache.
     Direct,
-    /// Taken as it comes, by one thread.
+    /// Read as it arrives, by one thread.
     Stream,
 }
 
 impl Plan {
-    /// All of them.
+    /// All plans.
     pub const ALL: [Plan; 4] = [Plan::Map, Plan::Read, Plan::Direct, Plan::Stream];
 }
 
@@ -64,11 +65,11 @@ impl FromStr for Plan {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Choice {
-    /// How it is brought.
+    /// How the input is brought to the scan.
     pub plan: Plan,
-    /// By how many threads.
+    /// How many threads scan it.
     pub threads: usize,
-    /// Why so. Its `Display` is a sentence without capital and stop.
+    /// Why. Its `Display` is a clause without a capital letter and a full stop.
     pub why: Why,
 }
 
@@ -76,48 +77,48 @@ pub struct Choice {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Why {
-    /// It is no regular file, or a file whose size says nothing.
+    /// It is not a regular file, or its size cannot be trusted.
     NoSize,
     /// It is a stream of this process.
     Stream,
-    /// So little is left of it.
+    /// Few bytes are left of it.
     Small {
         /// In bytes.
         size: u64,
     },
-    /// All of it, or nearly, is in the page cache.
+    /// All of it, or nearly all, is in the page cache.
     Cached {
         /// From 0 to 1.
         fraction: f64,
     },
-    /// It lives in memory (tmpfs), but in pages that are dear to map.
+    /// It lives in memory (tmpfs), but in pages that are slow to map.
     SmallPages {
-        /// How many bytes one page fault brings.
+        /// How many bytes one page fault maps.
         grain: u64,
     },
-    /// Some of it is in the page cache, some is not.
+    /// Part of it is in the page cache.
     HalfCached {
         /// From 0 to 1.
         fraction: f64,
     },
-    /// It is on its disk.
+    /// It is on disk.
     Cold {
         /// From 0 to 1.
         fraction: f64,
     },
-    /// Nobody knows what the page cache holds of it.
+    /// It is not known how much of it is in the page cache.
     Unknown,
-    /// It was asked for.
+    /// The plan was asked for.
     Forced,
-    /// The plan that would suit it cannot be had: it cannot be mapped, or there are no streams.
+    /// The best plan is not possible: the file cannot be mapped, or a stream cannot be opened.
     NotPossible {
-        /// That plan.
+        /// The best plan.
         wanted: Plan,
     },
 }
 
 impl Why {
-    /// Whether it means that the input comes from memory, so that memory is what limits its speed.
+    /// Whether the input comes from memory, so that memory limits the speed of the scan.
     #[must_use]
     pub fn in_memory(self) -> bool {
         matches!(self, Why::Cached { .. } | Why::SmallPages { .. })
@@ -128,8 +129,8 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = |fraction: f64| (fraction * 100.0).round();
         match *self {
-            Why::NoSize => f.write_str("it is no regular file, or one whose size says nothing"),
-            Why::Stream => f.write_str("it is made as it is read"),
+            Why::NoSize => f.write_str("it is not a regular file, or its size cannot be trusted"),
+            Why::Stream => f.write_str("its bytes are produced as they are read"),
             Why::Small { size } => write!(f, "{size} bytes are too few for a mapping or a second thread to pay"),
             Why::Cached { fraction } => {
                 write!(f, "{} % of it is in the page cache, where a mapping reads it without a copy", percent(fraction))
@@ -141,29 +142,29 @@ impl fmt::Display for Why {
                 write!(f, "{} % of it is in the page cache, and reading ahead brings the rest", percent(fraction))
             }
             Why::Cold { fraction } => {
-                write!(f, "only {} % of it is in the page cache, so the disk decides", percent(fraction))
+                write!(f, "only {} % of it is in the page cache, so it is read from the disk", percent(fraction))
             }
             Why::Unknown => f.write_str("the kernel does not say how much of it is in memory"),
             Why::Forced => f.write_str("it was asked for"),
-            Why::NotPossible { wanted } => write!(f, "plan {wanted} would suit it but cannot be had"),
+            Why::NotPossible { wanted } => write!(f, "plan {wanted} would suit it but is not possible here"),
         }
     }
 }
 
-/// What a file's descriptor says about what is left of it.
+/// The part of a file that is left to scan.
 #[derive(Clone, Copy)]
 pub(super) struct Extent {
-    /// Where it begins: the file's position.
+    /// Where it begins: the position of the file.
     pub(super) start: u64,
     /// Where the file ends now.
     pub(super) end: u64,
 }
 
-/// The extent of a regular file that is large enough to plan for; else the reason why not.
+/// The extent of a regular file that is large enough to plan for, or the reason why not.
 pub(super) fn extent(mut file: &File) -> Result<Extent, Why> {
     let size = file.metadata().ok().filter(Metadata::is_file).map(|metadata| metadata.len()).ok_or(Why::NoSize)?;
-    // Small as a whole: where its position is makes no difference. Also the files of /proc and /sys, whose size of
-    // nothing or one page is not true.
+    // The whole file is small, so its position does not matter. This includes the files of `/proc` and `/sys`, which
+    // claim to be empty or one page long.
     if size < LEAST_TO_SCAN {
         return Err(Why::Small { size });
     }
@@ -178,7 +179,7 @@ pub(super) fn choose(file: &File, extent: &Extent, threads: usize, forced: Optio
         Some(plan) => (plan, Why::Forced),
         None => by_residency(file, extent),
     };
-    // A thread that starts costs as much as reading a MiB or so.
+    // Starting a thread takes as long as reading about 1 MiB.
     let worth = (extent.end - extent.start) / ENOUGH_FOR_ONE;
     let threads = threads.min(worth as usize).max(1);
     Choice { plan, threads, why }
@@ -197,8 +198,9 @@ fn by_residency(file: &File, extent: &Extent) -> (Plan, Why) {
     }
 }
 
-/// How much of a file one page fault maps: the kernel keeps files in pieces of 4 KiB to 2 MiB, as large as they were
-/// read or written in. Tried in the middle; `None` if the file cannot be mapped.
+/// How many bytes of a file one page fault maps. The kernel keeps files in units of 4 KiB to 2 MiB, depending on how
+/// they were read or written. This maps a range in the middle of the file and counts the faults. `None` if the file
+/// cannot be mapped.
 fn grain(file: &File, extent: &Extent) -> Option<u64> {
     const TRIED: u64 = 2 << 20;
     let start = (extent.start + (extent.end - extent.start) / 2) / TRIED * TRIED;
@@ -207,7 +209,7 @@ fn grain(file: &File, extent: &Extent) -> Option<u64> {
     Some(length / faults.max(1))
 }
 
-/// What `EAGRE_PLAN` says.
+/// The value of `EAGRE_PLAN`.
 pub(super) fn from_environment() -> Result<Option<Plan>, String> {
     eagre_mem::options::plan(|text| text.parse().ok())
 }

@@ -1,4 +1,4 @@
-//! Pieces are handed out as they come, their parts are taken in order.
+//! Hands out pieces in order, and returns their parts in order.
 //!
 //! ```text
 //! numbers    0 1 2 3 4 5 6 7 8 9 …
@@ -7,41 +7,41 @@
 //!                       at work
 //! ```
 //!
-//! A thread that gets far ahead waits until what lies behind it has been delivered: so few parts are kept, however long
-//! the file. Whoever finds the end, an error, or a panic closes the queue: nothing more is handed out, and what was is
-//! finished and delivered up to there.
+//! A thread that gets far ahead waits until the pieces before its own have been delivered. So only a few parts are
+//! kept, however long the file is. The end of the file, an error or a panic closes the queue: no more pieces are handed
+//! out, and those that were are finished and delivered up to that place.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use eagre_mem::heap::{self, Refused};
 
-/// Numbers out, results in, results out in order.
+/// Hands out numbers, takes their results in any order, and returns the results in order.
 pub(super) struct Queue<T> {
     state: Mutex<State<T>>,
-    /// There is room to hand out more, or nothing will be any more.
+    /// A number can be handed out, or the queue is closed.
     room: Condvar,
-    /// The next result to deliver is there, or nothing will be any more.
+    /// The next result can be delivered, or the queue is closed.
     ready: Condvar,
-    /// How many may be on their way.
+    /// How many numbers may be handed out and not delivered.
     ahead: usize,
 }
 
 struct State<T> {
-    /// What is on its way, from the next to deliver on; `None` while somebody works on it.
+    /// The results that are not delivered, the next one first. `None` while a thread works on it.
     under_way: VecDeque<Option<T>>,
-    /// The number of the first of them.
+    /// The number of the first of these.
     first: u64,
     closed: bool,
-    /// The thread that delivers sleeps.
+    /// Whether the delivering thread sleeps.
     waited_for: bool,
 }
 
-/// What there is to do for the thread that delivers.
+/// What the delivering thread should do next.
 pub(super) enum Next<T> {
     /// A result to deliver.
     Deliver(T),
-    /// Nothing to deliver yet: this piece to work on meanwhile.
+    /// There is nothing to deliver yet. Work on this piece meanwhile.
     Work(u64),
     /// All has been delivered.
     Over,
@@ -49,7 +49,7 @@ pub(super) enum Next<T> {
 
 impl<T> Queue<T> {
     /// # Errors
-    /// [`Refused`]. Later it takes no memory.
+    /// [`Refused`] if there is no memory. Later calls take none.
     pub(super) fn new(ahead: usize) -> Result<Queue<T>, Refused> {
         let under_way = heap::list(ahead)?.into();
         let state = State { under_way, first: 0, closed: false, waited_for: false };
@@ -60,7 +60,7 @@ impl<T> Queue<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next piece to work on, when there is room for its result. `None`: nothing more to do.
+    /// The next piece to work on. Waits for room for its result. `None` if there is nothing more to do.
     pub(super) fn hand_out(&self) -> Option<u64> {
         let mut state = self.lock();
         loop {
@@ -74,11 +74,11 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Takes the result of a piece that was handed out. `last`: no piece after it has anything to say.
+    /// Takes the result of a piece that was handed out. `last`: the pieces after it have no results.
     pub(super) fn put(&self, number: u64, result: T, last: bool) {
         let mut state = self.lock();
         let at = (number - state.first) as usize;
-        // Gone if the queue was abandoned meanwhile.
+        // The place is gone if the queue was abandoned meanwhile.
         let Some(place) = state.under_way.get_mut(at) else { return };
         *place = Some(result);
         let wanted = at == 0 && state.waited_for;
@@ -91,7 +91,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// What the delivering thread should do now; waits only if it can neither deliver nor work.
+    /// What the delivering thread should do now. Waits only if it can neither deliver nor work.
     pub(super) fn next(&self) -> Next<T> {
         let mut state = self.lock();
         loop {
@@ -117,12 +117,12 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Hands nothing more out.
+    /// Stops handing out numbers.
     pub(super) fn close(&self) {
         self.close_locked(&mut self.lock());
     }
 
-    /// Hands nothing more out, and does not wait for what was: somebody who worked on it has panicked.
+    /// Stops handing out numbers, and drops those under way: a thread that worked on one of them has panicked.
     fn abandon(&self) {
         let mut state = self.lock();
         state.under_way.clear();
@@ -135,7 +135,7 @@ impl<T> Queue<T> {
         self.ready.notify_one();
     }
 
-    /// Something to hold while working on pieces: lets nobody wait for ever if that panics.
+    /// A guard to hold while working on pieces. If the thread panics, no other thread waits for it forever.
     pub(super) fn presence(&self) -> Presence<'_, T> {
         Presence(self)
     }

@@ -1,7 +1,7 @@
-//! How fast scanning could be at best: what this machine reads from memory, and from the disk a file is on.
+//! The highest speed at which a scan can run: how fast this machine reads memory, and the disk a file is on.
 //!
-//! Each takes a tenth of a second or a little more, and is disturbed by whatever else the machine does. To be compared
-//! with a scan made a moment before.
+//! Each measurement takes a tenth of a second or a little more, and other work on the machine disturbs it. Compare the
+//! result with a scan made just before.
 
 use std::fs::File;
 use std::io;
@@ -15,18 +15,18 @@ use super::kernels::Kernels;
 use crate::file::cache::{self, Buffer};
 use crate::{BlockSize, Pipe, Pool, Trap, WriteBlock};
 
-/// How long is measured.
+/// The duration of a measurement.
 const LONG: Duration = Duration::from_millis(100);
-/// How many blocks of 64 MiB are read from memory: several times what caches hold.
+/// The number of blocks of 64 MiB that are read from memory. Together they are several times as large as caches.
 const BLOCKS: u32 = 4;
-/// How large the requests to a disk are, and how many are under way.
+/// The size of requests to the disk, and how many are in flight.
 const REQUEST: u64 = 1 << 20;
 const REQUESTS: u64 = 4;
 
-/// Bytes a second that so many threads read from memory in huge pages, counting a byte in them.
+/// The rate, in bytes per second, at which `threads` threads count a byte in memory that consists of huge pages.
 ///
 /// # Errors
-/// 256 MiB cannot be had, or threads cannot.
+/// The system refuses 256 MiB of memory, or the threads.
 pub fn memory(threads: usize) -> io::Result<f64> {
     let kernels = Kernels::best();
     let other = |error: &dyn std::error::Error| io::Error::other(error.to_string());
@@ -51,11 +51,11 @@ pub fn memory(threads: usize) -> io::Result<f64> {
     rate(threads, || piece)
 }
 
-/// Bytes a second that come from the disk `file` is on: large requests past the page cache, several under way, for
-/// parts of this same file from its beginning.
+/// The rate, in bytes per second, at which the disk delivers the beginning of `file`. The requests are large, go past
+/// the page cache, and several are in flight.
 ///
 /// # Errors
-/// The file system has no such requests, or the file cannot be opened again.
+/// The file system does not support requests past the page cache, or the file cannot be opened again.
 pub fn disk(file: &File) -> io::Result<f64> {
     let direct = cache::reopen_past(file, OFlags::RDONLY)?;
     let requests = (direct.metadata()?.len() / REQUEST).max(1);
@@ -69,7 +69,7 @@ pub fn disk(file: &File) -> io::Result<f64> {
     })
 }
 
-/// Lets threads do numbered pieces of work, each of which says how many bytes it was, until time is up.
+/// Runs numbered jobs on several threads until the time is up. Each job returns how many bytes it processed.
 fn rate<W: FnMut(u64) -> io::Result<u64>>(threads: usize, worker: impl Fn() -> W + Sync) -> io::Result<f64> {
     let (next, bytes) = (AtomicU64::new(0), AtomicU64::new(0));
     let started = Instant::now();
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn so_has_a_disk() {
+    fn a_disk_has_a_speed() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(8 * REQUEST).unwrap();
         match disk(&file) {

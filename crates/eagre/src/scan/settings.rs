@@ -1,7 +1,7 @@
-//! What every question about files can be told: how many threads, which instructions, which plan, whom to tell.
+//! The settings that all questions about files share: threads, instructions, plan, progress hook.
 //!
-//! [`Scanner`](super::Scanner) carries the settings. `Counter`, `Finder` and `Aggregator` hold a scanner, and get the same four
-//! methods with the same documentation from one macro.
+//! [`Scanner`](super::Scanner) stores the settings. `Counter`, `Finder` and `Aggregator` hold a scanner. One macro
+//! gives all of them the same four methods with the same documentation.
 
 use std::fmt;
 use std::io;
@@ -12,24 +12,24 @@ use super::kernels::{Kernels, Simd};
 use super::plan::{self, Plan};
 use crate::file::failure::Task;
 
-/// Hears how many bytes are done, and says whether to go on.
+/// Gets the number of bytes done, and decides whether to go on.
 pub(crate) type Hook<'a> = &'a (dyn Fn(u64) -> ControlFlow<()> + Sync);
 
 /// The settings of one question.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Settings<'a> {
-    /// 0: as many as this process may use.
+    /// 0 means as many as this process may use.
     pub(crate) threads: usize,
-    /// `None`: what `EAGRE_SIMD` says, or the best this processor has.
+    /// `None` means what `EAGRE_SIMD` says, or the best that this processor has.
     pub(crate) simd: Option<Simd>,
-    /// `None`: what `EAGRE_PLAN` says, or what suits the file.
+    /// `None` means what `EAGRE_PLAN` says, or what suits the file.
     pub(crate) plan: Option<Plan>,
     pub(crate) hook: Option<Hook<'a>>,
 }
 
 impl Settings<'_> {
-    /// Whether the instructions that were asked for, here or in the environment, can be had. Does not look at the processor
-    /// if none were.
+    /// Checks that the processor has the instructions that the settings or the environment ask for. If they ask for
+    /// none, the processor's features are not looked up.
     ///
     /// # Errors
     /// [`InvalidInput`](io::ErrorKind::InvalidInput).
@@ -40,7 +40,7 @@ impl Settings<'_> {
         }
     }
 
-    /// The loops in the instructions that were asked for.
+    /// The loops for the chosen instructions.
     ///
     /// # Errors
     /// As for [`check`](Self::check).
@@ -49,7 +49,7 @@ impl Settings<'_> {
         Kernels::with(simd).ok_or_else(|| invalid(format!("simd {simd}: this processor has no such instructions")))
     }
 
-    /// The same for so few bytes that it is not worth asking what the processor has.
+    /// As [`kernels`](Self::kernels), for so few bytes that looking up the processor's features does not pay.
     ///
     /// # Errors
     /// As for [`check`](Self::check).
@@ -58,10 +58,10 @@ impl Settings<'_> {
         if self.simd.is_some() { self.kernels() } else { Kernels::for_few().map_err(invalid) }
     }
 
-    /// Tells the hook that so many bytes are done.
+    /// Reports the number of bytes done to the hook.
     ///
     /// # Errors
-    /// [`Cancelled`], if it says so.
+    /// [`Cancelled`] if the hook ends the call.
     pub(crate) fn told(&self, bytes: u64) -> io::Result<()> {
         match self.hook.map(|hook| hook(bytes)) {
             Some(ControlFlow::Break(())) => Err(Cancelled.into()),
@@ -69,7 +69,7 @@ impl Settings<'_> {
         }
     }
 
-    /// The plan that was asked for, here or in the environment.
+    /// The plan that the settings or the environment ask for.
     ///
     /// # Errors
     /// [`InvalidInput`](io::ErrorKind::InvalidInput).
@@ -100,7 +100,7 @@ impl fmt::Debug for Settings<'_> {
 pub struct Cancelled;
 
 impl Cancelled {
-    /// Whether an error says that the progress hook ended the call.
+    /// Whether `error` means that the progress hook ended the call.
     #[must_use]
     pub fn is_cause_of(error: &io::Error) -> bool {
         error.raw_os_error() == Some(rustix::io::Errno::CANCELED.raw_os_error())
@@ -121,8 +121,8 @@ impl From<Cancelled> for io::Error {
     }
 }
 
-/// The same error with the file's name in front. Two stay as they are: one that says [`Cancelled`], and a lack of memory, for
-/// whose text there may be none.
+/// The same error with the file's name in front. Two errors stay as they are: [`Cancelled`], and a lack of memory, for
+/// which there may be no memory to make a text.
 pub(crate) fn about(what: &'static str, path: &Path, error: io::Error) -> io::Error {
     if Cancelled::is_cause_of(&error) || error.kind() == io::ErrorKind::OutOfMemory {
         return error;
@@ -130,19 +130,19 @@ pub(crate) fn about(what: &'static str, path: &Path, error: io::Error) -> io::Er
     Task::of(what, path).error(&error)
 }
 
-/// The methods that all builders of questions have, for a type whose settings are in `self.$settings`.
+/// Defines the setting methods of a builder whose settings are in `self.$settings`.
 macro_rules! setting_methods {
     ($($settings:ident).+) => {
-        /// Uses at most so many threads, the caller's included. 0, the default, means as many as this process may use: what
-        /// the machine, the affinity mask and the quota of the control group allow.
+        /// The most threads to use, the calling thread included. 0, the default, means as many as this process may use:
+        /// what the machine, the affinity mask and the quota of the control group allow.
         #[must_use]
         pub fn threads(mut self, threads: usize) -> Self {
             self.$($settings).+.threads = threads;
             self
         }
 
-        /// Uses these vector instructions. The default is what `EAGRE_SIMD` says, or the best that this processor has. A
-        /// processor that does not have them is an error of the call that scans
+        /// The vector instructions to use. Default: what `EAGRE_SIMD` says, or the best that this processor has. If the
+        /// processor lacks them, the call that scans returns an error
         /// ([`InvalidInput`](std::io::ErrorKind::InvalidInput)).
         #[must_use]
         pub fn simd(mut self, simd: $crate::scan::Simd) -> Self {
@@ -150,16 +150,17 @@ macro_rules! setting_methods {
             self
         }
 
-        /// Scans regular files in this way, whatever `EAGRE_PLAN` says. The default is what suits each file. Small files are
-        /// read all the same, and so is a file that cannot be mapped.
+        /// The plan for regular files, whatever `EAGRE_PLAN` says. Default: what suits each file. Small files are
+        /// always read, and so are files that cannot be mapped.
         #[must_use]
         pub fn plan(mut self, plan: $crate::scan::Plan) -> Self {
             self.$($settings).+.plan = Some(plan);
             self
         }
 
-        /// Calls `hook` after each piece with the number of bytes done. `Break` cancels: the call returns an error that says so
-        /// ([`Cancelled`](crate::scan::Cancelled)). The hook runs on the calling thread, and a panic of it goes on there.
+        /// Calls `hook` with the number of bytes done after each piece. If it returns `Break`, the call that scans
+        /// returns the error [`Cancelled`](crate::scan::Cancelled). The hook runs on the calling thread. If it panics,
+        /// the panic goes on in the caller.
         #[must_use]
         pub fn progress(mut self, hook: &'a (dyn Fn(u64) -> std::ops::ControlFlow<()> + Sync)) -> Self {
             self.$($settings).+.hook = Some(hook);

@@ -1,4 +1,4 @@
-//! Regular files as numbered pieces that any thread may look at.
+//! Regular files as numbered pieces that any thread can scan.
 
 use std::fs::File;
 use std::io;
@@ -11,31 +11,31 @@ use eagre_mem::{LookError, Mapping};
 
 use super::plan::Extent;
 
-/// How much is read at a time: stays inside a second-level cache, and makes the cost of a system call vanish.
+/// The size of a read. It fits into a second-level cache, and makes the cost of the system call negligible.
 pub(super) const READ: usize = 256 << 10;
-/// How much is looked at at a time in a mapping.
+/// The size of a piece in a mapping.
 const MAPPED: u64 = 2 << 20;
-/// How much is mapped at a time: large, since mapping and unmapping stop other threads; not the whole file, since
-/// the page tables of a terabyte of small pages take 2 GiB.
+/// The size of a mapping. It is large because mapping and unmapping stop other threads. It is not the whole file
+/// because the page tables of a terabyte in small pages take 2 GiB.
 const WINDOW: u64 = 1 << 30;
 
-/// What was seen in one piece.
+/// The result for one piece.
 pub(super) struct Seen<T> {
     pub(super) part: T,
     /// The length of the piece.
     pub(super) length: usize,
-    /// The file ends with it.
+    /// Whether the file ends with this piece.
     pub(super) last: bool,
 }
 
-/// A file in numbered pieces.
+/// A file as numbered pieces.
 pub(super) trait Source: Sync {
-    /// What one thread needs to look at pieces.
+    /// What one thread needs to get at pieces.
     type Lane: Send;
 
     fn lane(&self) -> Self::Lane;
 
-    /// Brings piece `number` to `look`, with its offset in the file. `None` if the file ends before it.
+    /// Calls `look` with the bytes of piece `number` and their offset in the file. `None` if the file ends before it.
     fn look<T>(
         &self,
         lane: &mut Self::Lane,
@@ -44,7 +44,7 @@ pub(super) trait Source: Sync {
     ) -> io::Result<Option<Seen<T>>>;
 }
 
-/// Copies pieces into a buffer.
+/// A file whose pieces are copied into a buffer.
 pub(super) struct Copied<'a> {
     pub(super) file: &'a File,
     pub(super) extent: Extent,
@@ -53,7 +53,7 @@ pub(super) struct Copied<'a> {
 impl Source for Copied<'_> {
     type Lane = Vec<u8>;
 
-    /// A buffer, empty until the first piece.
+    /// The buffer. It is empty until the first piece.
     fn lane(&self) -> Vec<u8> {
         Vec::new()
     }
@@ -71,7 +71,7 @@ impl Source for Copied<'_> {
     }
 }
 
-/// Looks at pieces where the kernel keeps them.
+/// A file whose pieces are scanned where the kernel keeps them.
 ///
 /// ```text
 /// file     |--------- window ---------|--------- window ---------|--------- window -------…      mapped one by one
@@ -82,12 +82,12 @@ impl Source for Copied<'_> {
 pub(super) struct Mapped<'a> {
     file: &'a File,
     extent: Extent,
-    /// The window mapped last. Threads that still look at the one before hold it.
+    /// The window that was mapped last. Threads that still scan the one before hold a reference to it.
     window: Mutex<Option<(u64, Shared<Mapping>)>>,
 }
 
 impl<'a> Mapped<'a> {
-    /// Maps the beginning of the extent, to see whether the file can be mapped.
+    /// Maps the beginning of the extent, which fails if the file cannot be mapped.
     pub(super) fn new(file: &'a File, extent: Extent) -> io::Result<Mapped<'a>> {
         let first = extent.start / WINDOW;
         let mapped = Mapped { file, extent, window: Mutex::new(None) };
@@ -105,14 +105,14 @@ impl<'a> Mapped<'a> {
         let start = number * WINDOW;
         let length = WINDOW.min(self.extent.end - start);
         let window = Shared::new(Mapping::new(self.file, start, length as usize)?)?;
-        // A thread that comes late to a window passed maps it once more, for itself.
+        // A thread that is late and needs an older window maps it again, for itself.
         if last.as_ref().is_none_or(|(mapped, _)| *mapped < number) {
             *last = Some((number, window.clone()));
         }
         Ok(window)
     }
 
-    /// Looks at a range of the file in its window. `None` if that cannot be done; nothing was looked at then.
+    /// Scans a range of the file in its window. `None` if that is not possible, and then `look` was not called.
     fn look_mapped<T>(&self, range: Range<u64>, look: &mut impl FnMut(&[u8]) -> T) -> io::Result<Option<T>> {
         let number = range.start / WINDOW;
         let Ok(window) = self.window(number) else { return Ok(None) };
@@ -120,16 +120,16 @@ impl<'a> Mapped<'a> {
         let there = (range.start - base) as usize..(range.end - base) as usize;
         window.populate(there.clone());
         let looked = window.look(there.clone(), look);
-        // Else up to a whole window counts as memory of this process. Unmapping each piece costs no more than unmapping the window
-        // at its end: 0.93 to 0.96 of the processor time for 4 GB in the page cache, with one thread and with two. Windows of
-        // 16 MiB instead took as long as before (0.95 to 1.01), and 22 to 36 MiB of memory.
+        // Without this, up to a whole window counts as memory of this process. Unmapping each piece costs no more than
+        // unmapping the window at its end: 0.93 to 0.96 of the processor time for 4 GB in the page cache, with one
+        // thread and with two. Windows of 16 MiB took as long as before (0.95 to 1.01), and 22 to 36 MiB of memory.
         window.release(there);
         match looked {
-            // Cut inside its last page, a file reads as zeros there, and nothing faults.
+            // A file that was cut inside its last page reads as zeros there, without a fault.
             Ok(_) if self.file.metadata()?.len() < range.end => Err(cut(self.file)),
             Ok(seen) => Ok(Some(seen)),
             Err(LookError::Unguarded) => Ok(None),
-            // Cut, or its disk has failed: then reading fails as well, and says how.
+            // The file was cut or its disk failed. Reading the range fails too, and gives the reason.
             Err(_) => {
                 let mut byte = [0];
                 let pages = range.step_by(Mapping::ALIGN as usize);
@@ -143,7 +143,7 @@ impl<'a> Mapped<'a> {
 }
 
 impl Source for Mapped<'_> {
-    /// A buffer for what cannot be looked at in the mapping; empty until then.
+    /// A buffer for pieces that cannot be scanned in the mapping. It is empty until then.
     type Lane = Vec<u8>;
 
     fn lane(&self) -> Vec<u8> {
@@ -173,15 +173,15 @@ impl Source for Mapped<'_> {
     }
 }
 
-/// Gives a buffer its length.
+/// Extends a buffer to this length.
 pub(super) fn grow(buffer: &mut Vec<u8>, length: usize) -> io::Result<()> {
     heap::reserve(buffer, length.saturating_sub(buffer.len()))?;
     buffer.resize(length, 0);
     Ok(())
 }
 
-/// Reads the piece at `offset` of an extent until the buffer is full or the file ends, which it may have done later than
-/// it seemed at first, but not earlier.
+/// Reads the piece at `offset` of an extent until the buffer is full or the file ends. The file may have become longer
+/// than the extent, but it is an error if it became shorter.
 fn read_piece(file: &File, extent: &Extent, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let length = read_fully(file, buffer, extent.start + offset)?;
     let end = extent.start + offset + length as u64;
@@ -201,7 +201,7 @@ fn read_fully(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> 
     Ok(length)
 }
 
-/// The error of a file that lost its end.
+/// The error for a file that became shorter.
 pub(super) fn cut(file: &File) -> io::Error {
     let now = file.metadata().map_or(0, |metadata| metadata.len());
     io::Error::new(

@@ -1,7 +1,7 @@
-//! Files past the page cache: pieces are the blocks of a stream that is filled from the disk.
+//! Files read past the page cache. The pieces are the blocks of a stream that is filled from the disk.
 //!
-//! The stream keeps several requests on their way, whatever the threads here do. They take its blocks in turn, in the
-//! order of their numbers, and give them back in any.
+//! The stream keeps several requests in flight, whatever the scanning threads do. They take its blocks in the order of
+//! their numbers, and release them in any order.
 
 use std::fs::File;
 use std::io;
@@ -12,28 +12,30 @@ use super::source::{Seen, Source, cut};
 use crate::file::{Caching, ReadOptions};
 use crate::{Pipe, ReadBlock, Reader, StreamError, StreamErrorKind};
 
-/// More threads than this wait for the disk, and each keeps a block of memory.
+/// More threads than this would only wait for the disk, and each keeps a block of memory.
 pub(super) const THREADS: usize = 8;
 
-/// A file that comes from its disk block by block.
+/// A file that is read from its disk block by block.
 pub(super) struct Unbuffered<'a> {
     file: &'a File,
     state: Mutex<State>,
-    /// A block was taken or given back.
+    /// A block was taken or released.
     changed: Condvar,
 }
 
 struct State {
     reader: Reader,
-    /// The number of the block that comes next.
+    /// The number of the next block.
     next: u64,
 }
 
 impl<'a> Unbuffered<'a> {
-    /// Begins to read. Blocks are taken and given back, so the stream needs no addresses, however large the file.
+    /// Begins to read. The blocks are taken by explicit calls, so the stream needs no addresses, however large the file
+    /// is.
     ///
     /// # Errors
-    /// No stream, or no first block: the pool may be promised to others. The file can be read in other ways then.
+    /// The stream or its first block cannot be had, for example because the pool is promised to others. The file can
+    /// then be read in another way.
     pub(super) fn new(file: &'a File, extent: &Extent, threads: usize) -> io::Result<Unbuffered<'a>> {
         // Each thread may hold a block, and one of them may be slow.
         let stream = Pipe::builder().lookback(threads as u32);
@@ -47,7 +49,7 @@ impl<'a> Unbuffered<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The stream's errors tell of a stream; the caller knows of a file only.
+    /// Turns an error of the stream into an error of the file, because the caller knows nothing of the stream.
     fn in_words_of_the_file(&self, error: StreamError) -> io::Error {
         match (error.os_error(), io::Error::from(error)) {
             (Some(number), _) => io::Error::from_raw_os_error(number),
@@ -56,7 +58,7 @@ impl<'a> Unbuffered<'a> {
         }
     }
 
-    /// Takes block `number` when it is its turn, and room in the window.
+    /// Takes block `number` when it is its turn and the window has room.
     fn take(&self, number: u64) -> io::Result<Option<Taken<'_>>> {
         let mut state = self.lock();
         loop {
@@ -90,7 +92,7 @@ impl Source for Unbuffered<'_> {
     }
 }
 
-/// A block, given back when it is done with, be it by a panic.
+/// A block that is released when dropped, also by a panic.
 struct Taken<'a> {
     from: &'a Unbuffered<'a>,
     block: Option<ReadBlock>,

@@ -1,4 +1,4 @@
-//! The answer: what is known of each key.
+//! The result: a summary for each key.
 
 use std::hint::black_box;
 use std::ops::Range;
@@ -12,10 +12,10 @@ use super::squares::write_big;
 use super::summary::{Sum, Summary};
 use crate::sort::Sorter;
 
-/// Keys that are read from memory at once.
+/// How many keys are prefetched at once.
 const AHEAD: usize = 32;
 
-/// Summaries of all keys, in the order of the bytes of the keys unless it was changed.
+/// The summaries of all keys, in byte order of the keys unless they were sorted differently.
 #[derive(Debug)]
 pub struct Table {
     shards: Vec<Shard>,
@@ -31,13 +31,13 @@ pub struct Table {
 pub struct Group<'a> {
     /// The key.
     pub key: &'a [u8],
-    /// How many values it has, at least one.
+    /// The number of values, at least one.
     pub count: u64,
-    /// The smallest.
+    /// The smallest value.
     pub min: Decimal,
-    /// The largest.
+    /// The largest value.
     pub max: Decimal,
-    /// All together.
+    /// The sum of the values.
     pub sum: Sum,
     summary: Summary,
     shard: &'a Shard,
@@ -50,25 +50,25 @@ impl Table {
         Ok(Table { shards, order, threads, room, decimals })
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// The most decimals that a value was written with.
+    /// The largest number of decimals with which a value was written.
     #[must_use]
     pub fn decimals(&self) -> u32 {
         self.decimals
     }
 
-    /// The summary at a place in the order, from 0.
+    /// The summary at this position in the order, from 0.
     #[must_use]
     pub fn get(&self, at: usize) -> Option<Group<'_>> {
         let place = self.order.get(at)?.1;
@@ -78,15 +78,16 @@ impl Table {
         Some(Group { key: shard.key(number), count, min, max, sum, summary, shard, number })
     }
 
-    /// All summaries in their order.
+    /// All summaries in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Group<'_>> {
         self.range(0..self.len())
     }
 
-    /// The summaries at these places in the order, for threads that share the work. Faster than [`Table::get`] for each.
+    /// The summaries at these positions, for threads that share the work. This is faster than calling [`Table::get`]
+    /// for each.
     ///
     /// # Panics
-    /// The iterator, beyond the end.
+    /// The iterator panics at a position beyond the end.
     pub fn range(&self, range: Range<usize>) -> impl ExactSizeIterator<Item = Group<'_>> {
         let start = range.start;
         range.map(move |at| {
@@ -97,7 +98,7 @@ impl Table {
         })
     }
 
-    /// Reads what is known of the next keys, which are all over memory: these reads do not wait for one another.
+    /// Prefetches the entries of the next keys, which are scattered in memory. These reads do not wait for one another.
     fn fetch(&self, at: usize) {
         let next = self.order[at.min(self.len())..].iter().take(AHEAD);
         black_box(next.fold(0, |sum: u64, rank| {
@@ -106,10 +107,10 @@ impl Table {
         }));
     }
 
-    /// Puts the keys with the most values first; those with equally many in the order of their bytes.
+    /// Sorts by descending count. Keys with equal counts are in byte order.
     ///
     /// # Errors
-    /// [`StatsError::Memory`]: then the order is as it was.
+    /// [`StatsError::Memory`]. The order is then unchanged.
     pub fn sort_by_count(&mut self) -> Result<(), StatsError> {
         let keys = self.len();
         let error = |refused: Refused| refused.into_error(keys);
@@ -126,14 +127,14 @@ impl Table {
 }
 
 impl Group<'_> {
-    /// The exact mean, rounded half up to so many decimals, at most 18.
+    /// The exact mean, rounded half up to this many decimals (at most 18).
     #[must_use]
     pub fn mean(&self, decimals: u32) -> Decimal {
         self.summary.mean(decimals.min(DIGITS))
     }
 
-    /// The exact variance of a sample of these values, as text, rounded half up to so many decimals, at most 36. `None` for fewer than
-    /// two values, or if it was not asked for ([`Aggregator::variance`](super::Aggregator::variance)).
+    /// The exact sample variance as text, rounded half up to this many decimals (at most 36). `None` if there are fewer
+    /// than two values, or if variances were not asked for ([`Aggregator::variance`](super::Aggregator::variance)).
     #[must_use]
     pub fn variance(&self, decimals: u32) -> Option<String> {
         let decimals = decimals.min(2 * DIGITS);
@@ -141,7 +142,7 @@ impl Group<'_> {
         Some(write_big(&scaled, decimals))
     }
 
-    /// The standard deviation of a sample of these values: the square root of the exact variance, rounded once. As
+    /// The sample standard deviation as text: the square root of the exact variance, rounded once. Otherwise as
     /// [`Group::variance`].
     #[must_use]
     pub fn deviation(&self, decimals: u32) -> Option<String> {
@@ -150,9 +151,9 @@ impl Group<'_> {
         Some(write_big(&scaled, decimals))
     }
 
-    /// The exact value below which a part `q` of the values is, from 0 (the smallest) to 1 (the largest): between the two
-    /// nearest values in proportion, rounded half up to so many decimals, at most 18. `None` if `q` is not from 0 to 1, or
-    /// if it was not asked for ([`Aggregator::quantiles`](super::Aggregator::quantiles)).
+    /// The exact `q`-quantile, for `q` from 0 (the smallest value) to 1 (the largest). It is interpolated linearly
+    /// between the two nearest values, and rounded half up to this many decimals (at most 18). `None` if `q` is not
+    /// from 0 to 1, or if quantiles were not asked for ([`Aggregator::quantiles`](super::Aggregator::quantiles)).
     #[must_use]
     pub fn quantile(&self, q: Decimal, decimals: u32) -> Option<Decimal> {
         let values = self.shard.values()?;

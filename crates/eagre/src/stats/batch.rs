@@ -1,8 +1,8 @@
-//! Rows on their way to the shared table.
+//! Rows that wait for the shared table.
 //!
-//! A thread keeps the rows that are not for its own table until there are some thousands, and then takes each part of the
-//! shared one for all rows that belong there: a lock for hundreds of rows, and reads from memory that do not wait for one
-//! another.
+//! A thread collects the rows that are not for its own table until it has some thousands. Then it visits each part of
+//! the shared table once, with all rows that belong there. So hundreds of rows share a lock, and their reads from
+//! memory do not wait for one another.
 
 use super::number::Number;
 use super::room::Refused;
@@ -10,43 +10,43 @@ use super::shard::Key;
 use super::shared::Shared;
 use super::table::{Block, LONGEST};
 
-/// Rows of a full batch.
+/// Rows in a full batch.
 const ROWS: usize = 8192;
 /// Bytes of long keys in a full batch.
 const BYTES: usize = 1 << 20;
 
-/// A row whose value is short.
+/// A row whose value fits into 64 bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queued {
     pub(super) mantissa: i64,
     hash: u32,
-    /// Of the key, in bytes.
+    /// The length of the key in bytes.
     length: u32,
-    /// Where a long key begins.
+    /// The offset of a long key.
     at: u32,
     pub(super) decimals: u8,
 }
 
-/// Some rows.
+/// The rows of a batch.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     rows: Vec<Queued>,
-    /// The keys of up to [`LONGEST`] bytes, padded with zeros, at the numbers of their rows.
+    /// The keys of up to [`LONGEST`] bytes, padded with zeros, by row number.
     short: Vec<[u8; LONGEST]>,
     long: Vec<u8>,
-    /// The numbers of rows, those of one part of the table after those of another.
+    /// The row numbers, grouped by part of the table.
     order: Vec<u16>,
-    /// Where the rows of each part end in there, with room for one more in front.
+    /// Where the group of each part ends in `order`. There is room for one more at the front.
     ends: Vec<u32>,
 }
 
 impl Batch {
-    /// Whether there is room for `rows` rows with short keys. Else it wants to be flushed.
+    /// Whether there is room for `rows` more rows with short keys. If not, the batch must be flushed.
     pub(super) fn has_room(&self, rows: usize) -> bool {
         self.rows.len() + rows <= self.rows.capacity() && self.long.len() < BYTES
     }
 
-    /// An empty batch gets its memory when it is first asked whether there is room.
+    /// Allocates the memory of an empty batch, when it is first asked for room.
     fn prepare(&mut self, shared: &Shared) -> Result<(), Refused> {
         let parts = shared.parts() + 1;
         let refused = |_| shared.refuse();
@@ -62,12 +62,12 @@ impl Batch {
         Ok(())
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// A row whose key is short. There is room for it, or it takes some.
+    /// Adds a row with a short key. Allocates if there is no room.
     #[inline(always)]
     pub(super) fn push_block(&mut self, key: &Block, length: u32, hash: u32, mantissa: i64, decimals: u8) {
         let mut bytes = [0; LONGEST];
@@ -78,7 +78,7 @@ impl Batch {
         self.rows.push(Queued { mantissa, hash, length, at: 0, decimals });
     }
 
-    /// A row with any key. Flushes first if there is no room.
+    /// Adds a row with any key. Flushes first if there is no room.
     pub(super) fn push(&mut self, key: Key<'_>, value: Number, shared: &Shared) -> Result<(), Refused> {
         let (Number::Short { mantissa, decimals }, true) = (value, key.bytes.len() <= BYTES) else {
             return shared.add_one(key, value);
@@ -100,12 +100,13 @@ impl Batch {
         Ok(())
     }
 
-    /// Takes all rows to the table. Then there is room for [`ROWS`] more.
+    /// Moves all rows to the shared table. Then there is room for [`ROWS`] more.
     pub(super) fn flush(&mut self, shared: &Shared) -> Result<(), Refused> {
         if self.rows.is_empty() {
             return self.prepare(shared);
         }
-        // Counting sort by the part of the table: how many, where each begins, and in the end where each ends.
+        // A counting sort by part: first how many rows each part has, then where each begins, and in the end where each
+        // ends.
         let part = |queued: &Queued| shared.part(queued.hash);
         self.ends.fill(0);
         self.rows.iter().for_each(|queued| self.ends[part(queued) + 1] += 1);

@@ -1,23 +1,23 @@
-//! Memory that grows by a chunk at a time: nothing is copied, little is taken ahead.
+//! Lists that grow by one chunk at a time. Nothing is copied, and little memory is allocated ahead.
 
 use super::room::{Refused, Room};
 
-/// Bytes of a chunk.
+/// The size of a chunk in bytes.
 const CHUNK: usize = 64 << 10;
 
-/// Elements that a list has room for at first.
+/// The initial capacity of a list, in elements.
 const FIRST: usize = 16;
 
-/// A list that grows a chunk at a time.
+/// A list that grows by one chunk at a time.
 #[derive(Debug)]
 pub(super) struct Chunks<T> {
-    /// All full but the last.
+    /// All chunks except the last are full.
     chunks: Vec<Vec<T>>,
     len: usize,
 }
 
 impl<T> Chunks<T> {
-    /// Elements of a chunk.
+    /// Elements per chunk.
     const EACH: usize = CHUNK / size_of::<T>();
 
     pub(super) fn new() -> Chunks<T> {
@@ -28,11 +28,11 @@ impl<T> Chunks<T> {
         self.len
     }
 
-    /// Puts an element at the end.
+    /// Appends an element.
     pub(super) fn push(&mut self, element: T, room: &Room) -> Result<(), Refused> {
         match self.chunks.last_mut() {
             Some(last) if last.len() < last.capacity() => last.push(element),
-            // The first one begins small: there may be many lists that stay short.
+            // The first chunk starts small, because there may be many short lists.
             Some(only) if self.len < Self::EACH => {
                 let mut larger = room.vector((2 * self.len).min(Self::EACH))?;
                 larger.append(only);
@@ -62,14 +62,14 @@ impl<T> Chunks<T> {
     }
 }
 
-/// Strings of bytes, one behind the other.
+/// Byte strings, one behind the other.
 #[derive(Debug, Default)]
 pub(super) struct Strings {
     chunks: Vec<Vec<u8>>,
 }
 
 impl Strings {
-    /// Keeps a string, and tells where.
+    /// Appends a byte string, and returns where it is.
     pub(super) fn push(&mut self, bytes: &[u8], room: &Room) -> Result<u64, Refused> {
         let fits = self.chunks.last().is_some_and(|last| last.capacity() - last.len() >= bytes.len());
         if !fits {
@@ -85,7 +85,7 @@ impl Strings {
         Ok((number as u64) << 32 | at as u64)
     }
 
-    /// The string that was kept there.
+    /// The byte string at this place.
     pub(super) fn get(&self, at: u64, length: usize) -> &[u8] {
         let start = (at & u64::from(u32::MAX)) as usize;
         &self.chunks[(at >> 32) as usize][start..start + length]
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_put_in_is_found_where_it_was_put() {
+    fn elements_are_found_where_they_were_put() {
         let room = Room::default();
         let (mut numbers, mut strings, mut places) = (Chunks::new(), Strings::default(), Vec::new());
         for number in 0..100_000_u64 {

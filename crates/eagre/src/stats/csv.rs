@@ -1,28 +1,28 @@
-//! Fields in quotes, as RFC 4180 has them.
+//! Quoted fields as in RFC 4180.
 //!
 //! ```text
 //! plain, "with, a comma", "with a ""quote""", "over
 //! two lines"
 //! ```
-//! A quote means something only where a field begins. What stands between the closing quote and the delimiter, which nobody
-//! should write, is part of the field.
+//! A quote has a meaning only at the beginning of a field. Text between the closing quote and the delimiter, which is
+//! not valid CSV, is part of the field.
 
 use std::borrow::Cow;
 
 use memchr::memchr;
 
-/// The fields of a record, without their quotes.
+/// Iterates over the fields of a record, without their quotes.
 pub(super) struct Fields<'a> {
     rest: Option<&'a [u8]>,
     delimiter: u8,
 }
 
-/// Why a field cannot be had.
+/// Why a field could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoField {
-    /// Its closing quote is missing.
+    /// The closing quote is missing.
     Unclosed,
-    /// There is no memory to put its parts together.
+    /// Memory for the joined parts of the field was refused.
     Memory,
 }
 
@@ -31,7 +31,7 @@ impl<'a> Fields<'a> {
         Fields { rest: Some(record), delimiter }
     }
 
-    /// Parts with the text up to the next delimiter.
+    /// The text of an unquoted field, up to the next delimiter.
     fn plain(&mut self, from: &'a [u8]) -> &'a [u8] {
         match memchr(self.delimiter, from) {
             Some(end) => {
@@ -60,7 +60,7 @@ impl<'a> Iterator for Fields<'a> {
                 self.rest = None;
                 return Some(Err(NoField::Unclosed));
             };
-            // The first of two quotes is one of the field, and the field goes on.
+            // The first of two quotes is a literal quote, and the field continues.
             let goes_on = inside.get(end + 1) == Some(&b'"');
             let parts = match goes_on {
                 true => [&inside[..=end], &[]],
@@ -80,7 +80,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// A field and one more part of it: a copy, if it is not the first.
+/// Appends a part to a field. The field is copied when it gets its second part.
 fn append<'a>(field: Cow<'a, [u8]>, part: &'a [u8]) -> Result<Cow<'a, [u8]>, NoField> {
     if part.is_empty() {
         return Ok(field);
@@ -98,19 +98,20 @@ fn append<'a>(field: Cow<'a, [u8]>, part: &'a [u8]) -> Result<Cow<'a, [u8]>, NoF
     Ok(Cow::Owned(owned))
 }
 
-/// Finds out where records end, line by line.
+/// The state of a scanner that finds where records end, line by line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Where a field begins.
+    /// At the beginning of a field.
     Start,
-    /// In a field without quotes, or behind the closing one.
+    /// Inside an unquoted field, or behind a closing quote.
     Plain,
-    /// Between quotes.
+    /// Inside quotes.
     Quoted,
 }
 
 impl State {
-    /// What is true behind a line, given without its newline: [`State::Quoted`] if the record goes on in the next one.
+    /// The state after a line, which is given without its newline. [`State::Quoted`] means that the record continues in
+    /// the next line.
     pub(super) fn behind(self, line: &[u8], delimiter: u8) -> State {
         let (mut state, mut at) = (self, 0);
         while at < line.len() {

@@ -1,15 +1,15 @@
-//! Exact decimal numbers: how they are read, added up, divided once and printed.
+//! Exact decimal numbers: parsing, summing, one division, and formatting.
 //!
-//! A value is an integer number of 10^-18, so 18 digits before the point and 18 behind it are exact and values compare
-//! as integers. Further decimals are rounded as a number is read.
+//! A value is an integer in units of 10^-18. So 18 digits before the point and 18 after it are exact, and values
+//! compare as integers. Further decimals are rounded when a number is parsed.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Digits a value may have before the point, and behind it.
+/// The most digits of a value before the point, and after it.
 pub(super) const DIGITS: u32 = 18;
 
-/// How many of our units are one.
+/// The number of units in 1.
 pub(super) const ONE: i128 = 10_i128.pow(DIGITS);
 
 /// The powers of ten.
@@ -23,7 +23,7 @@ pub(super) const POWERS: [i128; 38] = {
     powers
 };
 
-/// A decimal number with at most 18 digits before the point and 18 behind it.
+/// A decimal number with at most 18 digits before the point and 18 after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Decimal {
     /// In units of 10^-18.
@@ -31,24 +31,24 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    /// `mantissa` · 10^-`decimals`, where there are at most 18 decimals.
+    /// `mantissa` · 10^-`decimals`, with at most 18 decimals.
     pub(super) fn new(mantissa: i64, decimals: u32) -> Decimal {
         Decimal { units: i128::from(mantissa) * POWERS[(DIGITS - decimals) as usize] }
     }
 
-    /// So many units of 10^-18.
+    /// A number given in units of 10^-18.
     pub(super) fn from_units(units: i128) -> Decimal {
         Decimal { units }
     }
 
-    /// In units of 10^-18.
+    /// The number in units of 10^-18.
     pub(super) fn units(self) -> i128 {
         self.units
     }
 
-    /// Reads `[+-]digits[.digits][e[+-]digits]`, where one of the first two groups of digits may be empty. The second
-    /// result is how many decimals were written, zeros included, after the exponent has moved the point, at most 18: further
-    /// ones are rounded, half away from zero. `None` if it is no such number, or has too many digits before the point.
+    /// Parses `[+-]digits[.digits][e[+-]digits]`. One of the first two groups of digits may be empty. Also returns the
+    /// number of decimals, including zeros, after the exponent has moved the point (at most 18). Further decimals are
+    /// rounded half away from zero. `None` if the text is not such a number, or has too many digits before the point.
     pub(super) fn parse(text: &[u8]) -> Option<(Decimal, u32)> {
         let (negative, text) = match text {
             [b'-', rest @ ..] => (true, rest),
@@ -76,7 +76,7 @@ impl Decimal {
         Some((Decimal { units: if negative { -units } else { units } }, decimals))
     }
 
-    /// Writes the number as text with so many decimals (at most 18), rounded half up if it has more.
+    /// Appends the number as text with this many decimals (at most 18), rounded half up if it has more.
     pub fn write(self, decimals: u32, out: &mut Vec<u8>) {
         let decimals = decimals.min(DIGITS);
         let unit = POWERS[(DIGITS - decimals) as usize];
@@ -84,7 +84,7 @@ impl Decimal {
         write_scaled(rounded, decimals, out);
     }
 
-    /// The number as text with so many decimals (at most 18), rounded half up if it has more.
+    /// The number as text with this many decimals (at most 18), rounded half up if it has more.
     #[must_use]
     pub fn to_text(self, decimals: u32) -> String {
         let mut text = Vec::new();
@@ -93,12 +93,12 @@ impl Decimal {
     }
 }
 
-/// Writes `scaled` · 10^-`decimals`.
+/// Appends `scaled` · 10^-`decimals` as text.
 pub(super) fn write_scaled(scaled: i128, decimals: u32, out: &mut Vec<u8>) {
     if scaled < 0 {
         out.push(b'-');
     }
-    // From the last digit on: 39 digits, a point, and zeros in front of short ones.
+    // Filled from the last digit on: 39 digits, a point, and zeros in front of short numbers.
     let mut text = [b'0'; 64];
     let mut at = text.len();
     let mut put = |byte: u8| {
@@ -108,7 +108,7 @@ pub(super) fn write_scaled(scaled: i128, decimals: u32, out: &mut Vec<u8>) {
     let mut left = scaled.unsigned_abs();
     let mut written = 0;
     while left > 0 || written <= decimals {
-        // Nineteen digits at a time: numbers of 128 bits are slow to divide.
+        // Nineteen digits at a time, because divisions of 128-bit numbers are slow.
         let mut word = left as u64;
         if left < u128::from(NINETEEN) {
             left = 0;
@@ -133,7 +133,8 @@ pub(super) fn write_scaled(scaled: i128, decimals: u32, out: &mut Vec<u8>) {
 
 const NINETEEN: u64 = 10_u64.pow(19);
 
-/// A number whose point an exponent moves, in units of 10^-18, and how many decimals it has then, at most 18.
+/// A number with an exponent, in units of 10^-18, and its number of decimals after the exponent has moved the point (at
+/// most 18).
 fn moved(whole: &[u8], part: &[u8], exponent: i64) -> Option<(i128, u32)> {
     let mut mantissa = 0_i128;
     let mut dropped = 0;
@@ -162,10 +163,10 @@ fn moved(whole: &[u8], part: &[u8], exponent: i64) -> Option<(i128, u32)> {
     Some((units, decimals.max(0) as u32))
 }
 
-/// What a number has to be less than, in units of 10^-18.
+/// The limit for numbers, in units of 10^-18: they must be less than this.
 const MOST: i128 = ONE * ONE;
 
-/// An exponent; those beyond all numbers are as good as the largest.
+/// Parses an exponent. Exponents beyond all valid numbers saturate.
 fn exponent(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -178,7 +179,7 @@ fn exponent(text: &[u8]) -> Option<i64> {
     value.filter(|_| !digits.is_empty()).map(|value| if negative { -value } else { value })
 }
 
-/// `[+-]digits[.digits][e[+-]digits]`.
+/// Parses `[+-]digits[.digits][e[+-]digits]`.
 impl FromStr for Decimal {
     type Err = NoDecimal;
 
@@ -187,7 +188,7 @@ impl FromStr for Decimal {
     }
 }
 
-/// A text is no number, or one with more than 18 digits before the point or behind it.
+/// The text is not a number, or it has more than 18 digits before the point or after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoDecimal;
 
@@ -199,14 +200,14 @@ impl fmt::Display for NoDecimal {
 
 impl std::error::Error for NoDecimal {}
 
-/// As many decimals as are needed.
+/// Formats the number with as many decimals as it needs.
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.to_text(DIGITS).trim_end_matches('0').trim_end_matches('.'))
     }
 }
 
-/// The number that digits write: zero if there are none, `None` if there are too many or anything else.
+/// The number written by these digits. Zero if there are none, `None` if there are too many or any other character.
 fn digits(text: &[u8]) -> Option<i64> {
     let text = &text[text.iter().take_while(|&&byte| byte == b'0').count()..];
     if text.len() > DIGITS as usize {

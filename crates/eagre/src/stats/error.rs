@@ -1,4 +1,4 @@
-//! Why there is no answer.
+//! The errors of this module.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -13,38 +13,39 @@ use crate::doctor::{Available, Bound};
 use crate::file::name;
 use crate::scan::{ScanError, about};
 
-/// An input could not be added: nothing of it was. Or there is no answer.
+/// An input could not be added, and none of its rows were. Or the result could not be made.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StatsError {
-    /// It could not be read to its end, or a setting is wrong.
+    /// The input could not be read to its end, or a setting is invalid.
     Io(io::Error),
-    /// A line of it is no row.
+    /// A line of the input is not a row.
     #[non_exhaustive]
     Line {
-        /// The file, if it was opened by [`Aggregator::file`](super::Aggregator::file).
+        /// The file, if [`Aggregator::file`](super::Aggregator::file) opened it.
         file: Option<Box<PathBuf>>,
-        /// Its number, from 1.
+        /// The line number, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// What is wrong with the line.
         error: LineError,
     },
-    /// There is no memory for so many keys.
+    /// The keys take more memory than there is.
     #[non_exhaustive]
     Memory {
-        /// How many there were.
+        /// The number of keys so far.
         keys: u64,
-        /// How many bytes they took.
+        /// The bytes that they take.
         taken: u64,
-        /// What was left, if the system was asked before.
+        /// How much memory is left, if the system was asked before.
         available: Option<Available>,
     },
-    /// The [progress hook](super::Aggregator::progress) asked for it.
+    /// The [progress hook](super::Aggregator::progress) ended the call.
     Cancelled,
 }
 
 impl StatsError {
-    /// The same with the file's name, but for what has no text, or no memory for one.
+    /// The same error with the file's name. Some errors stay as they are: those without a text, or without memory for
+    /// one.
     pub(super) fn about(self, path: &Path) -> StatsError {
         match self {
             StatsError::Io(error) => StatsError::Io(about("stats", path, error)),

@@ -1,19 +1,19 @@
-//! Numbers with a known number of decimals, read eight characters at once.
+//! Parsing numbers with a known number of decimals, eight characters at once.
 
-/// How numbers are written that [`Fixed::parse`] reads: `-?digits.digits` with just this many digits behind the point,
-/// at most 8 characters after the sign. Without decimals there is no point.
+/// The format of numbers that [`Fixed::parse`] accepts: `-?digits.digits` with exactly this many digits after the
+/// point, and at most 8 characters after the sign. With zero decimals there is no point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fixed {
     pub(super) decimals: u32,
-    /// The characters behind the point, in a word whose last byte is the number's last character.
+    /// A mask of the characters after the point, in a word whose last byte is the last character of the number.
     pub(super) behind: u64,
-    /// How far the digits before the point move to close the gap: 8 bits, or none without a point.
+    /// The shift of the digits before the point that closes the gap: 8 bits, or 0 if there is no point.
     pub(super) gap: u32,
-    /// Where the point is.
+    /// A mask of the point.
     pub(super) point: u64,
 }
 
-/// More decimals than this are not for the fast path.
+/// The most decimals that the fast path supports.
 pub(super) const MOST_DECIMALS: u32 = 6;
 
 const ZEROS: u64 = u64::from_ne_bytes([b'0'; 8]);
@@ -21,7 +21,7 @@ const POINTS: u64 = u64::from_ne_bytes([b'.'; 8]);
 const TOPS: u64 = u64::from_ne_bytes([0x80; 8]);
 
 impl Fixed {
-    /// Numbers with so many decimals, at most [`MOST_DECIMALS`].
+    /// Numbers with this many decimals, at most [`MOST_DECIMALS`].
     pub(super) fn new(decimals: u32) -> Fixed {
         if decimals == 0 {
             return Fixed { decimals, behind: 0, gap: 0, point: 0 };
@@ -34,13 +34,13 @@ impl Fixed {
         self.decimals
     }
 
-    /// Reads a number of `length` characters that end `word`, whose earlier bytes may be anything. The result is in
-    /// units of the last decimal; `None` if this is no number so written.
+    /// Parses a number of `length` characters at the end of `word`. Its earlier bytes may be anything. The result is in
+    /// units of the last decimal. `None` if the number does not have this format.
     #[inline(always)]
     pub(super) fn parse(self, word: u64, length: usize) -> Option<i32> {
         let length = length as u32;
-        // No branch until all is known: signs and lengths cannot be foretold. The shifts wrap for lengths that are
-        // refused in the end.
+        // There is no branch until everything is known, because signs and lengths are unpredictable. The shifts wrap
+        // for lengths that are rejected in the end.
         let first = word.wrapping_shr(64_u32.wrapping_sub(length.wrapping_mul(8))) as u8;
         let negative = u32::from(first == b'-');
         let characters = length.wrapping_sub(negative);
@@ -48,12 +48,13 @@ impl Fixed {
         let number = (word & self.behind) | ((word << self.gap) & !self.behind);
         let real = (!0_u64).wrapping_shl(64_u32.wrapping_sub(digits.wrapping_mul(8)));
         let number = (number ^ ZEROS) & real;
-        // Above 9, adding 0x76 reaches the top bit.
+        // For a digit above 9, adding 0x76 sets the top bit.
         let wrong = ((number.wrapping_add(0x7676_7676_7676_7676) | number) & TOPS) | ((word ^ POINTS) & self.point);
         if wrong != 0 || digits.wrapping_sub(self.decimals + 1) > 7 - self.decimals || length > 8 {
             return None;
         }
-        // Neighbours become pairs, pairs fours, fours the number; the first digit is in the lowest byte.
+        // Neighbouring digits are combined to pairs, pairs to fours, and fours to the number. The first digit is in the
+        // lowest byte.
         let pairs = (number.wrapping_mul((10 << 8) + 1) >> 8) & 0x00ff_00ff_00ff_00ff;
         let fours = (pairs.wrapping_mul((100 << 16) + 1) >> 16) & 0x0000_ffff_0000_ffff;
         let number = (fours.wrapping_mul((10_000 << 32) + 1) >> 32) as i32;
@@ -67,7 +68,7 @@ mod tests {
     use super::*;
     use crate::stats::decimal::Decimal;
 
-    /// The number at the end of a word of other characters.
+    /// The number at the end of a word whose other characters are arbitrary.
     fn parse(text: &str, before: u8, decimals: u32) -> Option<i32> {
         let mut bytes = [before; 8];
         if text.len() <= 8 {

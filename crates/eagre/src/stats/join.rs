@@ -1,12 +1,12 @@
-//! The question as a scan, and how its parts are joined.
+//! The question as a scan, and the joining of its parts.
 //!
-//! Pieces are cut anywhere. A worker takes in the complete lines inside its piece; what stands before the first newline
-//! and behind the last one goes back with the part, and the lines that these pieces make up are taken in here, in order:
-//! one line a piece.
+//! Pieces are cut anywhere. A worker processes the complete lines inside its piece. The text before the first newline
+//! and behind the last one is returned with the part. The lines that these texts form are processed here, in order: one
+//! line per piece.
 //!
-//! A record of CSV may have newlines in quotes. Lines are then taken for records until one turns out to be none: each line is
-//! looked at once, and if each of them ends outside of quotes, none begins inside. If one does not, all is done again by
-//! [`Records`], one piece after the other.
+//! A CSV record may contain newlines inside quotes. At first each line is treated as a record. As long as every line
+//! ends outside quotes, the next one begins outside quotes, so this is right. If a line ends inside quotes, everything
+//! is done again by [`Records`], one piece after another.
 
 use memchr::{memchr, memrchr};
 
@@ -16,10 +16,10 @@ use super::shared::Shared;
 use super::tally::{Lines, Question, Tally};
 use crate::scan::Scan;
 
-/// What a piece says beside what its worker has taken in.
+/// The part of a piece, besides what its worker has processed.
 #[derive(Debug)]
 pub(super) struct Part {
-    /// Up to the first newline; everything if there is none.
+    /// The text up to the first newline. The whole piece if there is none.
     head: Vec<u8>,
     /// The rest, if there is a newline.
     rest: Option<Rest>,
@@ -27,9 +27,9 @@ pub(super) struct Part {
 
 #[derive(Debug)]
 struct Rest {
-    /// The complete lines behind it.
+    /// The complete lines behind the first newline.
     lines: Lines,
-    /// Behind the last newline.
+    /// The text behind the last newline.
     tail: Vec<u8>,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Scan for Question<'a> {
 }
 
 impl Question<'_> {
-    /// A copy; empty if there is no memory for it, which the shared table then knows.
+    /// A copy of `bytes`. It is empty if memory is refused, which the shared table records.
     fn keep(&self, bytes: &[u8]) -> Vec<u8> {
         let mut copy = Vec::new();
         append(&mut copy, bytes, self.shared);
@@ -62,7 +62,7 @@ impl Question<'_> {
     }
 }
 
-/// Appends to what is to become a line. If there is no memory for it, the shared table knows.
+/// Appends to a line that is being put together. If memory is refused, the shared table records it.
 fn append(line: &mut Vec<u8>, bytes: &[u8], shared: &Shared) {
     match line.try_reserve(bytes.len()) {
         Ok(()) => line.extend_from_slice(bytes),
@@ -70,16 +70,16 @@ fn append(line: &mut Vec<u8>, bytes: &[u8], shared: &Shared) {
     }
 }
 
-/// A line, or a record, whose end has not come yet. It may be as long as there is memory for it.
+/// A line or a record that has not ended yet. Only memory limits its length.
 #[derive(Debug)]
 struct Open<'a> {
     bytes: Vec<u8>,
-    /// How much memory is set aside for it: some without a question.
+    /// The length for which memory is accounted for. Lines up to [`LONG`] need no account.
     set_aside: usize,
     shared: &'a Shared,
 }
 
-/// A line may take so much memory before anybody asks whether there is some.
+/// Up to this length, the memory of a line is not accounted for.
 const LONG: usize = 1 << 20;
 
 impl<'a> Open<'a> {
@@ -87,9 +87,9 @@ impl<'a> Open<'a> {
         Open { bytes: Vec::new(), set_aside: LONG, shared }
     }
 
-    /// Appends some bytes, unless something was refused before: then nobody will look at it.
+    /// Appends bytes. If memory was refused before, the line is not needed, and nothing happens.
     fn append(&mut self, bytes: &[u8]) {
-        // A vector that grows is there twice.
+        // A growing vector exists twice for a moment.
         while self.bytes.len() + bytes.len() > self.set_aside && self.shared.failure().is_none() {
             let more = 2 * self.set_aside;
             if self.shared.take(more).is_ok() {
@@ -101,7 +101,7 @@ impl<'a> Open<'a> {
         }
     }
 
-    /// The next one begins.
+    /// Starts the next line.
     fn clear(&mut self) {
         self.bytes.clear();
         if self.set_aside > LONG {
@@ -111,7 +111,7 @@ impl<'a> Open<'a> {
         }
     }
 
-    /// The bytes, without the mark that the first line of a text may have.
+    /// The bytes of the line. A byte order mark in front of the first line is removed.
     fn line(&self, first: bool) -> &[u8] {
         match self.bytes.strip_prefix(BYTE_ORDER_MARK) {
             Some(rest) if first => rest,
@@ -120,7 +120,7 @@ impl<'a> Open<'a> {
     }
 }
 
-/// The first bytes of some texts in UTF-8: no part of the first key.
+/// A byte order mark, with which some UTF-8 texts begin. It is not part of the first key.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Joins the parts of one input.
@@ -128,13 +128,13 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub(super) struct Joiner<'a> {
     question: Question<'a>,
     tally: Option<Tally<'a>>,
-    /// What is known of the lines so far.
+    /// The lines so far.
     lines: Lines,
-    /// The line whose end has not come yet.
+    /// The line that has not ended yet.
     open: Open<'a>,
-    /// The first line is still to come.
+    /// Whether the first line is still to come.
     first: bool,
-    /// It is to be passed over.
+    /// Whether the first line is a header, which is skipped.
     header: bool,
 }
 
@@ -144,7 +144,7 @@ impl<'a> Joiner<'a> {
         Joiner { question, tally, lines: Lines::default(), open, first: true, header }
     }
 
-    /// The next part.
+    /// Joins the next part.
     pub(super) fn part(&mut self, part: Part) {
         self.open.append(&part.head);
         if let Some(rest) = part.rest {
@@ -156,14 +156,14 @@ impl<'a> Joiner<'a> {
         }
     }
 
-    /// Whether there is no use in going on.
+    /// Whether it is useless to continue.
     pub(super) fn failed(&self) -> bool {
         self.lines.unclosed
             || (self.question.layout.strict && self.lines.bad > 0)
             || self.question.shared.failure().is_some()
     }
 
-    /// The end of the open line has come.
+    /// Processes the open line, which has ended.
     fn close(&mut self) {
         let Some(tally) = &mut self.tally else { return };
         let line = self.open.line(self.first);
@@ -173,7 +173,7 @@ impl<'a> Joiner<'a> {
         self.open.clear();
     }
 
-    /// The lines joined here, and what is known of all lines. The last one may lack its newline.
+    /// The lines joined here, and a summary of all lines. The last line may lack its newline.
     pub(super) fn finish(mut self) -> (Option<Tally<'a>>, Lines) {
         if !self.open.bytes.is_empty() && !self.failed() {
             self.close();
@@ -182,35 +182,35 @@ impl<'a> Joiner<'a> {
     }
 }
 
-/// The same question about records that may have newlines in quotes. For one thread: what is inside quotes is only known
-/// from the beginning.
+/// The same question for records that may contain newlines inside quotes. It needs a single thread, because whether a
+/// byte is inside quotes is only known by reading from the beginning.
 #[derive(Debug)]
 pub(super) struct Records<'a> {
     pub(super) question: Question<'a>,
     pub(super) header: bool,
 }
 
-/// What is known of the records so far.
+/// The state after the records so far.
 #[derive(Debug)]
 pub(super) struct Reading<'a> {
     tally: Option<Tally<'a>>,
     lines: Lines,
-    /// The record whose end has not come yet.
+    /// The record that has not ended yet.
     open: Open<'a>,
-    /// Where its last line begins, and in what state.
+    /// Where its last line begins, and the state there.
     line: usize,
     state: State,
-    /// How many lines are before that one.
+    /// The number of newlines before that line.
     newlines: u64,
     first: bool,
 }
 
-/// A record of several lines that has more bytes has lost a quote.
+/// A record of several lines that is longer than this is assumed to lack a quote.
 const LONGEST: usize = 256 << 20;
 
 impl<'a> Scan for Records<'a> {
     type Worker = Reading<'a>;
-    /// Whether it is of use to go on.
+    /// Whether it is useful to continue.
     type Part = bool;
 
     fn worker(&self) -> Reading<'a> {
@@ -228,7 +228,7 @@ impl<'a> Scan for Records<'a> {
         }
         reading.open.append(bytes);
         if reading.state == State::Quoted && reading.open.bytes.len() > LONGEST {
-            // The line that goes on is counted when it ends.
+            // The unfinished line is counted when it ends.
             reading.unclosed(self, reading.newlines);
         }
         !reading.failed(self)
@@ -240,13 +240,13 @@ impl Reading<'_> {
         (of.question.layout.strict && self.lines.bad > 0) || of.question.shared.failure().is_some()
     }
 
-    /// What is true behind the last line.
+    /// The state after the last line.
     fn behind(&self, of: &Records<'_>) -> State {
         let record = self.open.line(self.first);
         self.state.behind(&record[self.line.min(record.len())..], of.question.layout.delimiter)
     }
 
-    /// A line has ended: the record as well, unless that is in quotes.
+    /// Handles the end of a line. The record ends as well, unless it is inside quotes.
     fn end_of_line(&mut self, of: &Records<'_>) {
         self.state = self.behind(of);
         if self.state == State::Quoted {
@@ -265,7 +265,7 @@ impl Reading<'_> {
         self.next(row, self.newlines + 1);
     }
 
-    /// The record goes on, and ends nowhere.
+    /// Reports a record that never ends.
     fn unclosed(&mut self, of: &Records<'_>, lines: u64) {
         let error = LineError::endless(self.open.line(self.first), of.question.layout.delimiter);
         self.next(Err(error), lines);
@@ -279,7 +279,7 @@ impl Reading<'_> {
 }
 
 impl<'a> Reading<'a> {
-    /// What was taken in, and what is known of all lines. The last record may lack its newline.
+    /// The processed rows, and a summary of all lines. The last record may lack its newline.
     pub(super) fn finish(mut self, of: &Records<'a>) -> (Option<Tally<'a>>, Lines) {
         if (self.newlines > 0 || !self.open.bytes.is_empty()) && !self.failed(of) {
             if self.behind(of) == State::Quoted {

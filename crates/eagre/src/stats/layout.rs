@@ -1,4 +1,4 @@
-//! Where key and value are in a line, and what is wrong with a line that has none.
+//! Where the key and the value are in a line, and what is wrong with a line that is not a row.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,16 +7,16 @@ use memchr::memchr_iter;
 
 use super::csv::{Fields, NoField, State};
 
-/// Where key and value are in a line.
+/// Where the key and the value are in a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) delimiter: u8,
-    /// Columns, from 0.
+    /// The columns, from 0.
     pub(super) key: usize,
     pub(super) value: usize,
-    /// The first line that is no row ends it all.
+    /// Whether the first line that is not a row is an error for the whole input.
     pub(super) strict: bool,
-    /// Quotes mean something.
+    /// Whether quotes have a meaning.
     pub(super) csv: bool,
 }
 
@@ -27,12 +27,12 @@ pub(super) struct Row<'a> {
 }
 
 impl Layout {
-    /// Whether a line is the beginning of a record that goes on in the next one.
+    /// Whether a record continues in the next line.
     pub(super) fn goes_on(&self, line: &[u8]) -> bool {
         self.csv && State::Start.behind(line, self.delimiter) == State::Quoted
     }
 
-    /// The row of a line that is given without its newline; `None` if it is empty.
+    /// The row of a line, which is given without its newline. `None` if the line is empty.
     pub(super) fn split<'a>(&self, line: &'a [u8]) -> Result<Option<Row<'a>>, LineError> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {
@@ -42,7 +42,7 @@ impl Layout {
         let missing = |column: usize| LineError { why: Why::NoColumn(column + 1), text: Excerpt::of(line) };
         let (one, other) = if self.csv && memchr::memchr(b'"', line).is_some() {
             let (mut one, mut other) = (None, None);
-            // To the last field: one that is not closed goes on in the next line.
+            // This looks at all fields: one that is not closed continues in the next line.
             for (column, field) in Fields::new(line, self.delimiter).enumerate() {
                 let why = |why| match why {
                     NoField::Unclosed => Why::Unclosed(column + 1),
@@ -80,7 +80,7 @@ impl Layout {
     }
 }
 
-/// The same bytes once more, if there is memory for them.
+/// A copy of the bytes. `None` if memory is refused.
 fn copy(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut copy = Vec::new();
     copy.try_reserve_exact(bytes.len()).ok()?;
@@ -88,7 +88,7 @@ fn copy(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(copy)
 }
 
-/// A line that is no row.
+/// What is wrong with a line that is not a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineError {
     why: Why,
@@ -105,12 +105,12 @@ enum Why {
 }
 
 impl LineError {
-    /// There was no memory to look at the line: nothing is wrong with it.
+    /// Whether memory to look at the line was refused. Then nothing is wrong with the line.
     pub(super) fn is_refused(&self) -> bool {
         self.why == Why::NoMemory
     }
 
-    /// What is wrong with a value that could not be read.
+    /// Describes a value that is not a valid number.
     pub(super) fn value(text: &[u8]) -> LineError {
         let digits = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
         let (digits, exponent) = match digits.iter().position(|byte| byte.eq_ignore_ascii_case(&b'e')) {
@@ -126,12 +126,12 @@ impl LineError {
         LineError { why: if long { Why::TooLong } else { Why::NoNumber }, text: Excerpt::of(text) }
     }
 
-    /// Whether it is a record that goes on in the next line.
+    /// Whether the line is the beginning of a record that continues in the next line.
     pub(super) fn is_unclosed(&self) -> bool {
         matches!(self.why, Why::Unclosed(_))
     }
 
-    /// A record that never ends.
+    /// Describes a record that never ends.
     pub(super) fn endless(record: &[u8], delimiter: u8) -> LineError {
         let column = Fields::new(record, delimiter).position(|field| field.is_err());
         LineError { why: Why::Unclosed(column.unwrap_or(0) + 1), text: Excerpt::of(record) }
@@ -160,7 +160,7 @@ struct Excerpt {
 }
 
 impl Excerpt {
-    /// Characters that are shown at most, and the bytes they are made of.
+    /// The most characters that are shown, and the bytes they may take.
     const MOST: usize = 40;
     const BYTES: usize = 80;
 
@@ -177,11 +177,12 @@ impl fmt::Display for Excerpt {
         let mut left = Excerpt::MOST;
         let mut parts = self.bytes[..usize::from(self.length)].utf8_chunks().peekable();
         while let Some(part) = parts.next() {
-            // A character that was cut is none.
+            // A character that was cut is not shown.
             let is_whole = !self.cut || parts.peek().is_some();
             let odd = (!part.invalid().is_empty() && is_whole).then_some(char::REPLACEMENT_CHARACTER);
             for character in part.valid().chars().chain(odd) {
-                // A double quote is one in messages of CSV; around them are single ones.
+                // Double quotes are not escaped, because messages about CSV contain them and the text is in single
+                // quotes.
                 let escaped = (character != '"').then(|| character.escape_debug()).into_iter().flatten();
                 for shown in escaped.chain((character == '"').then_some('"')) {
                     if left == 0 {

@@ -1,36 +1,36 @@
-//! Count, smallest, mean and largest value per key of lines such as `Hamburg;12.3`; on demand variance and quantiles.
+//! Count, minimum, mean and maximum per key of lines such as `Hamburg;12.3`; on request also variance and quantiles.
 //!
-//! The answer is exact: values are decimal numbers and are added up as integers, so the mean is rounded once, when it is
-//! printed, and the same whatever the number of threads and wherever the text was cut. A line is a row if it has a key
-//! and a value, in the columns that were asked for:
-//!
-//! ```text
-//! Hamburg;12.3          columns end with the delimiter, any byte, and the line with \n or \r\n
-//! Bulawayo;-8.9         a value is [+-]digits[.digits][e[+-]digits], with at most 18 digits before the point once the
-//!                       exponent has moved it, and blanks around; decimals beyond the eighteenth are rounded
-//!                       an empty line is no row and no error
-//! Zürich;n/a            an error that names the line, or a line to skip
-//! ```
-//!
-//! Fields are what stands between delimiters, unless [`Aggregator::csv`] says that quotes mean something. A byte order mark in
-//! front of the first line is passed over.
-//!
-//! # How
-//! Rows are short, fourteen bytes perhaps, so what costs is not their bytes but a processor that waits: for the end of
-//! one row to know where the next begins, for every branch it guessed wrong, and for memory once there are many keys. So a
-//! block of text is passed over twice, first for the positions of all delimiters and newlines (`index.rs`), then for the
-//! rows between them (`rows.rs`), and neither pass branches on what it reads as long as rows look alike. Rows that do not
-//! are taken one at a time (`tally.rs`).
+//! The results are exact. Values are decimal numbers and are summed as integers, and the mean is rounded once, when it
+//! is printed. So results do not depend on the number of threads, nor on where the text is cut. A line is a row if it
+//! has a key and a value in the chosen columns:
 //!
 //! ```text
-//! text ──▶ index ──▶ rows ──▶ table    of this thread, in its cache: short keys, as many as there is room for
-//!                         └─▶ batch ──▶ shared table    of all threads, in parts: all others, some thousands at a time
+//! Hamburg;12.3          columns end with the delimiter, any byte; lines end with \n or \r\n
+//! Bulawayo;-8.9         a value is [+-]digits[.digits][e[+-]digits], with at most 18 digits before the point (after the
+//!                       exponent has moved it); blanks around it are ignored; it is rounded to 18 decimals
+//!                       an empty line is neither a row nor an error
+//! Zürich;n/a            an error that names the line; or, on request, a line to skip
 //! ```
 //!
-//! At the end the small tables are poured into the shared one, and its keys are put in order (`order.rs`). A key costs 64
-//! bytes there, 11 to 21 of index while rows come, 16 of order when they have come, and its own if it has more than 16.
-//! Memory is asked for before it is taken (`room.rs`). Exact numbers are in `decimal.rs` and `summary.rs`, and `join.rs`
-//! sees to the lines that are cut.
+//! A field is everything between two delimiters, unless [`Aggregator::csv`] gives quotes a meaning. A byte order mark
+//! before the first line is skipped.
+//!
+//! # How it works
+//! Rows are short, often fourteen bytes. So the cost is not in their bytes but in the waits of the processor: for the
+//! end of a row, which tells where the next begins, for mispredicted branches, and for memory once there are many keys.
+//! Therefore each block of text is processed in two passes. The first finds the positions of all delimiters and
+//! newlines (`index.rs`), and the second processes the rows between them (`rows.rs`). Neither branches on the data as
+//! long as all rows have the same shape. Other rows are processed one at a time (`tally.rs`).
+//!
+//! ```text
+//! text ──▶ index ──▶ rows ──▶ table    one per thread, in its cache: short keys, while there is room for them
+//!                         └─▶ batch ──▶ shared table    one for all threads: other keys, thousands of rows at a time
+//! ```
+//!
+//! At the end, the small tables are merged into the shared one, and its keys are sorted (`order.rs`). A key takes 64
+//! bytes in the shared table, 11 to 21 bytes of index while rows arrive, 16 bytes of order afterwards, and its own
+//! bytes if there are more than 16. Memory is accounted for before it is used (`room.rs`). Exact numbers are in
+//! `decimal.rs` and `summary.rs`. `join.rs` handles lines that are cut between pieces.
 
 mod answer;
 mod batch;
@@ -81,7 +81,7 @@ use shared::Shared;
 use table::Block;
 use tally::{Lines, Question, Tally};
 
-/// Collects values per key from one input after another.
+/// Aggregates values per key over one or more inputs.
 ///
 /// ```
 /// use eagre::stats::Aggregator;
@@ -106,25 +106,26 @@ pub struct Aggregator<'a> {
     header: bool,
     scanner: Scanner<'a>,
     secret: Block,
-    /// From the first input on.
+    /// The rows of all inputs so far. `None` before the first input.
     known: Option<Shared>,
     decimals: u32,
-    /// From the first input on: for how many threads tables are cut, and what is kept.
+    /// The number of threads for which tables are partitioned, and the details that they keep. Fixed by the first
+    /// input.
     fixed: Option<(usize, Details)>,
     failure: Option<Refused>,
 }
 
-/// What was added.
+/// A summary of one input.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Added {
-    /// How many bytes the input had.
+    /// The number of bytes in the input.
     pub bytes: u64,
-    /// How many lines, a last one without a newline included.
+    /// The number of lines, including a last line without a newline.
     pub lines: u64,
-    /// How many of them were skipped because they are no rows.
+    /// The number of lines that were skipped because they are not rows.
     pub skipped: u64,
-    /// The first of those: its number, from 1, and what is wrong with it.
+    /// The first of these: its line number, from 1, and what is wrong with it.
     pub first_skipped: Option<(u64, LineError)>,
 }
 
@@ -135,7 +136,8 @@ impl Default for Aggregator<'_> {
 }
 
 impl<'a> Aggregator<'a> {
-    /// Keys in the first column, values in the second, `;` between them; every line must be a row.
+    /// The defaults: keys in column 1, values in column 2, `;` as the delimiter, and an error for a line that is not a
+    /// row.
     #[must_use]
     pub fn new() -> Self {
         let layout = Layout { delimiter: b';', key: 0, value: 1, strict: true, csv: false };
@@ -146,58 +148,59 @@ impl<'a> Aggregator<'a> {
 
     setting_methods!(scanner.settings);
 
-    /// The byte between columns. A newline cannot be one: lines then have one column.
+    /// The byte between columns. A newline is not a useful delimiter: each line then has one column.
     #[must_use]
     pub fn delimiter(mut self, byte: u8) -> Self {
         self.layout.delimiter = byte;
         self
     }
 
-    /// The columns of key and value, from 1. They may be the same.
+    /// The columns of the key and of the value, from 1. They may be equal.
     #[must_use]
     pub fn columns(mut self, key: NonZeroUsize, value: NonZeroUsize) -> Self {
         (self.layout.key, self.layout.value) = (key.get() - 1, value.get() - 1);
         self
     }
 
-    /// Whether fields may be in double quotes (RFC 4180): then they may hold the delimiter, newlines, and quotes written
-    /// twice. An input with newlines in quotes is read by one thread.
+    /// Whether fields may be quoted with double quotes (RFC 4180). A quoted field may contain the delimiter, newlines,
+    /// and doubled quotes. An input with newlines inside quotes is read by one thread.
     #[must_use]
     pub fn csv(mut self, yes: bool) -> Self {
         self.layout.csv = yes;
         self
     }
 
-    /// Whether the first line of every input is to be passed over.
+    /// Whether to skip the first line of every input.
     #[must_use]
     pub fn header(mut self, yes: bool) -> Self {
         self.header = yes;
         self
     }
 
-    /// Whether lines that are no rows are skipped and counted, instead of being an error.
+    /// Whether lines that are not rows are skipped and counted. By default, they are an error.
     #[must_use]
     pub fn skip_bad(mut self, yes: bool) -> Self {
         self.layout.strict = !yes;
         self
     }
 
-    /// Whether variances are wanted ([`Group::variance`]): 40 bytes more a key. To be said before the first input.
+    /// Whether to compute variances ([`Group::variance`]). They take 40 more bytes per key. Must be set before the
+    /// first input.
     #[must_use]
     pub fn variance(mut self, yes: bool) -> Self {
         self.details.squares = yes;
         self
     }
 
-    /// Whether quantiles are wanted ([`Group::quantile`]): 16 bytes more for each different value of a key. To be said
-    /// before the first input.
+    /// Whether to compute quantiles ([`Group::quantile`]). They take 16 more bytes for each distinct value of a key.
+    /// Must be set before the first input.
     #[must_use]
     pub fn quantiles(mut self, yes: bool) -> Self {
         self.details.values = yes;
         self
     }
 
-    /// Adds the rows of a file: see [`input`](Self::input). Errors name the file.
+    /// Adds the rows of a file. See [`input`](Self::input). Errors name the file.
     ///
     /// # Errors
     /// Those of opening the file, and those of [`input`](Self::input).
@@ -206,14 +209,14 @@ impl<'a> Aggregator<'a> {
         added.map_err(|error| error.about(path.as_ref()))
     }
 
-    /// Adds the rows of a file or a stream, from its present position to its end. Keeps as many tables as the threads that
-    /// were set before the first input.
+    /// Adds the rows of a file or a stream, from its present position to its end. The partitioning of the tables
+    /// follows the number of threads that was set before the first input.
     ///
-    /// A CSV file whose fields hold newlines is read twice: the progress hook then begins again.
+    /// A CSV file with newlines inside fields is read twice. The progress hook then starts from zero again.
     ///
     /// # Errors
-    /// Those of [`Scanner::input`], and the first line that is no row: then nothing of this input was added.
-    /// [`StatsError::Memory`] is final: there will be no answer.
+    /// Those of [`Scanner::input`]. The first line that is not a row: then no row of this input was added.
+    /// [`StatsError::Memory`]: then the aggregator has no result, and all further calls fail.
     pub fn input(&mut self, input: Input) -> Result<Added, StatsError> {
         if let Some(refused) = self.failure {
             return Err(refused.into_error(self.keys()));
@@ -221,7 +224,7 @@ impl<'a> Aggregator<'a> {
         if !self.layout.csv {
             return Ok(self.lines(Origin::of(input))?.0);
         }
-        // Only a file can be read once more, if records turn out to be longer than a line.
+        // If records turn out to span lines, the input must be read again. Only a file can be.
         let again = match &input {
             Input::File(file) => {
                 file.try_clone().ok().and_then(|mut again| Some((again.stream_position().ok()?, again)))
@@ -238,7 +241,7 @@ impl<'a> Aggregator<'a> {
         }
     }
 
-    /// Adds the rows of anything that can be read. Otherwise as [`input`](Self::input).
+    /// Adds the rows of any source. Otherwise as [`input`](Self::input).
     ///
     /// # Errors
     /// As for [`input`](Self::input).
@@ -250,7 +253,8 @@ impl<'a> Aggregator<'a> {
         if self.layout.csv { self.records(origin) } else { Ok(self.lines(origin)?.0) }
     }
 
-    /// Takes lines for records. True if that is wrong for CSV, where one may go on in the next line; then nothing was added.
+    /// Processes each line as a record. Returns true if that is wrong, because a CSV record spans lines. Then no row
+    /// was added.
     fn lines(&mut self, origin: Origin<impl Read>) -> Result<(Added, bool), StatsError> {
         let fresh = self.fresh()?;
         let question = self.question(&fresh)?;
@@ -261,7 +265,7 @@ impl<'a> Aggregator<'a> {
         });
         let Scanned { workers, bytes, .. } = scanned?;
         let (tally, lines) = joiner.finish();
-        // Without memory for it: what is inside long quotes may have been taken for keys.
+        // If memory was refused, text inside long quotes may have been taken for keys.
         let goes_on = lines.unclosed || (self.layout.csv && fresh.failure().is_some());
         if !goes_on {
             self.pour(&fresh, workers.into_iter().chain([tally]), &lines)?;
@@ -270,11 +274,11 @@ impl<'a> Aggregator<'a> {
         Ok((Added::new(bytes, lines), goes_on))
     }
 
-    /// Takes in records that may go over several lines.
+    /// Processes records that may span lines.
     fn records(&mut self, origin: Origin<impl Read>) -> Result<Added, StatsError> {
         let fresh = self.fresh()?;
         let records = Records { question: self.question(&fresh)?, header: self.header };
-        // What is inside quotes is only known from the beginning.
+        // Whether a byte is inside quotes is only known by reading from the beginning.
         let mut alone = self.scanner.clone().threads(1);
         let scanned =
             origin.scan(
@@ -301,16 +305,16 @@ impl<'a> Aggregator<'a> {
         Ok(Question { layout: self.layout, level: Level::of(kernels.simd()), details, shared })
     }
 
-    /// A table for the rows of one input.
+    /// A new table for the rows of one input.
     fn fresh(&mut self) -> Result<Shared, StatsError> {
-        // All tables are cut alike, and keep the same, as long as this one lives.
+        // All tables of this aggregator have the same partitioning and details.
         let threads = self.parts();
         let (threads, details) = *self.fixed.get_or_insert((threads, self.details));
         Shared::new(self.secret, threads, details).map_err(|refused| self.fail(refused, None))
     }
 
-    /// How many parts a table has: several for each thread there may be. Counts processors as the system does, which takes
-    /// a microsecond; what a control group allows takes longer than a small file.
+    /// The number of threads for which tables are partitioned. This asks for the processors of the affinity mask, which
+    /// takes a microsecond. Asking for the quota of the control group takes longer than processing a small file.
     fn parts(&self) -> usize {
         match self.scanner.settings.threads {
             0 => sched_getaffinity(None).map_or(16, |processors| processors.count() as usize),
@@ -318,7 +322,7 @@ impl<'a> Aggregator<'a> {
         }
     }
 
-    /// What threads have when all rows are in goes into a table, unless a line is no row.
+    /// Merges the tables of the threads into a table when all rows are in, unless a line is not a row.
     fn pour<'s>(
         &mut self,
         fresh: &'s Shared,
@@ -331,7 +335,7 @@ impl<'a> Aggregator<'a> {
         if let (true, Some((before, error))) = (self.layout.strict, &lines.first) {
             return Err(StatsError::Line { file: None, line: before + 1, error: error.clone() });
         }
-        // If nothing has got there yet, what little there is goes to where all of it ends up.
+        // If no row has reached the new table yet, the rest goes directly into the table of all inputs.
         let known = self.known.take();
         let to = known.as_ref().filter(|_| fresh.len() == 0).unwrap_or(fresh);
         let poured = tallies.flatten().try_for_each(|tally| {
@@ -342,7 +346,7 @@ impl<'a> Aggregator<'a> {
         poured.map_err(|refused| self.fail(refused, Some(fresh)))
     }
 
-    /// What is known of an input goes to what is known of all.
+    /// Merges the table of one input into the table of all inputs.
     fn take_in(&mut self, fresh: Shared) -> Result<(), StatsError> {
         match &self.known {
             None => self.known = Some(fresh),
@@ -351,18 +355,18 @@ impl<'a> Aggregator<'a> {
         Ok(())
     }
 
-    /// There was no memory: there will be no answer.
+    /// Records that memory was refused, which makes any result impossible.
     fn fail(&mut self, refused: Refused, beside: Option<&Shared>) -> StatsError {
         self.failure = Some(refused);
         refused.into_error(self.keys() + beside.map_or(0, Shared::len))
     }
 
-    /// How many keys are known.
+    /// The number of keys so far.
     fn keys(&self) -> usize {
         self.known.as_ref().map_or(0, Shared::len)
     }
 
-    /// The answer.
+    /// The result.
     ///
     /// # Errors
     /// [`StatsError::Memory`].
@@ -378,7 +382,7 @@ impl<'a> Aggregator<'a> {
     }
 }
 
-/// Where rows come from.
+/// The source of the rows.
 enum Origin<R> {
     Input(Input),
     Read(R),
@@ -411,11 +415,11 @@ impl Added {
     }
 }
 
-/// Count, smallest, mean and largest value per key of a file of `key;value` lines, with any byte in place of `;`. Uses all
-/// threads this process may use.
+/// Count, minimum, mean and maximum per key of a file of `key;value` lines, with any byte as the delimiter. Uses all
+/// threads that this process may use.
 ///
 /// # Errors
-/// Those of opening and reading the file, with its name; the first line that is no row; a lack of memory for the keys.
+/// Those of opening and reading the file, which name it. The first line that is not a row. Refused memory for the keys.
 ///
 /// # Example
 /// ```

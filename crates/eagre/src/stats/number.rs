@@ -1,32 +1,32 @@
-//! Numbers as they are written, and how they are read.
+//! Numbers as they are written, and how they are parsed.
 //!
 //! ```text
 //! number   = [+-] digits [. digits] [e [+-] digits]      one of the first two groups of digits may be empty
 //! ```
-//! Nearly all have at most 18 significant digits, and are kept as what they are: an integer and the place of the point.
-//! The others, and those whose exponent moves the point, are made to a [`Decimal`] at once.
+//! Nearly all numbers have at most 18 significant digits. They are kept as an integer and the position of the point.
+//! The others, and those with an exponent, are converted to a [`Decimal`] at once.
 
 use super::decimal::{DIGITS, Decimal, POWERS};
 
 /// A number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Number {
-    /// `mantissa` · 10^-`decimals`: at most 18 digits, at most 18 decimals.
+    /// `mantissa` · 10^-`decimals`, with at most 18 digits and at most 18 decimals.
     Short { mantissa: i64, decimals: u8 },
-    /// One with more digits.
+    /// A number with more digits.
     Long(Decimal),
 }
 
 impl Number {
-    /// Reads a number. The second result is how many decimals were written, zeros included, at most 18: further ones are
-    /// rounded. `None` if it is none, or has more than 18 digits before the point.
+    /// Parses a number. Also returns the number of decimals, including zeros (at most 18). Further decimals are
+    /// rounded. `None` if the text is not a number, or has more than 18 digits before the point.
     pub(super) fn parse(text: &[u8]) -> Option<(Number, u32)> {
         let (negative, digits) = match text {
             [b'-', rest @ ..] => (true, rest),
             [b'+', rest @ ..] => (false, rest),
             _ => (false, text),
         };
-        // Eighteen digits and a point: no mantissa overflows.
+        // Eighteen digits and a point, so the mantissa does not overflow.
         if digits.len() <= DIGITS as usize {
             let (mut mantissa, mut point, mut others) = (0_i64, None, 0);
             for (at, &byte) in digits.iter().enumerate() {
@@ -56,12 +56,12 @@ impl Number {
     }
 }
 
-/// The shortest way to write it.
+/// The shortest representation of a decimal.
 impl From<Decimal> for Number {
     fn from(decimal: Decimal) -> Number {
         let mut units = decimal.units();
         let mut decimals = DIGITS as u8;
-        // Five steps find the most zeros at the end, of at most 31.
+        // Five steps count the trailing zeros, of which there are at most 31.
         for step in [16, 8, 4, 2, 1] {
             let power = POWERS[step];
             if usize::from(decimals) >= step && units % power == 0 {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_none() {
+    fn texts_that_are_no_numbers_are_refused() {
         for text in
             ["", ".", "-", "+", "-.", "..", "1..2", "1.2.3", "--1", "1-", "1 2", "0x1", "1,5", "e5", "1e", "1e+", "."]
         {

@@ -1,8 +1,8 @@
-//! The keys of all parts in the order of their bytes.
+//! Sorting the keys of all parts by their bytes.
 //!
-//! A key is sorted by eight of its bytes, as a number, together with where it is; only keys that have these eight in common
-//! are looked at again, behind what all of them share. So most keys are read once, one behind the other, and the rest is
-//! sorting pairs of numbers.
+//! Keys are sorted by eight of their bytes as a number, together with their place. Only keys whose eight bytes are
+//! equal are looked at again, at the bytes behind their common prefix. So most keys are read once, one after another,
+//! and the rest of the work is sorting pairs of numbers.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -11,13 +11,13 @@ use super::room::{Refused, Room};
 use super::shard::Shard;
 use crate::sort::Sorter;
 
-/// So many keys are compared in full.
+/// Up to this many keys are compared in full.
 const FEW: usize = 24;
 
-/// Eight bytes of a key, as a number, and the key's place.
+/// Eight bytes of a key as a number, and the place of the key.
 pub(super) type Ranked = (u64, u64);
 
-/// The place of a key: its part of the table, and its number there.
+/// The place of a key: its part of the table, and its number in the part.
 pub(super) fn place(shard: usize, number: usize) -> u64 {
     (shard as u64) << 32 | number as u64
 }
@@ -34,7 +34,7 @@ pub(super) fn by_key(shards: &[Shard], threads: usize, room: &Room) -> Result<Ve
         ranked.extend((0..keys.len()).map(|number| (0, place(shard, number))));
     }
     let refused = |_| room.refused();
-    // Ranges whose keys have so many bytes in common.
+    // Ranges of keys with the same prefix, and the length of that prefix.
     let mut open: Vec<(Range<usize>, usize)> = Vec::new();
     open.try_reserve(1).map_err(|_| room.refused())?;
     open.push((0..ranked.len(), 0));
@@ -46,7 +46,7 @@ pub(super) fn by_key(shards: &[Shard], threads: usize, room: &Room) -> Result<Ve
         }
         let (shared, longest) = common(shards, part, depth);
         if shared >= longest {
-            // The same bytes, but for zeros at the end of some: as long as the longest is, all have been looked at.
+            // The keys are equal, except for zeros at their ends. The longest key has been compared to its end.
             part.sort_unstable_by_key(|rank| key(shards, rank.1).len());
             continue;
         }
@@ -64,7 +64,7 @@ pub(super) fn by_key(shards: &[Shard], threads: usize, room: &Room) -> Result<Ve
     Ok(ranked)
 }
 
-/// Two keys that have so many bytes in common, with zeros behind the shorter one.
+/// Compares two keys that share the first `depth` bytes. The shorter one is padded with zeros.
 fn compare(a: &[u8], b: &[u8], depth: usize) -> Ordering {
     match (a.get(depth..), b.get(depth..)) {
         (Some(a), Some(b)) => a.cmp(b),
@@ -72,8 +72,8 @@ fn compare(a: &[u8], b: &[u8], depth: usize) -> Ordering {
     }
 }
 
-/// How many bytes these keys have in common, zeros behind short ones counting, and how long the longest is. They are known
-/// to share the first `depth`.
+/// The length of the common prefix of these keys (padded with zeros), and the length of the longest key. They are known
+/// to share the first `depth` bytes.
 fn common(shards: &[Shard], ranked: &[Ranked], depth: usize) -> (usize, usize) {
     let first = key(shards, ranked[0].1);
     let (mut shared, mut longest) = (usize::MAX, 0);
@@ -90,7 +90,7 @@ fn common(shards: &[Shard], ranked: &[Ranked], depth: usize) -> (usize, usize) {
     (shared.min(longest), longest)
 }
 
-/// Eight bytes of a key, zeros behind its end, as a number.
+/// Eight bytes of a key, padded with zeros, as a number.
 fn eight(key: &[u8], from: usize) -> u64 {
     let rest = key.get(from..).unwrap_or_default();
     match rest.first_chunk() {
@@ -137,7 +137,7 @@ mod tests {
             let mut keys: Vec<String> = (0..5000).map(text).collect();
             keys.sort_unstable();
             keys.dedup();
-            // Some of other lengths among them, with zeros at the end.
+            // Keys of other lengths among them, with zeros at the end.
             keys.extend((1..40).map(|length| format!("{head}5{}", "\0".repeat(length))));
             keys.rotate_left(1234);
             sorted(&keys.iter().map(String::as_bytes).collect::<Vec<_>>());

@@ -1,7 +1,8 @@
-//! The account of memory: taken before it is used, so that what there is not is an error and nobody is killed for it.
+//! Memory accounting. Memory is accounted for before it is used, so that a lack of it is an error and the process is
+//! not killed.
 //!
-//! The system is asked only when what it granted is used up. Granted is a part of what is left, so the grants become small,
-//! and the questions frequent, when it matters.
+//! The system is asked only when the grant is used up. Each grant is a fraction of what is left. So when memory runs
+//! short, grants become small and questions frequent.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,34 +12,34 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use super::StatsError;
 use crate::doctor::{Available, Bound, available_memory};
 
-/// What is granted without a question, which takes longer than a small file.
+/// Granted without asking, because asking takes longer than processing a small file.
 const FREE: u64 = 8 << 20;
-/// The most that is granted at once.
+/// The largest grant.
 const GRANT: u64 = 64 << 20;
-/// What is left to the rest of the process: buffers, sorting, page tables.
+/// Left to the rest of the process: buffers, sorting, page tables.
 const SPARE: u64 = 8 << 20;
 
-/// How much memory the tables of one answer take.
+/// The memory account of the tables of one result.
 #[derive(Debug)]
 pub(super) struct Room {
     taken: AtomicU64,
     granted: AtomicU64,
-    /// Memory of the process without these tables.
+    /// The memory of the process without these tables.
     before: OnceLock<u64>,
     asking: Mutex<()>,
 }
 
-/// There is no memory for more.
+/// Memory was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refused {
-    /// What is taken.
+    /// How many bytes the tables take.
     pub(super) taken: u64,
-    /// What there is, if the system was asked; else it refused by itself.
+    /// How much memory is left, if the system was asked. `None` if an allocation failed.
     pub(super) available: Option<Available>,
 }
 
 impl Refused {
-    /// The error for those who asked, when so many keys were known.
+    /// The public error, given the number of keys so far.
     pub(super) fn into_error(self, keys: usize) -> StatsError {
         StatsError::Memory { keys: keys as u64, taken: self.taken, available: self.available }
     }
@@ -52,7 +53,7 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Takes so many bytes.
+    /// Accounts for this many bytes.
     pub(super) fn take(&self, bytes: usize) -> Result<(), Refused> {
         let bytes = bytes as u64;
         let taken = self.taken.fetch_add(bytes, Relaxed) + bytes;
@@ -67,7 +68,7 @@ impl Room {
         let missing = taken - granted;
         let available = available_memory();
         let left = available.map_or(u64::MAX, |available| match available.bound {
-            // Reserved addresses are used addresses.
+            // Reserved addresses count as used.
             Bound::AddressSpace => available.bytes,
             _ => available.bytes.saturating_sub(self.promised(granted)),
         });
@@ -79,24 +80,24 @@ impl Room {
         Ok(())
     }
 
-    /// What was granted and is not memory yet, because nobody has touched it: the system counts it as left.
+    /// Memory that was granted but not touched yet, which the system still counts as free.
     fn promised(&self, granted: u64) -> u64 {
         let Some(now) = anonymous() else { return 0 };
         let before = *self.before.get_or_init(|| now.saturating_sub(self.taken.load(Relaxed).min(FREE)));
         granted.saturating_sub(now.saturating_sub(before))
     }
 
-    /// Gives so many bytes back.
+    /// Returns this many bytes to the account.
     pub(super) fn give(&self, bytes: usize) {
         self.taken.fetch_sub(bytes as u64, Relaxed);
     }
 
-    /// What the system says when it refuses memory that was granted.
+    /// The error when the system refuses memory that was granted.
     pub(super) fn refused(&self) -> Refused {
         Refused { taken: self.taken.load(Relaxed), available: None }
     }
 
-    /// A vector with room for so many elements.
+    /// A vector with this capacity.
     pub(super) fn vector<T>(&self, capacity: usize) -> Result<Vec<T>, Refused> {
         let bytes = capacity.saturating_mul(size_of::<T>());
         self.take(bytes)?;
@@ -111,7 +112,7 @@ impl Room {
     }
 }
 
-/// The bytes of anonymous memory this process has, as the system counts them.
+/// The anonymous memory of this process in bytes, as the system counts it.
 fn anonymous() -> Option<u64> {
     let mut text = [0; 4096];
     let length = File::open("/proc/self/status").ok()?.read(&mut text).ok()?;
@@ -125,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_there_is_not_is_refused_and_costs_nothing() {
+    fn refused_memory_is_not_charged() {
         let room = Room::default();
         assert!(room.take(1 << 20).is_ok());
         let refused = room.take(usize::MAX / 4).unwrap_err();

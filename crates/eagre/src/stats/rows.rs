@@ -1,4 +1,4 @@
-//! The second pass: rows of an indexed block go into the table.
+//! The second pass: adds the rows of an indexed block to the table.
 
 use std::ops::Range;
 
@@ -7,38 +7,38 @@ use super::index::Index;
 use super::layout::Layout;
 use super::table::{Block, LONGEST, Table};
 
-/// Where key and value are in rows that all have the same number of fields.
+/// The positions of key and value in rows that all have the same number of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
-    /// Fields a row.
+    /// Fields per row.
     pub(super) fields: usize,
-    /// Which of them is the key, from 0.
+    /// The field with the key, from 0.
     pub(super) key: usize,
-    /// Which of them is the value, from 0.
+    /// The field with the value, from 0.
     pub(super) value: usize,
 }
 
 impl Shape {
-    /// Two fields, key and value: the shape compilers are told of.
+    /// Two fields, key and value. The compiler specialises the code for this shape.
     pub(super) const PAIR: Shape = Shape { fields: 2, key: 0, value: 1 };
 
-    /// The shape of rows with so many fields; `None` if there is no key or no value in them.
+    /// The shape of rows with this many fields. `None` if they lack the key or the value.
     pub(super) fn new(layout: &Layout, fields: usize) -> Option<Shape> {
         let (key, value) = (layout.key, layout.value);
         (key < fields && value < fields).then_some(Shape { fields, key, value })
     }
 }
 
-/// The rows of an indexed block, as far as they may be of one shape.
+/// The rows of an indexed block that may have the same shape.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a> {
     pub(super) text: &'a [u8],
-    /// Where in it the block begins.
+    /// The offset of the block in the text.
     pub(super) base: usize,
-    /// The ends of fields from there on, for a whole number of rows, and in front of them -1.
+    /// The ends of the fields of a whole number of rows. The entry in front of them is -1.
     pub(super) ends: &'a [u16],
     pub(super) shape: Shape,
-    /// They are known to be of that shape.
+    /// Whether they are known to have this shape.
     pub(super) regular: bool,
     pub(super) fixed: Fixed,
 }
@@ -51,18 +51,18 @@ impl<'a> Rows<'a> {
         Rows { text, base, ends: &index.ends[..=rows * shape.fields], shape, regular, fixed }
     }
 
-    /// How many there are.
+    /// The number of rows.
     pub(super) fn count(&self) -> usize {
         (self.ends.len() - 1) / self.shape.fields
     }
 
-    /// Where a row begins, or the one behind the last would.
+    /// The offset of a row. For `row == count()`, where a row after the last one would begin.
     pub(super) fn start(&self, row: usize) -> usize {
         self.base + usize::from(self.ends[row * self.shape.fields].wrapping_add(1))
     }
 
-    /// Adds rows from number `from` on to the table, up to the first that it does not understand, whose number it
-    /// returns, or to the number of rows.
+    /// Adds rows from number `from` on to the table. Returns the number of the first row that it cannot process, or the
+    /// number of rows.
     #[inline(always)]
     pub(super) fn add(&self, from: usize, table: &mut Table) -> usize {
         if self.shape == Shape::PAIR {
@@ -72,7 +72,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Where in the text key and value of a row are, if it has the shape that it is taken for.
+    /// The ranges of the key and the value of a row, if the row has the assumed shape.
     pub(super) fn fields(&self, row: usize) -> Option<(Range<usize>, Range<usize>)> {
         let shape = self.shape;
         let ends = &self.ends[row * shape.fields..=(row + 1) * shape.fields];
@@ -86,7 +86,7 @@ impl<'a> Rows<'a> {
         Some((field(shape.key), field(shape.value)))
     }
 
-    /// Whether these ends are those of one line: fields of other lines may have been taken for this one's.
+    /// Whether these are the field ends of one line. The fields of several lines may have been taken for those of one.
     #[inline(always)]
     fn is_line(&self, shape: Shape, ends: &[u16]) -> bool {
         let newline = |end: &u16| self.text[self.base + usize::from(*end)] == b'\n';
@@ -94,19 +94,19 @@ impl<'a> Rows<'a> {
         self.regular || (newline(&ends[last]) && !ends[1..last].iter().any(newline))
     }
 
-    /// Where a field of a line begins and ends in the block.
+    /// The range of a field of a line in the block.
     #[inline(always)]
     fn field(&self, shape: Shape, ends: &[u16], number: usize) -> (usize, usize) {
         let start = usize::from(ends[number].wrapping_add(1));
         let end = usize::from(ends[number + 1]);
-        // The carriage return of a line that ends with both is not part of it.
+        // The last field of a line may end with a carriage return, which is not part of it.
         let cut = number + 1 == shape.fields && self.text[self.base..][start..end].ends_with(b"\r");
         (start, end - usize::from(cut))
     }
 
     #[inline(always)]
     fn add_shaped(&self, shape: Shape, from: usize, table: &mut Table) -> usize {
-        // A row has the end of the row before it in front of its own.
+        // Each window begins with the end of the row before.
         let rows = self.ends.windows(shape.fields + 1).step_by(shape.fields);
         for (row, ends) in rows.enumerate().skip(from) {
             if self.add_row(shape, ends, table).is_none() {
@@ -139,7 +139,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The first so many bytes of a block.
+/// Masks of the first bytes of a block, by length.
 static MASKS: [Block; LONGEST + 1] = {
     let mut masks = [[0; 4]; LONGEST + 1];
     let mut length = 0;

@@ -1,15 +1,15 @@
-//! One part of the shared table: an index of hashes, and entries one behind the other.
+//! One part of the shared table: an index of hashes, and a list of entries.
 //!
 //! ```text
-//! index     │ hash,3 │   │   │ hash,1 │ hash,2 │   │ …      8 bytes a place, at most three quarters of them in use
+//! index     │ hash,3 │   │   │ hash,1 │ hash,2 │   │ …      8 bytes per slot, at most three quarters of them used
 //! entries   │ 1: key, count, sum, min, max │ 2: … │ 3: … │  64 bytes each, in the order in which the keys came
 //! ```
-//! A place of the index has the whole hash of its key, so the index grows without a look at an entry, and hardly ever
-//! leads to the wrong one. Entries never move and lie close: a key costs 64 bytes, 11 to 21 of index, and its own bytes if
-//! there are more than sixteen.
+//! A slot of the index holds the whole hash of its key. So the index can grow without reading an entry, and a hash
+//! almost never leads to the wrong entry. Entries never move and are packed densely: a key takes 64 bytes, 11 to 21
+//! bytes of index, and its own bytes if there are more than sixteen.
 //!
-//! Both are larger than the caches once there are many keys, and then a row costs two reads from memory. Rows come in
-//! batches, so these reads wait for one another no longer: those of many rows are under way at once.
+//! With many keys, both are larger than the caches, and a row costs two reads from memory. Rows arrive in batches, so
+//! that the reads of many rows overlap.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -23,40 +23,40 @@ use super::squares::Squares;
 use super::summary::Summary;
 use super::values::Values;
 
-/// Places of a new index.
+/// Slots of a new index.
 const SMALLEST: usize = 64;
 
-/// Rows whose reads are under way at once.
+/// How many rows have their reads in flight at once.
 const GROUP: usize = 64;
 
-/// Keys of so many bytes are in their entries.
+/// Keys of up to this many bytes are stored in their entries.
 const INSIDE: usize = 16;
 
-/// A key and all that is known of it, in one cache line.
+/// A key and its summary, in one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Entry {
-    /// The key, padded with zeros; if it is longer, its first eight bytes, and where all of it is.
+    /// The key, padded with zeros. For a longer key, its first eight bytes and the place of the whole key.
     key: [u8; INSIDE],
-    /// In units of 10^-18. What would overflow is moved to [`Shard::wide`].
+    /// The sum in units of 10^-18. A sum that would overflow is moved to [`Shard::wide`].
     sum: i128,
-    /// Zero: nothing is known here, only in [`Shard::wide`].
+    /// Zero if the summary is only in [`Shard::wide`].
     count: u64,
     min: i64,
     max: i64,
-    /// Of the key, in bytes.
+    /// The length of the key in bytes.
     length: u32,
-    /// The decimals of `min` and `max`.
+    /// The number of decimals of `min` and `max`.
     min_decimals: u8,
     max_decimals: u8,
 }
 
-/// What is kept of the values beside count, sum, smallest and largest.
+/// What is kept of the values besides count, sum, minimum and maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Details {
-    /// The sum of their squares, for the variance.
+    /// Whether to keep the sum of squares, for the variance.
     pub(super) squares: bool,
-    /// All of them, for quantiles.
+    /// Whether to keep all values, for quantiles.
     pub(super) values: bool,
 }
 
@@ -66,22 +66,22 @@ impl Details {
     }
 }
 
-/// Keys whose hashes begin alike.
+/// The keys whose hashes have the same first bits.
 #[derive(Debug)]
 pub(super) struct Shard {
-    /// Bits of the hash that are the same in all of them.
+    /// The number of these bits.
     bits: u32,
     index: Vec<u64>,
     entries: Chunks<Entry>,
     strings: Strings,
-    /// Values that are too long for an entry, by its number.
+    /// Summaries that do not fit into an entry, by entry number.
     wide: HashMap<u32, Summary>,
     details: Details,
     squares: Chunks<Squares>,
     values: Values,
 }
 
-/// A key with its hash, to look for.
+/// A key and its hash.
 #[derive(Clone, Copy)]
 pub(super) struct Key<'a> {
     pub(super) bytes: &'a [u8],
@@ -102,12 +102,12 @@ impl Shard {
         }
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Takes in rows whose keys belong here.
+    /// Adds rows whose keys belong to this part.
     pub(super) fn add<'a>(
         &mut self,
         rows: &[u16],
@@ -126,9 +126,9 @@ impl Shard {
         Ok(())
     }
 
-    /// Reads what these hashes lead to, so that it is in the cache: places of the index first, then entries. No read waits
-    /// for another of its kind, and nothing between them is for the processor to guess. Returns the numbers of the entries
-    /// that have these hashes, and any other number where there is none.
+    /// Prefetches what these hashes lead to: first the slots of the index, then the entries. Reads of the same kind do
+    /// not wait for one another, and no branch between them needs to be predicted. Returns the number of the entry for
+    /// each hash, or any number where there is none.
     #[inline]
     fn fetch(&self, hashes: impl Iterator<Item = u32> + Clone) -> [u32; GROUP] {
         let mut numbers = [u32::MAX; GROUP];
@@ -150,39 +150,40 @@ impl Shard {
         let mut at = if self.index.is_empty() { 0 } else { self.home(hash) };
         std::iter::from_fn(move || {
             loop {
-                let place = *self.index.get(at)?;
-                if place == 0 {
+                let slot = *self.index.get(at)?;
+                if slot == 0 {
                     return None;
                 }
                 at = if at + 1 == self.index.len() { 0 } else { at + 1 };
-                if (place >> 32) as u32 == hash {
-                    return Some((place as u32 - 1) as usize);
+                if (slot >> 32) as u32 == hash {
+                    return Some((slot as u32 - 1) as usize);
                 }
             }
         })
     }
 
-    /// Takes in one value of a key.
+    /// Adds one value of a key.
     pub(super) fn add_one(&mut self, key: Key<'_>, value: Number, room: &Room) -> Result<(), Refused> {
         let at = self.find_or_put(key, room)?;
         self.add_value(at, value, room)
     }
 
-    /// Takes in what is known of some values of a key, where no details are wanted.
+    /// Merges the summary of some values of a key. Only for tables without details.
     pub(super) fn merge(&mut self, key: Key<'_>, summary: Summary, room: &Room) -> Result<(), Refused> {
         let at = self.find_or_put(key, room)?;
         self.merge_at(at, summary, room)
     }
 
-    /// Takes in what another shard of the same place knows. What it holds is given up.
+    /// Merges another shard of the same hash bits, and consumes it.
     pub(super) fn take_in(&mut self, other: Shard, room: &Room) -> Result<(), Refused> {
-        // The hash of each key, then its number here.
+        // The hash of each key, replaced later by its number here.
         let mut moved: Vec<u32> = room.vector(other.len())?;
         moved.resize(other.len(), 0);
-        for &place in other.index.iter().filter(|&&place| place != 0) {
-            moved[place as u32 as usize - 1] = (place >> 32) as u32;
+        for &slot in other.index.iter().filter(|&&slot| slot != 0) {
+            moved[slot as u32 as usize - 1] = (slot >> 32) as u32;
         }
-        // Not in the order of their hashes: put into a smaller index in that order, they would crowd at its beginning.
+        // Not in the order of the hashes: inserted in that order into a smaller index, they would cluster at its
+        // beginning.
         for (number, moved) in moved.iter_mut().enumerate() {
             let at = self.find_or_put(Key { bytes: other.key(number), hash: *moved }, room)?;
             self.merge_at(at, other.summary(number), room)?;
@@ -196,20 +197,20 @@ impl Shard {
         Ok(())
     }
 
-    /// The place of keys with this hash: the bits behind those that all of them share.
+    /// The slot for keys with this hash, given by the bits behind those that all of them share.
     #[inline(always)]
     fn home(&self, hash: u32) -> usize {
         ((u64::from(hash << self.bits) * self.index.len() as u64) >> 32) as usize
     }
 
-    /// The number of a key's entry, a new one if it is new.
+    /// The number of the key's entry. Adds an entry for a new key.
     #[inline]
     fn find_or_put(&mut self, key: Key<'_>, room: &Room) -> Result<usize, Refused> {
         let found = self.numbers(key.hash).find(|&number| self.is(number, key.bytes));
         found.map_or_else(|| self.put(key, room), Ok)
     }
 
-    /// Whether an entry is that of a key.
+    /// Whether an entry belongs to a key.
     #[inline(always)]
     fn is(&self, number: usize, key: &[u8]) -> bool {
         let Some(entry) = self.entries.get(number) else { return false };
@@ -225,7 +226,7 @@ impl Shard {
         if number >= self.index.len() / 4 * 3 {
             self.grow(room)?;
         }
-        let (Ok(length), Ok(place)) = (u32::try_from(key.bytes.len()), u32::try_from(number + 1)) else {
+        let (Ok(length), Ok(slot)) = (u32::try_from(key.bytes.len()), u32::try_from(number + 1)) else {
             return Err(room.refused());
         };
         let mut bytes = [0; INSIDE];
@@ -240,32 +241,32 @@ impl Shard {
         }
         let entry = Entry { key: bytes, sum: 0, count: 0, min: 0, max: 0, length, min_decimals: 0, max_decimals: 0 };
         self.entries.push(entry, room)?;
-        self.enter(u64::from(key.hash) << 32 | u64::from(place));
+        self.enter(u64::from(key.hash) << 32 | u64::from(slot));
         Ok(number)
     }
 
-    /// Puts a place into the index, where there is room for it.
-    fn enter(&mut self, place: u64) {
-        let mut at = self.home((place >> 32) as u32);
+    /// Enters a slot value into the index, which must have room for it.
+    fn enter(&mut self, slot: u64) {
+        let mut at = self.home((slot >> 32) as u32);
         while self.index[at] != 0 {
             at = if at + 1 == self.index.len() { 0 } else { at + 1 };
         }
-        self.index[at] = place;
+        self.index[at] = slot;
     }
 
     fn grow(&mut self, room: &Room) -> Result<(), Refused> {
-        let places = (self.index.len() * 2).max(SMALLEST);
-        let mut larger = room.vector(places)?;
-        larger.resize(places, 0);
+        let slots = (self.index.len() * 2).max(SMALLEST);
+        let mut larger = room.vector(slots)?;
+        larger.resize(slots, 0);
         let smaller = std::mem::replace(&mut self.index, larger);
-        for &place in smaller.iter().filter(|&&place| place != 0) {
-            self.enter(place);
+        for &slot in smaller.iter().filter(|&&slot| slot != 0) {
+            self.enter(slot);
         }
         room.give(smaller.capacity() * size_of::<u64>());
         Ok(())
     }
 
-    /// One more value for an entry.
+    /// Adds one value to an entry.
     #[inline]
     fn add_value(&mut self, at: usize, value: Number, room: &Room) -> Result<(), Refused> {
         if self.details.any() {
@@ -279,7 +280,7 @@ impl Shard {
         self.merge_at(at, Summary::one(value.to_decimal()), room)
     }
 
-    /// The details of one more value.
+    /// Adds one value to the details.
     #[cold]
     fn note(&mut self, at: usize, value: Number, room: &Room) -> Result<(), Refused> {
         if let Some(squares) = self.squares.get_mut(at) {
@@ -291,7 +292,7 @@ impl Shard {
         Ok(())
     }
 
-    /// What is known of some more values of an entry.
+    /// Merges a summary into an entry.
     fn merge_at(&mut self, at: usize, summary: Summary, room: &Room) -> Result<(), Refused> {
         if let Some(entry) = self.entries.get_mut(at)
             && entry.merge(&summary)
@@ -300,7 +301,7 @@ impl Shard {
         }
         let number = at as u32;
         if !self.wide.contains_key(&number) && self.wide.len() == self.wide.capacity() {
-            // What a table that doubles takes, its place's own bytes included.
+            // The memory that a map needs to double, including one control byte per slot.
             let more = self.wide.capacity().max(4);
             room.take(more * (size_of::<(u32, Summary)>() + 1))?;
             self.wide.try_reserve(more).map_err(|_| room.refused())?;
@@ -320,12 +321,12 @@ impl Shard {
         if entry.length as usize <= INSIDE { &entry.key[..entry.length as usize] } else { self.long_key(entry) }
     }
 
-    /// Reads an entry, for it to be in the cache.
+    /// Reads an entry, to bring it into the cache.
     pub(super) fn touch(&self, number: usize) -> u64 {
         self.entries.get(number).map_or(0, |entry| entry.count)
     }
 
-    /// What is known of an entry.
+    /// The summary of an entry.
     pub(super) fn summary(&self, number: usize) -> Summary {
         let known = self.entries.get(number).and_then(Entry::summary);
         match (known, self.wide.get(&(number as u32))) {
@@ -349,7 +350,7 @@ impl Shard {
         self.details.values.then_some(&self.values)
     }
 
-    /// There will be no more rows: what only they needed is given up, and values are put in order.
+    /// Ends the input: frees what only adding needs, and sorts the values.
     pub(super) fn finish(&mut self, room: &Room) -> Result<(), Refused> {
         room.give(self.index.capacity() * size_of::<u64>());
         self.index = Vec::new();
@@ -358,7 +359,7 @@ impl Shard {
 }
 
 impl Entry {
-    /// One more value. False if its sum would overflow; then nothing has changed.
+    /// Adds a value. Returns false, without any change, if the sum would overflow.
     #[inline]
     fn add(&mut self, mantissa: i64, decimals: u8) -> bool {
         let power = POWERS[(DIGITS - u32::from(decimals)) as usize];
@@ -376,7 +377,7 @@ impl Entry {
         true
     }
 
-    /// A smallest and a largest value that may be new ones.
+    /// Widens the range to include another minimum and maximum.
     fn widen(&mut self, min: (i64, u8), max: (i64, u8)) {
         let units = |(mantissa, decimals): (i64, u8)| Decimal::new(mantissa, decimals.into());
         if units(min) < units((self.min, self.min_decimals)) {
@@ -387,7 +388,7 @@ impl Entry {
         }
     }
 
-    /// What is known of some more values. False if there is no room for it here; then nothing has changed.
+    /// Merges a summary. Returns false, without any change, if it does not fit.
     fn merge(&mut self, other: &Summary) -> bool {
         let short = |value: Decimal| match Number::from(value) {
             Number::Short { mantissa, decimals } => Some((mantissa, decimals)),
@@ -414,7 +415,7 @@ impl Entry {
     }
 }
 
-/// A short key as it is in an entry.
+/// A short key as it is stored in an entry.
 #[inline(always)]
 fn inside(key: &[u8]) -> [u8; INSIDE] {
     let mut bytes = [0; INSIDE];

@@ -1,7 +1,7 @@
-//! The table that all threads share: for keys that do not fit into the small ones that each has for itself.
+//! The table that all threads share, for keys that do not fit into the threads' own small tables.
 //!
-//! It is cut into parts by the first bits of the keys' hashes, each behind a lock of its own: several for each thread, so
-//! that hardly anybody waits. One table holds each key once, however many threads there are.
+//! It is partitioned by the first bits of the hash, and each part has a lock. There are several parts per thread, so
+//! threads rarely wait. Each key is stored once, however many threads there are.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -15,31 +15,31 @@ use super::shard::{Details, Key, Shard};
 use super::summary::Summary;
 use super::table::{Block, LONGEST, hash};
 
-/// Parts for each thread.
+/// Parts per thread.
 const PARTS: usize = 8;
-/// The most bits of a hash that tell parts apart.
+/// The most hash bits that select a part.
 const MOST_BITS: u32 = 10;
 
-/// What is added to keys before they are hashed, so that nobody outside knows which of them collide.
+/// The secret of the hash: others cannot know which keys collide.
 pub(super) fn secret() -> Block {
     let random = RandomState::new();
     [0, 1, 2, 3].map(|word: u32| random.hash_one(word))
 }
 
-/// The table.
+/// The shared table.
 #[derive(Debug)]
 pub(super) struct Shared {
     secret: Block,
     bits: u32,
     shards: Box<[Mutex<Shard>]>,
-    /// Where the next thread begins to look for work.
+    /// Where the next thread begins its round over the parts.
     turn: AtomicUsize,
     room: Room,
     failure: OnceLock<Refused>,
 }
 
 impl Shared {
-    /// A table for so many threads.
+    /// A table for this many threads.
     pub(super) fn new(secret: Block, threads: usize, details: Details) -> Result<Shared, Refused> {
         let most = 1 << MOST_BITS;
         let parts = if threads <= 1 { 1 } else { threads.saturating_mul(PARTS).min(most).next_power_of_two() };
@@ -54,7 +54,7 @@ impl Shared {
         &self.secret
     }
 
-    /// How many parts it has.
+    /// The number of parts.
     pub(super) fn parts(&self) -> usize {
         self.shards.len()
     }
@@ -88,14 +88,14 @@ impl Shared {
         self.shards[number].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something in each part that is wanted: first in those that nobody else is in.
+    /// Calls a function for each wanted part. Parts that are not locked by another thread come first.
     pub(super) fn each(
         &self,
         wanted: impl Fn(usize) -> bool,
         mut work: impl FnMut(usize, &mut Shard, &Room) -> Result<(), Refused>,
     ) -> Result<(), Refused> {
         let first = self.turn.fetch_add(self.shards.len() / 2 + 1, Relaxed);
-        // A bit for each part that somebody was in.
+        // One bit for each part that was locked by another thread.
         let mut busy = [0_u64; (1 << MOST_BITS) / 64];
         for number in (0..self.shards.len()).map(|number| (first + number) % self.shards.len()).filter(|&n| wanted(n)) {
             match self.shards[number].try_lock() {
@@ -110,51 +110,51 @@ impl Shared {
             .try_for_each(|number| self.note(work(number, &mut self.lock(number), &self.room)))
     }
 
-    /// One value of a key.
+    /// Adds one value of a key.
     pub(super) fn add_one(&self, key: Key<'_>, value: Number) -> Result<(), Refused> {
         self.note(self.lock(self.part(key.hash)).add_one(key, value, &self.room))
     }
 
-    /// What is known of some values of a key.
+    /// Merges the summary of some values of a key.
     pub(super) fn merge(&self, key: Key<'_>, summary: Summary) -> Result<(), Refused> {
         self.note(self.lock(self.part(key.hash)).merge(key, summary, &self.room))
     }
 
-    /// Keeps the first failure: who scans has no other way to tell.
+    /// Keeps the first failure, because the scan has no other way to report it.
     fn note(&self, done: Result<(), Refused>) -> Result<(), Refused> {
         done.inspect_err(|refused| {
             let _ = self.failure.set(*refused);
         })
     }
 
-    /// Somebody got no memory for rows on their way here.
+    /// Records that memory for rows on their way to this table was refused.
     pub(super) fn refuse(&self) -> Refused {
         let refused = self.room.refused();
         let _ = self.failure.set(refused);
         refused
     }
 
-    /// The account of its memory.
+    /// The memory account.
     pub(super) fn room(&self) -> &Room {
         &self.room
     }
 
-    /// Sets memory aside for other things.
+    /// Accounts for memory that other code uses.
     pub(super) fn take(&self, bytes: usize) -> Result<(), Refused> {
         self.note(self.room.take(bytes))
     }
 
-    /// Why the answer will be none.
+    /// The reason why there will be no result.
     pub(super) fn failure(&self) -> Option<Refused> {
         self.failure.get().copied()
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     pub(super) fn len(&self) -> usize {
         (0..self.shards.len()).map(|number| self.lock(number).len()).sum()
     }
 
-    /// All that another table with the same secret and as many parts knows.
+    /// Merges another table with the same secret and as many parts.
     pub(super) fn take_in(&self, other: Shared) -> Result<(), Refused> {
         assert_eq!(self.bits, other.bits, "tables are cut alike");
         for (own, others) in self.shards.iter().zip(other.shards) {
@@ -164,7 +164,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The parts, when there will be no more rows, and the account of their memory.
+    /// Ends the input. Returns the parts and their memory account.
     pub(super) fn finish(self) -> Result<(Vec<Shard>, Room), Refused> {
         let mut shards = self.room.vector(self.shards.len())?;
         for shard in self.shards {

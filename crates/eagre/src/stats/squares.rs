@@ -1,23 +1,23 @@
-//! Sums of squares, and the variance that comes of them: exact until the last step.
+//! Sums of squares, and the variance computed from them. Everything is exact until the final rounding.
 //!
-//! A value has up to 120 bits in units of 10^-18, its square 240, and 2^64 of these 304. What is left to do once for each
-//! key is done with numbers of any length.
+//! A value has up to 120 bits in units of 10^-18, its square up to 240, and the sum of 2^64 squares up to 304. The
+//! final computation, once per key, uses big integers.
 
 use num_bigint::{BigInt, Sign};
 
 use super::decimal::{DIGITS, Decimal};
 use super::summary::Summary;
 
-/// A sum of squares in units of 10^-36, least significant word first.
+/// A sum of squares in units of 10^-36, with the least significant word first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Squares([u64; 5]);
 
 impl Squares {
-    /// One more value.
+    /// Adds one value.
     pub(super) fn add(&mut self, value: Decimal) {
         let units = value.units().unsigned_abs();
         let (low, high) = (units & u128::from(u64::MAX), units >> 64);
-        // (high · 2^64 + low)^2, by words; each product has at most 128 bits.
+        // (high · 2^64 + low)^2, word by word. Each product has at most 128 bits.
         let (lows, cross, highs) = (low * low, low * high, high * high);
         self.add_words(0, lows);
         self.add_words(1, cross);
@@ -25,14 +25,14 @@ impl Squares {
         self.add_words(2, highs);
     }
 
-    /// The values of another sum.
+    /// Adds the values of another sum.
     pub(super) fn merge(&mut self, other: &Squares) {
         for (at, &word) in other.0.iter().enumerate() {
             self.add_words(at, word.into());
         }
     }
 
-    /// Adds two words from word `at` on. The last one has room for all carries.
+    /// Adds two words at word `at`. The last word has room for all carries.
     fn add_words(&mut self, at: usize, words: u128) {
         let mut carry = words;
         for word in &mut self.0[at..] {
@@ -45,7 +45,7 @@ impl Squares {
         }
     }
 
-    /// The variance of a sample of these values, as a fraction of units of 10^-36. `None` for fewer than two.
+    /// The sample variance as a fraction in units of 10^-36. `None` for fewer than two values.
     fn variance(&self, summary: &Summary) -> Option<(BigInt, BigInt)> {
         if summary.count < 2 {
             return None;
@@ -59,7 +59,7 @@ impl Squares {
         Some((above, &count * (&count - 1)))
     }
 
-    /// The variance of a sample of these values, rounded once, half up, to so many decimals: a whole number of those.
+    /// The sample variance in units of the last of `decimals` decimals, rounded once, half up.
     pub(super) fn variance_scaled(&self, summary: &Summary, decimals: u32) -> Option<BigInt> {
         let (above, below) = self.variance(summary)?;
         let below = below * BigInt::from(10).pow(2 * DIGITS);
@@ -67,17 +67,17 @@ impl Squares {
         Some((above * 2 + &below) / (below * 2))
     }
 
-    /// Its square root, rounded once, half up.
+    /// The square root of the sample variance, rounded once, half up.
     pub(super) fn deviation_scaled(&self, summary: &Summary, decimals: u32) -> Option<BigInt> {
         let (above, below) = self.variance(summary)?;
-        // Half up: the root of four times the square, plus one, halved. Its whole part decides.
+        // To round half up, take the root of four times the square, add one and halve. The integer part decides.
         let above = above * BigInt::from(10).pow(2 * decimals) * 4;
         let square: BigInt = above / (below * BigInt::from(10).pow(2 * DIGITS));
         Some((square.sqrt() + 1) / 2)
     }
 }
 
-/// A number that is not negative, a whole number of units of so many decimals, as text.
+/// Formats a non-negative number, given in units of the last of `decimals` decimals.
 pub(super) fn write_big(scaled: &BigInt, decimals: u32) -> String {
     let mut digits = format!("{:0>width$}", scaled.to_string(), width = decimals as usize + 1);
     if decimals > 0 {

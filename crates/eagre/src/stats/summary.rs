@@ -1,10 +1,10 @@
-//! What is known of the values of one key, exactly.
+//! The exact summary of the values of one key.
 //!
-//! A sum keeps whole numbers and the rest apart, each far from the end of its range: 2^64 values cannot overflow it.
+//! A sum keeps its integer part and its fraction apart. Each is far from overflow even for 2^64 values.
 
 use super::decimal::{DIGITS, Decimal, ONE, POWERS, write_scaled};
 
-/// What is known of the values of one key.
+/// Count, minimum, maximum and sum of the values of one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Summary {
     pub(super) count: u64,
@@ -14,17 +14,17 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// One value.
+    /// The summary of one value.
     pub(super) fn one(value: Decimal) -> Summary {
         Summary::many(1, value, value, value.units())
     }
 
-    /// Some values whose sum, in units of 10^-18, is known. `count` is not zero.
+    /// The summary of some values with a known sum in units of 10^-18. `count` must not be zero.
     pub(super) fn many(count: u64, min: Decimal, max: Decimal, sum: i128) -> Summary {
         Summary { count, min, max, sum: Sum::of_units(sum) }
     }
 
-    /// These values and others.
+    /// Merges the summary of other values.
     pub(super) fn merge(&mut self, other: Summary) {
         self.count += other.count;
         self.min = self.min.min(other.min);
@@ -33,11 +33,11 @@ impl Summary {
         self.sum.part += other.sum.part;
     }
 
-    /// The sum divided by the count, rounded once, half up, to so many decimals (at most 18).
+    /// The sum divided by the count, rounded once, half up, to this many decimals (at most 18).
     pub(super) fn mean(&self, decimals: u32) -> Decimal {
         let count = i128::from(self.count);
         let Sum { whole, part } = self.sum.normal();
-        // What the division leaves is less than `count`, so below 2^64 · 10^18 units: twice that fits.
+        // The remainder is less than `count`, so below 2^64 · 10^18 units, and twice that fits.
         let left = whole.rem_euclid(count) * ONE + part;
         let unit = POWERS[(DIGITS - decimals) as usize];
         let steps = (2 * left + count * unit).div_euclid(2 * count * unit);
@@ -45,7 +45,7 @@ impl Summary {
     }
 }
 
-/// An exact sum of decimal numbers: up to 37 digits before the point, 18 behind it.
+/// An exact sum of decimal numbers: up to 37 digits before the point and 18 after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sum {
     /// The sum is `whole` + `part` · 10^-18.
@@ -58,29 +58,29 @@ impl Sum {
         Sum { whole: units.div_euclid(ONE), part: units.rem_euclid(ONE) }
     }
 
-    /// In units of 10^-18, if there are few enough.
+    /// The sum in units of 10^-18. `None` if that overflows.
     pub(super) fn units(self) -> Option<i128> {
         self.whole.checked_mul(ONE)?.checked_add(self.part)
     }
 
-    /// The same with a part from 0 to below 10^18.
+    /// The same sum with a fraction from 0 to below 10^18.
     fn normal(self) -> Sum {
         Sum { whole: self.whole + self.part.div_euclid(ONE), part: self.part.rem_euclid(ONE) }
     }
 
-    /// Whole numbers, and units of 10^-18 from 0 to below 10^18.
+    /// The integer part, and the fraction in units of 10^-18, from 0 to below 10^18.
     pub(super) fn parts(self) -> (i128, i128) {
         let Sum { whole, part } = self.normal();
         (whole, part)
     }
 
-    /// Writes the sum as text with so many decimals (at most 18), rounded half up if it has more.
+    /// Appends the sum as text with this many decimals (at most 18), rounded half up if it has more.
     pub fn write(self, decimals: u32, out: &mut Vec<u8>) {
         let decimals = decimals.min(DIGITS);
         let unit = POWERS[(DIGITS - decimals) as usize];
         let Sum { whole, part } = self.normal();
         let rounded = Sum { whole, part: if unit == 1 { part } else { (part + unit / 2) / unit * unit } }.normal();
-        // Below zero, the part counts upwards from the next smaller whole number.
+        // Below zero, the fraction counts up from the next smaller integer.
         let (whole, part) = match rounded {
             Sum { whole, part } if whole < 0 && part > 0 => (whole + 1, ONE - part),
             Sum { whole, part } => (whole, part),
@@ -91,14 +91,14 @@ impl Sum {
         write_scaled(whole, 0, out);
         if decimals > 0 {
             out.push(b'.');
-            // With a one in front that is taken away again, zeros stay.
+            // A leading one keeps the zeros, and is removed afterwards.
             let from = out.len();
             write_scaled(POWERS[decimals as usize] + part / unit, 0, out);
             out.remove(from);
         }
     }
 
-    /// The sum as text with so many decimals (at most 18), rounded half up if it has more.
+    /// The sum as text with this many decimals (at most 18), rounded half up if it has more.
     #[must_use]
     pub fn to_text(self, decimals: u32) -> String {
         let mut text = Vec::new();

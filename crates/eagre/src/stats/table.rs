@@ -1,15 +1,16 @@
-//! The table of the fast path: keys of at most 32 bytes, values as small integers.
+//! The hash table of the fast path: keys of at most 32 bytes, and values as small integers.
 //!
-//! A key and all that is known of it is an entry, one cache line, and stands in the place its hash says or a few places
-//! behind it. Places are a power of two. A small table leaves fifteen of sixteen empty, so that nearly every key stands
-//! in its very place and the branch that looks for it elsewhere is rarely taken; a large one fills half of them.
+//! An entry holds a key and its summary in one cache line. It is in the slot that its hash selects, or a few slots
+//! further on. The number of slots is a power of two. A small table leaves fifteen of sixteen slots empty, so nearly
+//! every key is in its own slot, and the branch that searches further is rarely taken. A large table fills half of its
+//! slots.
 //!
-//! A key is four words, padded with zeros, and hashes by NH: add a secret to each half of each word, multiply the
-//! halves, add up. It costs four multiplications that wait for nothing, and whoever does not know the secret finds two
-//! keys of equal hash only by chance, once in 2^32 pairs.
+//! A key is four words, padded with zeros. Its hash is NH: add a secret to each half of each word, multiply the halves,
+//! and sum the products. That takes four independent multiplications. Without the secret, two keys with the same hash
+//! are found only by chance, once in 2^32 pairs.
 //!
-//! The table stays in the caches: there is an end to its growth. Keys that come later, and those that find no room near
-//! their places, are queued for the table that all threads share.
+//! The size of the table is limited, so that it stays in the caches. Later keys, and keys that find no room near their
+//! slots, are queued for the table that all threads share.
 
 use super::batch::Batch;
 use super::room::Room;
@@ -17,42 +18,42 @@ use super::room::Room;
 /// The longest key, in bytes.
 pub(super) const LONGEST: usize = 32;
 
-/// How far from its place a key may stand.
+/// How many slots from its own a key may be.
 const REACH: usize = 64;
 
-/// Places of a new table, and of the largest (4 MiB), which is the only one that is not kept nearly empty.
+/// Slots of a new table, and of the largest (4 MiB). Only the largest is not kept nearly empty.
 const SMALLEST: usize = 256;
 const LARGEST: usize = 1 << 16;
 
 /// A key, padded with zeros.
 pub(super) type Block = [u64; 4];
 
-/// All that is known of one key, in one cache line.
+/// A key and its summary, in one cache line.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Entry {
     pub(super) key: Block,
     pub(super) sum: i64,
-    /// Whoever adds sees to it that this does not overflow.
+    /// The caller makes sure that this does not overflow.
     pub(super) count: u32,
     pub(super) min: i32,
     pub(super) max: i32,
-    /// Of the key, in bytes; [`NOBODY`] in an empty place.
+    /// The length of the key in bytes. [`NO_KEY`] in an empty slot.
     pub(super) length: u32,
     hash: u32,
 }
 
 /// A length that no key has.
-const NOBODY: u32 = u32::MAX;
+const NO_KEY: u32 = u32::MAX;
 
 impl Entry {
-    const EMPTY: Entry = Entry::new([0; 4], NOBODY, 0);
+    const EMPTY: Entry = Entry::new([0; 4], NO_KEY, 0);
 
     const fn new(key: Block, length: u32, hash: u32) -> Entry {
         Entry { key, sum: 0, count: 0, min: i32::MAX, max: i32::MIN, length, hash }
     }
 
-    /// The bytes of the key, and zeros behind them up to [`LONGEST`].
+    /// The bytes of the key, padded with zeros to [`LONGEST`].
     pub(super) fn key_bytes(&self) -> [u8; LONGEST] {
         let mut bytes = [0; LONGEST];
         for (to, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(self.key) {
@@ -65,12 +66,12 @@ impl Entry {
         self.hash
     }
 
-    /// One more value.
+    /// Adds one value.
     #[inline(always)]
     pub(super) fn add(&mut self, value: i32) {
         self.sum += i64::from(value);
         self.count += 1;
-        // Not `min` and `max`: after a while the branches are never taken, and then cost nothing.
+        // Branches instead of `min` and `max`: after a while they are never taken, and then cost nothing.
         if value < self.min {
             self.min = value;
         }
@@ -80,42 +81,42 @@ impl Entry {
     }
 }
 
-/// The table.
+/// The table of one thread.
 #[derive(Debug)]
 pub(super) struct Table<'a> {
-    /// A power of two.
-    places: Vec<Entry>,
-    /// How many bits of a hash do not matter to a place.
+    /// The slots. Their number is a power of two.
+    slots: Vec<Entry>,
+    /// How far a hash is shifted right to give a slot number.
     shift: u32,
-    /// How many places are in use.
+    /// The number of used slots.
     used: usize,
-    /// Entries that found no room near their places when the table grew, which takes bad luck beyond measure. They are
-    /// not found again: their keys are queued from then on.
+    /// Entries that found no room near their slots when the table grew, which is extremely improbable. They are not
+    /// searched: further rows with their keys are queued.
     strays: Vec<Entry>,
     secret: Block,
-    /// Rows whose keys are not here.
+    /// Rows whose keys are not in this table.
     pub(super) queued: Batch,
-    /// With so many decimals.
+    /// The number of decimals of all values.
     pub(super) decimals: u8,
-    /// No key is to be here.
+    /// Whether the table takes no keys.
     closed: bool,
     room: &'a Room,
 }
 
 impl Drop for Table<'_> {
     fn drop(&mut self) {
-        self.room.give(size_of_val(&self.places[..]));
+        self.room.give(size_of_val(&self.slots[..]));
     }
 }
 
-/// Spreads the sum of products over all bits.
+/// A multiplier that spreads the sum of products over all bits.
 pub(super) const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl<'a> Table<'a> {
-    /// An empty table. If it is `closed`, all rows are queued. `None` if there is no memory for it.
+    /// An empty table. If it is `closed`, all rows are queued. `None` if memory is refused.
     pub(super) fn new(secret: Block, closed: bool, room: &'a Room) -> Option<Table<'a>> {
         Some(Table {
-            places: empty(SMALLEST, room)?,
+            slots: empty(SMALLEST, room)?,
             shift: 32 - SMALLEST.ilog2(),
             used: 0,
             strays: Vec::new(),
@@ -127,43 +128,42 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// Whether it has no room for further keys, though there are few.
+    /// Whether there is no room for further keys, even if there are few.
     pub(super) fn is_full(&self) -> bool {
         self.used >= LARGEST / 2
     }
 
-    /// Whether it takes keys from now on. One that does not is small: looking into it costs nothing.
+    /// Whether the table takes keys from now on. A closed table is small, so looking into it costs nothing.
     pub(super) fn open(&mut self, yes: bool) {
         self.closed = !yes;
         if !yes && self.used == 0 {
-            self.room.give(size_of::<Entry>() * (self.places.len() - SMALLEST));
-            self.places.truncate(SMALLEST);
-            self.places.shrink_to_fit();
+            self.room.give(size_of::<Entry>() * (self.slots.len() - SMALLEST));
+            self.slots.truncate(SMALLEST);
+            self.slots.shrink_to_fit();
             self.shift = 32 - SMALLEST.ilog2();
         }
     }
 
-    /// Forgets all keys.
+    /// Removes all keys.
     pub(super) fn clear(&mut self) {
-        self.places.fill(Entry::EMPTY);
+        self.slots.fill(Entry::EMPTY);
         self.used = 0;
         self.strays.clear();
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     pub(super) fn len(&self) -> usize {
         self.used
     }
 
-    /// Every key's entry, all over the table: in the order of their hashes, they would crowd where they are put.
+    /// All entries, in a scattered order. In hash order, they would cluster in the table they are put into.
     pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
-        // An odd factor: every place once.
-        let mixed =
-            (0..self.places.len()).map(|at| &self.places[at.wrapping_mul(0x9e37_79b1) & (self.places.len() - 1)]);
-        mixed.filter(|entry| entry.length != NOBODY).chain(&self.strays)
+        // The factor is odd, so every slot is visited once.
+        let mixed = (0..self.slots.len()).map(|at| &self.slots[at.wrapping_mul(0x9e37_79b1) & (self.slots.len() - 1)]);
+        mixed.filter(|entry| entry.length != NO_KEY).chain(&self.strays)
     }
 
-    /// What is added to keys before they are multiplied.
+    /// The secret that is added to keys before the multiplication.
     #[cfg_attr(
         not(target_arch = "x86_64"),
         expect(dead_code, reason = "for the vector kernels, which hash by themselves")
@@ -172,25 +172,25 @@ impl<'a> Table<'a> {
         &self.secret
     }
 
-    /// What stands in the place of keys with this hash.
+    /// The entry in the slot for this hash.
     #[inline(always)]
-    pub(super) fn place(&mut self, hash: u32) -> &mut Entry {
+    pub(super) fn slot(&mut self, hash: u32) -> &mut Entry {
         let home = self.home(hash);
-        &mut self.places[home]
+        &mut self.slots[home]
     }
 
-    /// The place of keys with this hash: its highest bits.
+    /// The slot for this hash: its highest bits.
     #[inline(always)]
     fn home(&self, hash: u32) -> usize {
-        // The shift has brought it in range already; this way it need not be tested.
-        (hash >> self.shift) as usize & (self.places.len() - 1)
+        // The shift makes the mask redundant, but with it the compiler omits the bounds check.
+        (hash >> self.shift) as usize & (self.slots.len() - 1)
     }
 
-    /// One more value of a key.
+    /// Adds one value of a key.
     #[inline(always)]
     pub(super) fn add(&mut self, key: &Block, length: u32, value: i32) {
         let hash = hash(key, &self.secret);
-        let entry = self.place(hash);
+        let entry = self.slot(hash);
         if entry.key == *key && entry.length == length {
             entry.add(value);
         } else {
@@ -198,7 +198,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The same, when the key does not stand in its place.
+    /// The same for a key that is not in its own slot.
     #[inline(never)]
     pub(super) fn add_elsewhere(&mut self, key: &Block, length: u32, hash: u32, value: i32) {
         match self.search(key, length, hash) {
@@ -207,38 +207,38 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The entry of a key, a new one if it is new and there is room.
+    /// The entry of a key. Adds an entry for a new key if there is room.
     fn search(&mut self, key: &Block, length: u32, hash: u32) -> Option<&mut Entry> {
         let mut found =
-            self.find(|entry| entry.length == NOBODY || (entry.length == length && entry.key == *key), hash)?;
-        if self.places[found].length == NOBODY {
+            self.find(|entry| entry.length == NO_KEY || (entry.length == length && entry.key == *key), hash)?;
+        if self.slots[found].length == NO_KEY {
             if self.closed {
                 return None;
             }
-            let full = self.places.len() == LARGEST;
-            if self.used >= self.places.len() / if full { 2 } else { 16 } {
+            let full = self.slots.len() == LARGEST;
+            if self.used >= self.slots.len() / if full { 2 } else { 16 } {
                 if full {
                     return None;
                 }
                 self.grow()?;
-                found = self.find(|entry| entry.length == NOBODY, hash)?;
+                found = self.find(|entry| entry.length == NO_KEY, hash)?;
             }
-            self.places[found] = Entry::new(*key, length, hash);
+            self.slots[found] = Entry::new(*key, length, hash);
             self.used += 1;
         }
-        Some(&mut self.places[found])
+        Some(&mut self.slots[found])
     }
 
-    /// `None` if there is no memory for more places.
+    /// Makes the table four times as large. `None` if memory is refused.
     fn grow(&mut self) -> Option<()> {
-        let places = self.places.len() * 4;
-        let larger = empty(places, self.room)?;
-        self.room.give(size_of_val(&self.places[..]));
-        self.shift = 32 - places.ilog2();
-        for entry in std::mem::replace(&mut self.places, larger) {
-            if entry.length != NOBODY {
-                match self.find(|entry| entry.length == NOBODY, entry.hash) {
-                    Some(free) => self.places[free] = entry,
+        let slots = self.slots.len() * 4;
+        let larger = empty(slots, self.room)?;
+        self.room.give(size_of_val(&self.slots[..]));
+        self.shift = 32 - slots.ilog2();
+        for entry in std::mem::replace(&mut self.slots, larger) {
+            if entry.length != NO_KEY {
+                match self.find(|entry| entry.length == NO_KEY, entry.hash) {
+                    Some(free) => self.slots[free] = entry,
                     None => self.strays.push(entry),
                 }
             }
@@ -246,21 +246,21 @@ impl<'a> Table<'a> {
         Some(())
     }
 
-    /// The first place for keys with this hash whose entry is wanted.
+    /// The first slot for this hash with a wanted entry.
     fn find(&self, wanted: impl Fn(&Entry) -> bool, hash: u32) -> Option<usize> {
         let first = self.home(hash);
-        (first..first + REACH).map(|at| at % self.places.len()).find(|&at| wanted(&self.places[at]))
+        (first..first + REACH).map(|at| at % self.slots.len()).find(|&at| wanted(&self.slots[at]))
     }
 }
 
-/// So many empty places, if there is memory for them.
-fn empty(places: usize, room: &Room) -> Option<Vec<Entry>> {
-    let mut empty = room.vector(places).ok()?;
-    empty.resize(places, Entry::EMPTY);
+/// Empty slots, if there is memory for them.
+fn empty(slots: usize, room: &Room) -> Option<Vec<Entry>> {
+    let mut empty = room.vector(slots).ok()?;
+    empty.resize(slots, Entry::EMPTY);
     Some(empty)
 }
 
-/// NH: every half of a word is shifted by its secret, and pairs are multiplied.
+/// NH: adds the secret to each half of a word and multiplies the halves.
 #[inline(always)]
 pub(super) fn hash(key: &Block, secret: &Block) -> u32 {
     let mut sum = 0_u64;
@@ -292,7 +292,7 @@ mod tests {
         let queued = table.queued.len();
         assert!((30_000..=LARGEST / 2).contains(&table.len()), "{}", table.len());
         assert_eq!((count(&table), table.len() + queued), (table.len() as u64, 40_000));
-        // Those that are there stay there.
+        // Keys in the table stay there.
         for number in 0..40_000 {
             table.add(&[number, 0, number * number, 7], 32, 2);
         }
@@ -309,14 +309,14 @@ mod tests {
 
     #[test]
     fn keys_of_equal_hash_are_queued_and_do_not_make_it_slow() {
-        // Without a secret, a half that is zero makes every product zero.
+        // Without a secret, a zero half makes its product zero.
         let room = Room::default();
         let mut table = Table::new([0; 4], false, &room).unwrap();
         for number in 0..100_000_u64 {
             table.add(&[number << 32, 0, 0, 0], 8, 1);
         }
         assert_eq!((count(&table), table.len(), table.queued.len()), (REACH as u64, REACH, 100_000 - REACH));
-        // The others still find their way, and growing loses nobody.
+        // Other keys are still found, and growing loses none.
         for number in 0..10_000_u64 {
             table.add(&[number << 32 | 1, number, 0, 0], 16, 1);
         }
@@ -325,12 +325,12 @@ mod tests {
     }
 
     #[test]
-    fn growing_loses_nobody() {
+    fn growing_loses_no_key() {
         let room = Room::default();
         let mut table = Table::new(SECRET, false, &room).unwrap();
-        // More keys for one place than find room near it: searching does not let that happen.
+        // More keys for one slot than there is room for near it. `search` does not let that happen.
         for number in 0..100 {
-            table.places[number] = Entry::new([number as u64, 0, 0, 0], 8, 0);
+            table.slots[number] = Entry::new([number as u64, 0, 0, 0], 8, 0);
         }
         table.grow().unwrap();
         assert_eq!((table.entries().count(), table.strays.len()), (100, 100 - REACH));

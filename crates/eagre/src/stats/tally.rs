@@ -1,9 +1,9 @@
-//! What one thread does: complete lines in, rows into tables.
+//! The work of one thread: it takes complete lines and puts rows into tables.
 //!
-//! Two tables share the work. Short keys with ordinary numbers go through [`Rows`] into a [`Table`] of this thread, a
-//! block of a few KiB at a time, as long as it has room for their keys. All other rows are queued for the table that all
-//! threads share: further keys, long keys, numbers written with another count of decimals. In the end the small tables
-//! are poured into the shared one; sums are exact, so which way a row went cannot be seen in the answer.
+//! Two tables share the work. Short keys with ordinary numbers go through [`Rows`] into the thread's own [`Table`], one
+//! block of a few KiB at a time, as long as there is room for their keys. All other rows are queued for the shared
+//! table: further keys, long keys, and numbers with another number of decimals. At the end the small tables are merged
+//! into the shared one. Sums are exact, so the result does not depend on the way a row took.
 
 use memchr::memchr;
 
@@ -20,27 +20,27 @@ use super::shared::Shared;
 use super::summary::Summary;
 use super::table::{LONGEST, Table};
 
-/// Rows of a block that the fast way does not understand before the rest of it is taken one by one.
+/// After this many unsuitable rows in a block, the rest of the block is processed row by row.
 const STRANGERS: usize = 8;
 
-/// Full batches for which a small table stays closed that was of no use, at first and at most.
+/// For how many full batches a useless small table stays closed, at first and at most.
 const PAUSE: [u32; 2] = [16, 4096];
 
-/// The lines of a stretch of text.
+/// A summary of the lines of a text.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    /// How many there are.
+    /// The number of lines.
     pub(super) count: u64,
-    /// How many of them were no rows.
+    /// The number of lines that are not rows.
     pub(super) bad: u64,
-    /// The first of these: how many lines are before it, and what is wrong.
+    /// The first of these: how many lines precede it, and what is wrong with it.
     pub(super) first: Option<(u64, LineError)>,
-    /// A record goes on in the next line: lines are not what they should be taken by.
+    /// Whether a record continues in the next line, so that lines must not be taken for records.
     pub(super) unclosed: bool,
 }
 
 impl Lines {
-    /// One more row, in so many lines.
+    /// Counts one row of `lines` lines.
     pub(super) fn note(&mut self, row: Result<(), LineError>, lines: u64) {
         if let Err(error) = row {
             self.unclosed |= error.is_unclosed();
@@ -50,7 +50,7 @@ impl Lines {
         self.count += lines;
     }
 
-    /// These lines, and others behind them.
+    /// Adds the summary of the lines that follow.
     pub(super) fn append(&mut self, other: Lines) {
         if let (None, Some((line, error))) = (&self.first, other.first) {
             self.first = Some((self.count + line, error));
@@ -61,7 +61,7 @@ impl Lines {
     }
 }
 
-/// What is asked.
+/// The question.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Question<'a> {
     pub(super) layout: Layout,
@@ -70,32 +70,32 @@ pub(super) struct Question<'a> {
     pub(super) shared: &'a Shared,
 }
 
-/// One thread's part of the answer, under way.
+/// The part of the result that one thread has so far.
 #[derive(Debug)]
 pub(super) struct Tally<'a> {
     question: Question<'a>,
     index: Index,
     table: Table<'a>,
-    /// How the numbers in the table are written, from the first row on.
+    /// The format of the numbers in the table, from the first row on.
     fixed: Option<Fixed>,
-    /// How many rows the table may still take before a count in it might overflow.
+    /// How many more rows the table may take before a count in it could overflow.
     room: u32,
     /// Rows that missed the table only because of their number of decimals.
     misfits: usize,
-    /// Rows that went the fast way since the last batch was full, and how many keys the table had then.
+    /// Rows on the fast path since the last full batch, and the number of keys in the table at that time.
     rows: usize,
     keys: usize,
-    /// How many full batches the table stays closed, and will stay closed when it is of no use again.
+    /// For how many more full batches the table stays closed, and for how many if it is useless again.
     closed: u32,
     pause: u32,
-    /// The most decimals that a value was written with.
+    /// The largest number of decimals with which a value was written.
     decimals: u32,
-    /// There was no memory for a row: nothing here counts any more.
+    /// Memory for a row was refused, so this tally is void.
     refused: bool,
 }
 
 impl<'a> Tally<'a> {
-    /// `None` if there is no memory for it, which the shared table then knows.
+    /// `None` if memory is refused, which the shared table records.
     pub(super) fn new(question: &Question<'a>) -> Option<Tally<'a>> {
         let table = Table::new(*question.shared.secret(), question.details.any(), question.shared.room());
         let (Some(index), Some(table)) = (Index::new(), table) else {
@@ -118,7 +118,7 @@ impl<'a> Tally<'a> {
         })
     }
 
-    /// Takes in text that consists of complete lines.
+    /// Processes text that consists of complete lines.
     pub(super) fn lines(&mut self, text: &[u8], lines: &mut Lines) {
         let mut at = 0;
         while at < text.len() && !self.stopped(lines) {
@@ -129,7 +129,8 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// Takes in the lines that end in the block at `at`, or the one line that is longer. Returns their length.
+    /// Processes the lines that end in the block at `at`, or one line that is longer than a block. Returns their
+    /// length.
     fn block(&mut self, text: &[u8], at: usize, mut fixed: Fixed, lines: &mut Lines) -> usize {
         let Layout { delimiter, csv, .. } = self.question.layout;
         let block = &text[at..text.len().min(at + BLOCK)];
@@ -137,7 +138,7 @@ impl<'a> Tally<'a> {
             return self.one_by_one(&text[at..], block.len(), lines);
         }
         self.index.fill(block, delimiter, self.question.level);
-        // A block is taken for one whose rows all have the shape of the first, until one has not.
+        // All rows of a block are assumed to have the shape of the first, until one has not.
         let shape = self.index.first_line(block).and_then(|fields| Shape::new(&self.question.layout, fields));
         let Some(shape) = shape else {
             return self.one_by_one(&text[at..], block.len(), lines);
@@ -178,7 +179,7 @@ impl<'a> Tally<'a> {
                 let end = rows.start(odd + 1);
                 let next = start + self.one_by_one(&text[start..], 1, lines);
                 if next != end {
-                    // Not only its key or its value was odd: it has another shape, and the index is out of step.
+                    // The row has another shape, so the index is out of step with the rows.
                     let left = (at + block.len()).saturating_sub(next);
                     return next - at + self.one_by_one(&text[next..], left, lines);
                 }
@@ -190,13 +191,13 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// Takes in lines until they make up `least` bytes, and returns how many they made up.
+    /// Processes lines one at a time until they have `least` bytes, and returns how many bytes they have.
     fn one_by_one(&mut self, text: &[u8], least: usize, lines: &mut Lines) -> usize {
         let mut at = 0;
         while at < least.min(text.len()) && !self.stopped(lines) {
             let length = memchr(b'\n', &text[at..]).unwrap_or(text.len() - at);
             lines.note(self.line(&text[at..at + length]), 1);
-            // A mapped file can change under us: the newline may be gone again, and is not counted on.
+            // A mapped file may change meanwhile. So the newline may be gone, and the code does not rely on it.
             at = (at + length + 1).min(text.len());
         }
         at
@@ -206,7 +207,7 @@ impl<'a> Tally<'a> {
         self.refused || lines.unclosed || (self.question.layout.strict && lines.bad > 0)
     }
 
-    /// Takes in one line, or a record of several, given without the last newline.
+    /// Processes one line, or one record of several lines, given without the last newline.
     pub(super) fn line(&mut self, line: &[u8]) -> Result<(), LineError> {
         let row = match self.question.layout.split(line) {
             Err(error) if error.is_refused() => {
@@ -222,7 +223,7 @@ impl<'a> Tally<'a> {
         Ok(())
     }
 
-    /// Takes in one row.
+    /// Processes one row.
     fn row(&mut self, key: &[u8], (number, decimals): (Number, u32)) {
         self.decimals = self.decimals.max(decimals);
         let Question { shared, .. } = &self.question;
@@ -233,8 +234,8 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// A row with so many decimals came by that the table has not taken. From the first such row it gets the number of
-    /// decimals it takes; it gets another when so many rows missed it that changing costs little beside them.
+    /// A row has another number of decimals than the table takes. The first such row sets that number. Later it changes
+    /// only when so many rows missed the table that the cost of changing is small in comparison.
     fn adapt(&mut self, decimals: u32) {
         if self.fixed.is_some_and(|fixed| fixed.decimals() == decimals) {
             return;
@@ -251,11 +252,12 @@ impl<'a> Tally<'a> {
         self.table.decimals = decimals as u8;
     }
 
-    /// A batch is full. Is the small table of use? If hardly any row finds its key there, which costs as much as to find
-    /// it in the shared one, it is closed for some time, and gets other keys then: those of the next rows may be others.
+    /// A batch is full: is the small table useful? If hardly any row finds its key there, searching it costs as much as
+    /// searching the shared table. Then it is closed for some time. Afterwards it is filled with the keys of the next
+    /// rows, which may be more frequent.
     fn judge(&mut self) {
         let queued = self.table.queued.len();
-        // A row that is queued, or whose key is new, has found nothing.
+        // A row that was queued, or whose key is new, has not found its key.
         let new = self.table.len().saturating_sub(self.keys);
         let hits = std::mem::take(&mut self.rows).saturating_sub(queued + new);
         self.keys = self.table.len();
@@ -273,7 +275,7 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// Takes what is queued to the shared table.
+    /// Moves the queued rows to the shared table.
     fn flush(&mut self) {
         let flushed = self.table.queued.flush(self.question.shared);
         self.note(flushed);
@@ -302,7 +304,8 @@ impl<'a> Tally<'a> {
         self.refused |= done.is_err();
     }
 
-    /// All that this tally still has goes into a shared table. Returns the most decimals that a value was written with.
+    /// Merges everything in this tally into a shared table. Returns the largest number of decimals with which a value
+    /// was written.
     pub(super) fn finish(mut self, shared: &Shared) -> Result<u32, Refused> {
         self.table.queued.flush(shared)?;
         self.pour_table(shared)?;

@@ -1,4 +1,5 @@
-//! All ways through the code give the answer of a naive one: every level of instructions, every cut, every shape.
+//! All paths of the code give the same result as a naive implementation: every instruction level, every cut, every
+//! shape.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -27,7 +28,7 @@ fn pick<T: Copy>(random: &mut Rng, from: &[T]) -> T {
     from[random.usize(..from.len())]
 }
 
-/// Count, and smallest value, sum and largest in units of 10^-9.
+/// Count, minimum, sum and maximum, the last three in units of 10^-9.
 type Naive = (u64, i128, i128, i128);
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -35,11 +36,11 @@ struct Answer {
     groups: BTreeMap<Vec<u8>, Naive>,
     decimals: usize,
     lines: u64,
-    /// The numbers of lines that are no rows: the first, and how many.
+    /// The first line that is not a row, and the number of such lines.
     bad: (Option<u64>, u64),
 }
 
-/// The number, in units of 10^-9, and how many decimals it was written with; by other means than the code under test.
+/// The number in units of 10^-9, and its number of decimals, computed independently of the code under test.
 fn naive_number(text: &str) -> Option<(i128, usize)> {
     let text = text.trim_matches([' ', '\t', '\r']);
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -51,7 +52,7 @@ fn naive_number(text: &str) -> Option<(i128, usize)> {
     if (whole.len() + part.len() == 0) || !(whole.chars().chain(part.chars())).all(|c| c.is_ascii_digit()) {
         return None;
     }
-    // The point goes to the right by one digit after the other.
+    // The point moves to the right, digit by digit.
     let (mut whole, mut part) = (whole.to_owned(), part.to_owned());
     let is_zero = !(whole.clone() + &part).contains(|c| c != '0');
     for _ in 0..exponent.unwrap_or(0).min(100) {
@@ -93,7 +94,7 @@ fn naive(text: &[u8], layout: Layout, header: bool) -> Answer {
     answer
 }
 
-/// The answer for a text in pieces, which two workers take in turn.
+/// The result for a text in pieces, which two workers process alternately.
 fn pieces(text: &[u8], cuts: &[usize], layout: Layout, header: bool, level: Level) -> Answer {
     let shared = Shared::new(shared::secret(), 2, Details::default()).unwrap();
     let question = Question { layout, level, details: Details::default(), shared: &shared };
@@ -130,7 +131,7 @@ fn check(text: &[u8], cuts: &[usize], layout: Layout, header: bool) {
     for level in Simd::ALL.map(Level::of) {
         let mut answer = pieces(text, cuts, layout, header, level);
         if layout.strict && expected.bad.1 > 0 {
-            // How much was taken in before all is thrown away has no meaning.
+            // If everything is discarded, the amount processed has no meaning.
             assert_eq!(answer.bad.0, expected.bad.0, "{level:?}");
             assert!(answer.bad.1 > 0);
             continue;
@@ -151,7 +152,7 @@ fn check(text: &[u8], cuts: &[usize], layout: Layout, header: bool) {
 
 const PAIR: Layout = Layout { delimiter: b';', key: 0, value: 1, strict: true, csv: false };
 
-/// A row's value, mostly like the others.
+/// The value of a row, usually similar to the others.
 fn value(random: &mut Rng, decimals: usize) -> String {
     let sign = pick(random, &["", "", "-"]);
     match random.u64(..64) {
@@ -169,7 +170,7 @@ fn value(random: &mut Rng, decimals: usize) -> String {
     }
 }
 
-/// Many rows of random keys; `odd` in 64 lines are something else.
+/// Many rows with random keys. Of 64 lines, `odd` are different.
 fn corpus(random: &mut Rng, rows: usize, keys: &[Vec<u8>], layout: Layout, fields: usize, odd: u64) -> Vec<u8> {
     let decimals = pick(random, &[0, 1, 1, 1, 2, 3, 6, 7]);
     let newline = pick(random, &["\n", "\n", "\r\n"]);
@@ -195,7 +196,7 @@ fn corpus(random: &mut Rng, rows: usize, keys: &[Vec<u8>], layout: Layout, field
     text
 }
 
-/// Keys of all lengths, of letters and of bytes that are none, without the delimiter.
+/// Keys of all lengths, of letters and of other bytes, without the delimiter.
 fn keys(random: &mut Rng, number: usize, longest: u64, delimiter: u8) -> Vec<Vec<u8>> {
     (0..number)
         .map(|_| {
@@ -267,7 +268,7 @@ fn lines_are_numbered_in_all_pieces() {
     }
 }
 
-/// Numbers of every width at every place of a block, and what nearly is one.
+/// Numbers of every width at every position of a block, and texts that are almost numbers.
 #[test]
 fn numbers_of_all_shapes() {
     let random = &mut seeded(5);
@@ -314,7 +315,7 @@ fn a_hundred_thousand_keys() {
     check(text.as_bytes(), &[text.len() / 2], PAIR, false);
 }
 
-/// A line of 64 MiB in pieces, with a key as long: would take hours if pieces were copied again and again.
+/// A line of 64 MiB in pieces, with a long key. It would take hours if pieces were copied again and again.
 #[test]
 fn a_line_may_be_long() {
     let mut text = b"a;1.0\n".to_vec();
@@ -388,7 +389,7 @@ fn a_failed_input_leaves_nothing() {
     assert_eq!(table.iter().map(|group| group.key).collect::<Vec<_>>(), [b"a", b"c"]);
 }
 
-/// A table of many keys is poured into one of few: in the order of hashes, that would take minutes.
+/// A table of many keys is merged into one of few. In hash order, that would take minutes.
 #[test]
 fn a_large_input_after_a_small_one() {
     use std::io::{Seek, Write};
@@ -408,7 +409,7 @@ fn a_large_input_after_a_small_one() {
     }
 }
 
-/// All tables of one answer are cut alike, whatever is said between two inputs.
+/// All tables of one result have the same partitioning, whatever settings change between two inputs.
 #[test]
 fn threads_may_change_between_inputs() {
     use std::io::{Seek, Write};
@@ -441,7 +442,7 @@ fn errors_name_the_file_and_the_line() {
     assert_eq!(table.iter().map(|group| (group.key, group.count)).collect::<Vec<_>>(), [(&b"a"[..], 2)]);
 }
 
-/// Whatever reads the bytes, the answer is the same; also where records go over several lines.
+/// The result does not depend on the way in which the bytes are read, even if records span lines.
 #[test]
 fn readers_are_inputs_too() {
     for (text, csv) in [("a;1\nb;2\na;3", false), ("\"a\nb\";1\nc;2\n\"a\nb\";3\n", true)] {

@@ -1,31 +1,32 @@
-//! All values of all keys of a part of the table, for quantiles.
+//! All values of all keys in a part of the table, for quantiles.
 //!
-//! A value is noted with the number of its key, sixteen bytes. When many have come, they are sorted, by key and then by
-//! value, and equal ones become one with a count: so data with few different values a key takes memory for these, however
-//! many rows there are, and other data 16 bytes a row. At the end, the values of a key lie side by side in order.
+//! Each value is stored with the number of its key in sixteen bytes. When there are many, they are sorted by key and
+//! value, and equal values become one with a count. So data with few distinct values per key takes memory for these
+//! only, however many rows there are. Other data takes 16 bytes per row. At the end, the values of a key are adjacent
+//! and in order.
 
 use super::decimal::{DIGITS, Decimal, ONE, POWERS};
 use super::number::Number;
 use super::room::{Refused, Room};
 use crate::sort::Sorter;
 
-/// Values that are noted before they are sorted, at first and at most as long as fewer are sorted.
+/// The capacity of the list of recent values: at first, and at most as long as fewer values are sorted.
 const FEW: usize = 1 << 8;
 const MANY: usize = 1 << 16;
 
-/// The most values that become one at once.
+/// The largest count of one entry.
 const MOST: u32 = 1 << 31;
 
-/// Values that are alike.
+/// A run of equal values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Same {
-    /// In units of 10^-decimals.
+    /// The value in units of 10^-decimals.
     mantissa: i64,
     key: u32,
     count: u32,
 }
 
-/// Values that are alike, and too long for that.
+/// A run of equal values that do not fit into a mantissa.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Long {
     key: u32,
@@ -36,15 +37,15 @@ struct Long {
 /// The values.
 #[derive(Debug)]
 pub(super) struct Values {
-    /// What mantissas are multiples of: 10^-decimals. Grows when a value with more comes.
+    /// The number of decimals of all mantissas. It grows when a value has more decimals.
     decimals: u8,
-    /// So many decimals, or more, were too many for some mantissa, which is still there.
+    /// The least number of decimals that was too many for some mantissa, which is still stored.
     too_many: u8,
-    /// Key and mantissa, in the order in which they came.
+    /// Key and mantissa, in order of arrival.
     recent: Vec<u128>,
-    /// By key and mantissa.
+    /// Ordered by key and mantissa.
     sorted: Vec<Same>,
-    /// What cannot be written with so many decimals in 64 bits.
+    /// Values that do not fit into a mantissa with this many decimals.
     long: Vec<Long>,
 }
 
@@ -54,7 +55,7 @@ impl Default for Values {
     }
 }
 
-/// Key and mantissa as one number, in the order of both.
+/// Key and mantissa as one number with the same order.
 fn pack(key: u32, mantissa: i64) -> u128 {
     u128::from(key) << 64 | u128::from(mantissa as u64 ^ 1 << 63)
 }
@@ -63,13 +64,13 @@ fn unpack(packed: u128) -> (u32, i64) {
     ((packed >> 64) as u32, (packed as u64 ^ 1 << 63) as i64)
 }
 
-/// A value with more decimals.
+/// A mantissa with more decimals.
 fn rescaled(mantissa: i64, by: u8) -> Option<i64> {
     mantissa.checked_mul(i64::try_from(POWERS[usize::from(by)]).ok()?)
 }
 
 impl Values {
-    /// One more value of a key.
+    /// Adds one value of a key.
     pub(super) fn push(&mut self, key: u32, value: Number, room: &Room) -> Result<(), Refused> {
         match self.fitting(value) {
             Some(mantissa) => {
@@ -83,7 +84,7 @@ impl Values {
         }
     }
 
-    /// A value as a mantissa of all, if it can be one.
+    /// The value as a mantissa with the common number of decimals, if it fits.
     fn fitting(&mut self, value: Number) -> Option<i64> {
         let Number::Short { mantissa, decimals } = value else { return None };
         if decimals > self.decimals && !self.rescale(decimals) {
@@ -95,7 +96,7 @@ impl Values {
     fn push_long(&mut self, long: Long, room: &Room) -> Result<(), Refused> {
         if self.long.len() == self.long.capacity() {
             self.settle_long();
-            // Half of it is to be new before it is sorted again.
+            // Half of the list must be new before it is sorted again.
             if self.long.len() >= self.long.capacity() / 2 {
                 let mut longer = room.vector((2 * self.long.capacity()).max(16))?;
                 longer.append(&mut self.long);
@@ -107,7 +108,7 @@ impl Values {
         Ok(())
     }
 
-    /// Sorts long values; equal ones become one.
+    /// Sorts the long values and combines equal ones.
     fn settle_long(&mut self) {
         self.long.sort_unstable();
         self.long.dedup_by(|next, kept| {
@@ -119,7 +120,7 @@ impl Values {
         });
     }
 
-    /// Takes another number of decimals, if all values have room for them.
+    /// Changes the number of decimals, if all values fit.
     fn rescale(&mut self, decimals: u8) -> bool {
         if decimals >= self.too_many {
             return false;
@@ -141,8 +142,9 @@ impl Values {
         true
     }
 
-    /// The recent values are as many as there is room for. A few become more; many are sorted, and there is room for as many
-    /// again, or for as many as are sorted if these are more, so that each value is not merged too often.
+    /// Called when the list of recent values is full. A short list grows. A long one is sorted into the others. Then
+    /// there is room for as many again, or for as many as there are sorted values if these are more, so that no value
+    /// is merged too often.
     fn make_room(&mut self, room: &Room) -> Result<(), Refused> {
         let mut wanted = self.recent.capacity().max(FEW / 2) * 2;
         if wanted > MANY {
@@ -158,17 +160,17 @@ impl Values {
         Ok(())
     }
 
-    /// Sorts the recent values into the others.
+    /// Sorts the recent values and merges them into the sorted ones.
     fn settle(&mut self, room: &Room) -> Result<(), Refused> {
         if self.recent.is_empty() {
             return Ok(());
         }
-        // One thread: others have parts of their own.
+        // One thread, because the other threads have parts of their own.
         Sorter::lenient().threads(1).sort(&mut self.recent).map_err(|_| room.refused())?;
         let recent = std::mem::take(&mut self.recent);
         let runs = recent.chunk_by(|a, b| a == b).flat_map(|run| {
             let (key, mantissa) = unpack(run[0]);
-            // Equal ones that are too many for one count are several.
+            // Equal values that exceed the largest count become several entries.
             run.chunks(MOST as usize).map(move |part| Same { mantissa, key, count: part.len() as u32 })
         });
         let merged = self.merge(runs, room);
@@ -179,7 +181,7 @@ impl Values {
 
     /// Merges values, which are in order, into the sorted ones.
     fn merge(&mut self, new: impl Iterator<Item = Same> + Clone, room: &Room) -> Result<(), Refused> {
-        // Before anything is taken: how many there will be.
+        // Counts the values first, so that a refusal leaves everything in place.
         let mut merged: Vec<Same> = room.vector(self.sorted.len() + new.clone().count())?;
         let mut put = |same: Same| match merged.last_mut() {
             Some(last)
@@ -202,7 +204,7 @@ impl Values {
         Ok(())
     }
 
-    /// Takes in the values of another part, whose keys have other numbers here. Its memory is not from this account.
+    /// Adds the values of another part, whose keys have other numbers here. Its memory belongs to another account.
     pub(super) fn take_in(&mut self, other: Values, numbers: &[u32], room: &Room) -> Result<(), Refused> {
         self.settle(room)?;
         let mut new: Vec<Same> = room.vector(other.sorted.len() + other.recent.len())?;
@@ -214,7 +216,8 @@ impl Values {
             let key = numbers[same.key as usize];
             let value = Number::Short { mantissa: same.mantissa, decimals: other.decimals };
             match self.fitting(value) {
-                // From the first one on there are as many decimals as this one has, and they stay.
+                // All values of `other` have the same number of decimals. So the number here does not change after the
+                // first value, and the mantissas in `new` stay valid.
                 Some(mantissa) => new.push(Same { mantissa, key, ..same }),
                 None => self.push_long(Long { key, value: value.to_decimal(), count: same.count.into() }, room)?,
             }
@@ -225,7 +228,7 @@ impl Values {
         other.long.iter().try_for_each(|&long| self.push_long(Long { key: numbers[long.key as usize], ..long }, room))
     }
 
-    /// There will be no more.
+    /// Ends the input.
     pub(super) fn finish(&mut self, room: &Room) -> Result<(), Refused> {
         self.settle(room)?;
         room.give(self.recent.capacity() * size_of::<u128>());
@@ -234,8 +237,8 @@ impl Values {
         Ok(())
     }
 
-    /// The value below which a part `q` of the values of a key is (0: the smallest, 1: the largest), between the two
-    /// nearest ones in proportion, rounded once, half up, to so many decimals.
+    /// The `q`-quantile of a key (0 is the smallest value, 1 the largest), interpolated linearly between the two
+    /// nearest values, and rounded once, half up, to this many decimals.
     pub(super) fn quantile(&self, key: u32, count: u64, q: Decimal, decimals: u32) -> Decimal {
         let place = i128::from(count - 1) * q.units();
         let (whole, part) = ((place / ONE) as u64, place % ONE);
@@ -243,12 +246,12 @@ impl Values {
         let high = if part == 0 { low } else { self.nth(key, whole + 1) };
         let distance = high.units() - low.units();
         let unit = POWERS[(DIGITS - decimals) as usize];
-        // In two steps: the product of all of it has more than 128 bits.
+        // In two steps, because the whole product needs more than 128 bits.
         let between = (distance / ONE) * part + ((distance % ONE) * part + if unit == 1 { ONE / 2 } else { 0 }) / ONE;
         Decimal::from_units((low.units() + between + unit / 2).div_euclid(unit) * unit)
     }
 
-    /// The value number `n` of a key, from 0, in their order.
+    /// Value number `n` of a key, from 0, in order.
     fn nth(&self, key: u32, n: u64) -> Decimal {
         let start = self.sorted.partition_point(|same| same.key < key);
         let mut short = self.sorted[start..].iter().take_while(|same| same.key == key).peekable();
@@ -309,7 +312,7 @@ mod tests {
         let texts = ["1", "-2.5", "1000000", "0.1234567890123", "999999999999999999.5", "3", "1e-18", "-0.25"];
         let (mut first, mut second) = (Values::default(), Values::default());
         let mut expected: Vec<(u32, Vec<Decimal>)> = vec![(0, vec![]), (1, vec![]), (2, vec![])];
-        // The numbers of the second one's keys in the first.
+        // The numbers that the keys of the second table have in the first.
         let numbers = [2, 0];
         for round in 0..40_000_usize {
             let value = Number::parse(texts[round * 7 % 8].as_bytes()).unwrap().0;
@@ -325,11 +328,11 @@ mod tests {
         first.take_in(second, &numbers, &room).unwrap();
         first.finish(&room).unwrap();
         check(&first, &expected);
-        // Equal ones are one, whatever their width.
+        // Equal values become one entry, whatever their width.
         assert!(first.sorted.len() + first.long.len() <= 3 * texts.len(), "{first:?}");
     }
 
-    /// With a scan of all values for each, this would take hours.
+    /// This would take hours if all values were scanned for each one.
     #[test]
     fn decimals_that_do_not_fit_are_tried_once() {
         let room = Room::default();

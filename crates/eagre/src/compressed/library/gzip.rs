@@ -1,7 +1,8 @@
-//! gzip, by `inflate` of zlib (the C interface of zlib-rs, the fastest zlib there is that needs no C compiler).
+//! gzip, by `inflate` of zlib-rs through the C interface of zlib. It is the fastest zlib that needs no C compiler.
 //!
-//! What it touches: input forward, once. Output forward; at the end of a call it goes over all it has written in it for the
-//! checksum, and keeps the last 32 KiB, so that the next call need not find them where they were.
+//! Memory access: the input is read forward, once. The output is written forward. At the end of a call, the library
+//! reads everything that the call wrote for the checksum. It keeps a copy of the last 32 KiB, so the next call does not
+//! need them at their old address.
 
 use std::ffi::{CStr, c_int};
 
@@ -12,24 +13,24 @@ use libz_rs_sys::{
 
 use super::{Damage, Library, Turn};
 
-/// The largest window deflate knows, and a gzip header and trailer around it.
+/// The largest window of deflate (15), and the flag for a gzip header and trailer (16).
 const GZIP_ONLY: c_int = 15 + 16;
 
-/// What comes next.
+/// What may come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     /// The first member.
     First,
     /// More of a member.
     Within,
-    /// Another member, or padding, or nothing.
+    /// Another member, padding, or the end.
     Another,
-    /// Padding, or nothing.
+    /// Padding, or the end.
     Padding,
 }
 
 pub(super) struct Gzip {
-    /// In a box: the library remembers where it is.
+    /// In a box, because the library stores the address.
     stream: Box<z_stream>,
     next: Next,
 }
@@ -37,7 +38,7 @@ pub(super) struct Gzip {
 impl Gzip {
     pub(super) fn new() -> Result<Gzip, String> {
         let mut stream = Box::new(z_stream::default());
-        // SAFETY: a stream of zeros asks for the library's own allocator; version and size are those it was made for.
+        // SAFETY: a zeroed stream requests the library's own allocator. Version and size are those of this build.
         let answer = unsafe { inflateInit2_(&mut *stream, GZIP_ONLY, zlibVersion(), size_of::<z_stream>() as c_int) };
         match answer {
             Z_OK => Ok(Gzip { stream, next: Next::First }),
@@ -49,7 +50,7 @@ impl Gzip {
         match answer {
             Z_MEM_ERROR => "no memory for zlib".into(),
             Z_DATA_ERROR if !self.stream.msg.is_null() => {
-                // SAFETY: the library sets it to a string constant, or to nothing.
+                // SAFETY: the library sets `msg` to a string constant or to null.
                 let why = unsafe { CStr::from_ptr(self.stream.msg) };
                 why.to_string_lossy().into_owned()
             }
@@ -70,7 +71,7 @@ impl Library for Gzip {
             if input_len == 0 {
                 return Ok(Turn { read: 0, written: 0, whole: true });
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's contract.
             let ahead = unsafe { std::slice::from_raw_parts(input, input_len) };
             // Tapes and some downloads are padded with zeros.
             let zeros = ahead.iter().take_while(|&&byte| byte == 0).count();
@@ -79,7 +80,7 @@ impl Library for Gzip {
                 return Ok(Turn { read: zeros, written: 0, whole: true });
             }
             if self.next == Next::Padding || ahead[0] != 0x1f {
-                return Err("trailing garbage: what follows the last member is not gzip".into());
+                return Err("trailing garbage: the data after the last member is not gzip".into());
             }
         }
         let [avail_in, avail_out] = [input_len, output_len].map(|len| u32::try_from(len).unwrap_or(u32::MAX));
@@ -87,12 +88,12 @@ impl Library for Gzip {
         self.stream.avail_in = avail_in;
         self.stream.next_out = output;
         self.stream.avail_out = avail_out;
-        // SAFETY: initialised in `new`; the stretches are the caller's promise.
+        // SAFETY: the stream was initialised in `new`; the stretches are the caller's contract.
         let answer = unsafe { inflate(&mut *self.stream, Z_NO_FLUSH) };
         let (read, written) =
             ((avail_in - self.stream.avail_in) as usize, (avail_out - self.stream.avail_out) as usize);
         match answer {
-            // Without any input it can do nothing, which is no error yet.
+            // Without input it can do nothing, which is not an error yet.
             Z_OK | Z_BUF_ERROR => {
                 if read > 0 {
                     self.next = Next::Within;
@@ -100,7 +101,7 @@ impl Library for Gzip {
                 Ok(Turn { read, written, whole: false })
             }
             Z_STREAM_END => {
-                // SAFETY: initialised in `new`.
+                // SAFETY: the stream was initialised in `new`.
                 match unsafe { inflateReset(&mut *self.stream) } {
                     Z_OK => self.next = Next::Another,
                     answer => return Err(self.why(answer).into()),
@@ -114,7 +115,7 @@ impl Library for Gzip {
 
 impl Drop for Gzip {
     fn drop(&mut self) {
-        // SAFETY: initialised in `new`, and never used again.
+        // SAFETY: the stream was initialised in `new`, and is not used again.
         unsafe { inflateEnd(&mut *self.stream) };
     }
 }

@@ -1,7 +1,8 @@
 //! lz4, by `LZ4F_decompress` of the reference library.
 //!
-//! What it touches: input forward; a block that has a checksum is read once for that and once more to be decoded. Output
-//! forward, and back to the beginning of a block for its checksum; the last 64 KiB of a call are kept.
+//! Memory access: the input is read forward. A block with a checksum is read once for the checksum and once for
+//! decoding. The output is written forward, and read again from the beginning of a block for its checksum. The last 64
+//! KiB of a call are kept.
 
 use std::ffi::CStr;
 
@@ -15,30 +16,30 @@ use super::{Damage, Library, Turn};
 
 pub(super) struct Lz4 {
     context: LZ4FDecompressionContext,
-    /// Nothing has been read.
+    /// Whether nothing has been read yet.
     fresh: bool,
-    /// Nothing is left of the last frame.
+    /// Whether the last frame is complete.
     whole: bool,
 }
 
 impl Lz4 {
     pub(super) fn new() -> Result<Lz4, String> {
         let mut context = LZ4FDecompressionContext(std::ptr::null_mut());
-        // SAFETY: makes a new one, or says why not.
+        // SAFETY: the call creates a context, or returns an error.
         check(unsafe { LZ4F_createDecompressionContext(&mut context, LZ4F_VERSION) })?;
         Ok(Lz4 { context, fresh: true, whole: false })
     }
 }
 
 fn check(answer: usize) -> Result<usize, String> {
-    // SAFETY: these look at a number, and return a string constant.
+    // SAFETY: these functions inspect a number, and return a string constant.
     unsafe {
         if LZ4F_isError(answer) == 0 {
             return Ok(answer);
         }
         let name = CStr::from_ptr(LZ4F_getErrorName(answer)).to_string_lossy();
         Err(match name.as_ref() {
-            "ERROR_frameType_unknown" => "what comes here is not lz4".into(),
+            "ERROR_frameType_unknown" => "the data here is not lz4".into(),
             name => name.trim_start_matches("ERROR_").to_owned(),
         })
     }
@@ -53,18 +54,18 @@ impl Library for Lz4 {
         output_len: usize,
     ) -> Result<Turn, Damage> {
         if input_len == 0 && self.whole {
-            // Asked without anything to read, it would begin to wait for the next frame.
+            // Without input, the library would start to wait for the next frame.
             return Ok(Turn { read: 0, written: 0, whole: true });
         }
         if self.fresh && input_len >= 4 {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's contract.
             let magic = unsafe { input.cast::<[u8; 4]>().read() };
             if magic == LZ4_LEGACY.to_le_bytes() {
-                return Err("this is the old format of lz4; unpack it with 'lz4 -d'".into());
+                return Err("this is the legacy format of lz4; unpack it with 'lz4 -d'".into());
             }
         }
         let (mut read, mut written) = (input_len, output_len);
-        // SAFETY: a context that has reported no error; the stretches are the caller's promise; no options.
+        // SAFETY: the context has reported no error; the stretches are the caller's contract; there are no options.
         let left =
             check(unsafe { LZ4F_decompress(self.context, output, &mut written, input, &mut read, std::ptr::null()) })?;
         self.fresh &= read == 0;
@@ -75,7 +76,7 @@ impl Library for Lz4 {
 
 impl Drop for Lz4 {
     fn drop(&mut self) {
-        // SAFETY: made by `new`, and never used again.
+        // SAFETY: the context was made by `new`, and is not used again.
         unsafe { LZ4F_freeDecompressionContext(self.context) };
     }
 }

@@ -1,8 +1,9 @@
-//! The libraries, behind one face: a turn takes a stretch of memory on either side and moves on in both.
+//! The libraries, behind one interface: a turn gets a stretch of memory on either side and moves forward in both.
 //!
 //! # Safety
-//! All unsafe code of [`super`] is here: calls of foreign functions on pointers that were made from slices, or that come
-//! from the scopes of two streams. A turn is confined to the two stretches it is given; within them it may go back.
+//! All unsafe code of [`super`] is here: calls of foreign functions on pointers. The pointers are made from slices, or
+//! come from the scopes of two streams. A turn accesses only the two stretches it is given, but may go back within
+//! them.
 
 mod gzip;
 mod lz4;
@@ -11,16 +12,16 @@ mod zstd;
 use super::Format;
 use crate::{Reader, StreamError, Writer};
 
-/// One decoder in the middle of its work.
+/// A decoder in the course of its work.
 pub(super) trait Library {
-    /// Decodes from `input` to `output` until one of them is used up, or a member has ended.
+    /// Decodes from `input` to `output` until one of them is used up or a member ends.
     ///
     /// # Errors
-    /// The input is damaged. The library is not used after that.
+    /// The input is damaged. The library must not be used after that.
     ///
     /// # Safety
-    /// `input` is valid for reads of `input_len` bytes and `output` for writes of `output_len` bytes until it returns;
-    /// they do not overlap. Stream pointers are, as long as the stretch fits into the window.
+    /// `input` must be valid for reads of `input_len` bytes, and `output` for writes of `output_len` bytes, until the
+    /// call returns. They must not overlap. Stream pointers are valid as long as the stretch fits into the window.
     unsafe fn turn(
         &mut self,
         input: *const u8,
@@ -30,22 +31,22 @@ pub(super) trait Library {
     ) -> Result<Turn, Damage>;
 }
 
-/// What a turn did.
+/// The result of a turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
-    /// How many bytes it read and wrote.
+    /// The number of bytes it read, and the number it wrote.
     pub(super) read: usize,
     pub(super) written: usize,
-    /// Whether the file may end here: everything read so far is whole members.
+    /// Whether the file may end here: everything read so far consists of complete members.
     pub(super) whole: bool,
 }
 
-/// The input is no good.
+/// The input is damaged.
 #[derive(Debug)]
 pub(super) struct Damage {
-    /// How many bytes of this turn were good, as far as the library tells.
+    /// How many bytes of this turn were valid, as far as the library tells.
     pub(super) read: usize,
-    /// In the library's words.
+    /// The reason, in the words of the library.
     pub(super) why: String,
 }
 
@@ -61,10 +62,10 @@ impl From<&str> for Damage {
     }
 }
 
-/// A decoder for a format.
+/// Makes a decoder for a format.
 ///
 /// # Errors
-/// No memory.
+/// Memory is refused.
 pub(super) fn new(format: Format) -> Result<Box<dyn Library>, String> {
     Ok(match format {
         Format::Gzip => Box::new(gzip::Gzip::new()?),
@@ -75,15 +76,15 @@ pub(super) fn new(format: Format) -> Result<Box<dyn Library>, String> {
 
 /// One turn on blocks.
 pub(super) fn on_slices(library: &mut dyn Library, input: &[u8], output: &mut [u8]) -> Result<Turn, Damage> {
-    // SAFETY: two slices, one of them exclusive.
+    // SAFETY: these are two slices, of which one is exclusive.
     unsafe { library.turn(input.as_ptr(), input.len(), output.as_mut_ptr(), output.len()) }
 }
 
-/// Lets `turns` take turns over two streams by their pointers: it gets a function that takes one, from an offset of the one
-/// stream and so many bytes to an offset of the other and so many bytes.
+/// Calls `turns`, which takes turns over two streams by their pointers. It gets a function for one turn: from an offset
+/// and a length in the one stream to an offset and a length in the other.
 ///
 /// # Errors
-/// Why a stream failed, and which: the input's comes as the inner error.
+/// Why a stream failed, and which one: the error of the input is the inner error.
 pub(super) fn on_pointers<T>(
     library: &mut dyn Library,
     input: &mut Reader,
@@ -94,9 +95,9 @@ pub(super) fn on_pointers<T>(
         input.scope(|from| {
             turns(&mut |[read, written], [input_len, output_len]| {
                 let (input, output) = (from.wrapping_add(read as usize), to.wrapping_add(written as usize));
-                // SAFETY: `decode::by_pointer` takes turns that go forward, inside of the input's length and the
-                // output's capacity, and no longer than the windows of the two streams. A stream that has failed has
-                // throw-away pages there.
+                // SAFETY: `decode::by_pointer` takes turns that go forward, stay inside the input's length and the
+                // output's capacity, and are no longer than the windows of the two streams. A stream that has failed
+                // has throw-away pages there.
                 unsafe { library.turn(input, input_len, output, output_len) }
             })
         })

@@ -1,10 +1,10 @@
-//! What has been copied and waits to appear.
+//! Files and directories that were copied and wait to appear.
 //!
-//! To make a file durable takes a disk about as long as to write hundreds of small ones, and several are made durable in
-//! little more time than one. So they wait for one another: all are made durable by several threads, then get their names,
-//! one after the other in the order in which they came, then the directories they are in are made durable. What is to be
-//! verified and went through the page cache is read back as soon as it is durable. A directory that
-//! is complete waits in the same line, behind what is in it, for its final mode and times.
+//! Making one file durable takes a disk about as long as writing hundreds of small ones, and making several durable
+//! takes little longer than one. So files are collected. First, several threads make all of them durable. Then they get
+//! their names, in the order in which they were copied. Then the directories that contain them are made durable. Files
+//! that must be verified and were written through the page cache are read back as soon as they are durable. A complete
+//! directory waits in the same list, behind its contents, for its final mode and times.
 
 use std::fs::File;
 use std::io;
@@ -22,9 +22,9 @@ use crate::copy::{CopyError, Filled, settle};
 use crate::file::Output;
 use crate::file::rights::Rights;
 
-/// A file of these has two descriptors, and a process may have no more than 256.
+/// A file needs two descriptors in the batch, and some processes may have only 256.
 const MOST: usize = 32;
-/// With so many requests at a time a journal makes few commits.
+/// With this many requests at a time, a journal makes few commits.
 const THREADS: usize = 8;
 
 #[derive(Debug, Default)]
@@ -48,19 +48,19 @@ pub(super) struct Complete {
     pub(super) keep_existing: bool,
 }
 
-/// How a directory is to be in the end.
+/// The final state of a directory.
 #[derive(Debug)]
 pub(super) enum Finish {
-    /// It was there before.
+    /// Nothing to do, because it existed before.
     Nothing,
     /// It gets this mode.
     Mode(u32),
-    /// It gets all that its source has.
+    /// It gets all attributes of its source.
     Rights(Box<Rights>, Timestamps),
 }
 
 impl Batch {
-    /// Adds one, and lets them appear if there are enough.
+    /// Adds an entry. If the batch is full, all entries appear.
     pub(super) fn push(&mut self, waiting: Waiting, watch: Watch<'_>) {
         self.waiting.push(waiting);
         if self.waiting.len() >= MOST {
@@ -68,7 +68,7 @@ impl Batch {
         }
     }
 
-    /// Makes all that wait durable, and lets them appear.
+    /// Makes all entries durable, and lets them appear.
     pub(super) fn settle(&mut self, watch: Watch<'_>) {
         let waiting = mem::take(&mut self.waiting);
         let settled = on_threads(&waiting, |waiting| match waiting {
@@ -107,7 +107,7 @@ impl Batch {
 /// Makes the names in a directory durable.
 pub(super) fn sync_directory(directory: &File) -> io::Result<()> {
     match fs::fsync(directory) {
-        // A file system that does not sync directories.
+        // The file system does not sync directories.
         Ok(()) | Err(Errno::BADF | Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -131,7 +131,7 @@ impl Finish {
     }
 }
 
-/// Does `work` to all of them, on a few threads if there are several.
+/// Calls `work` for each entry, on a few threads if there are several.
 fn on_threads<T: Sync>(all: &[T], work: impl Fn(&T) -> Result<(), CopyError> + Sync) -> Vec<Result<(), CopyError>> {
     let next = AtomicUsize::new(0);
     let take = || {

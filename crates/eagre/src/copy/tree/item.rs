@@ -1,4 +1,4 @@
-//! One name: what it is, what is there already, and how it is copied.
+//! Copying one name: what it is, what exists at the target, and how it is copied.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -20,7 +20,7 @@ use crate::file::attributes::{Attributes, Bearer};
 use crate::file::naming::with_fresh_name;
 use crate::file::rights::Rights;
 
-/// Where something is copied from, and where to.
+/// A source and a target.
 #[derive(Clone, Copy)]
 pub(super) struct Route<'a> {
     pub(super) source: Place<'a>,
@@ -28,16 +28,16 @@ pub(super) struct Route<'a> {
     /// The whole paths, for messages.
     pub(super) from: &'a Path,
     pub(super) to: &'a Path,
-    /// Whether the caller named it.
+    /// Whether the caller named this source.
     pub(super) named: bool,
 }
 
-/// What is copied on a route.
+/// What is copied along a route.
 struct Item<'a> {
     route: Route<'a>,
-    /// What the source is.
+    /// The metadata of the source.
     there: Stat,
-    /// What is at the target now.
+    /// The metadata of what exists at the target.
     existing: Option<Stat>,
 }
 
@@ -61,7 +61,7 @@ fn times(stat: &Stat) -> Timestamps {
 }
 
 impl TreeCopier {
-    /// Copies what is at `source`, or, if it is a directory, makes one and leaves the rest to the caller.
+    /// Copies what is at the source. For a directory, makes the target directory and leaves its contents to the caller.
     pub(super) fn item(&mut self, route: Route<'_>, watch: Watch<'_>) -> Found {
         self.try_item(route, watch).unwrap_or_else(|error| {
             let at = if matches!(error, CopyError::Source(_)) { route.from } else { route.to };
@@ -86,7 +86,7 @@ impl TreeCopier {
             _ => {}
         }
         if let Some(existing) = &item.existing {
-            // A link that leads nowhere is told, as cp does: nobody has that file.
+            // A dangling link at the target is an error, as with cp.
             let leads_nowhere = || kind(existing) == FileType::Symlink && target.look_through().is_err();
             if self.keep_existing && !(kind(&item.there) == FileType::RegularFile && leads_nowhere()) {
                 return Ok(Found::Done);
@@ -94,7 +94,7 @@ impl TreeCopier {
             if kind(existing) == FileType::Directory {
                 return Err(CopyError::OverDirectory);
             }
-            // A link in the place of the file it means would be all that is left of it.
+            // If the link replaced the file that it refers to, only the link would be left.
             let means_it = || source.look_through().is_ok_and(|meant| id(&meant) == id(existing));
             if id(existing) == id(&item.there) || means_it() {
                 return Err(CopyError::SameFile);
@@ -118,7 +118,8 @@ impl TreeCopier {
         let path = item.route.target.path();
         let output = match item.existing.as_ref().map(kind) {
             Some(FileType::Symlink) => {
-                // As cp does: into the file that the link means, unless that is the source, or there is none.
+                // As with cp, the copy goes to the file that the link refers to. It is an error if that is the source,
+                // or does not exist.
                 let behind = item.route.target.look_through().map_err(|error| match error {
                     Errno::NOENT => CopyError::DanglingLink,
                     error => unwritable(error),
@@ -132,7 +133,7 @@ impl TreeCopier {
                 if self.made.contains(&id(&behind)) {
                     return Err(CopyError::OverCopy);
                 }
-                // What waits may be to appear in the very same place.
+                // An entry of the batch may have the same target.
                 self.batch.settle(watch);
                 Output::create(&path)
             }
@@ -161,7 +162,7 @@ impl TreeCopier {
 
     fn open(&self, item: &Item<'_>) -> Result<File, CopyError> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        // Should a pipe be there suddenly, nobody is waited for.
+        // If a pipe appears there meanwhile, opening it must not block.
         let flags = if self.recursive { flags | OFlags::NOFOLLOW | OFlags::NONBLOCK } else { flags };
         let Place { directory, name } = item.route.source;
         let file = File::from(fs::openat(directory, name, flags, Mode::empty()).map_err(unreadable)?);
@@ -172,17 +173,17 @@ impl TreeCopier {
     }
 
     fn directory(&mut self, item: &Item<'_>) -> Result<Box<Entered>, CopyError> {
-        // First what may fail without a trace.
+        // Steps that can fail without leaving anything behind come first.
         let source = item.route.source.open_directory().map_err(unreadable)?;
         let names = names(&source).map_err(unreadable)?;
         let rights = self.copier.preserve.then(|| Rights::of(&source)).transpose().map_err(CopyError::Source)?;
         let Place { directory, name } = item.route.target;
         let is_new = match &item.existing {
-            // `link/.` is the directory behind the link.
+            // `link/.` is the directory that the link refers to.
             Some(there) if kind(there) == FileType::Directory => false,
             Some(_) => return Err(CopyError::OverFile),
             None => {
-                // Whoever copies must get in; others not before their rights are known.
+                // This process must be able to enter. Others must not before the final mode is known.
                 let mode = if rights.is_some() { 0 } else { item.there.st_mode & 0o1755 };
                 fs::mkdirat(directory, name, Mode::from_raw_mode(mode | 0o700)).map_err(unwritable)?;
                 true
@@ -195,7 +196,8 @@ impl TreeCopier {
             if now & 0o700 != 0o700 {
                 fs::fchmod(&target, Mode::from_raw_mode(now | 0o700)).map_err(unwritable)?;
             }
-            // The kernel has seen to the umask, to lists of the directory above, and to its group; not to these bits.
+            // The kernel has applied the umask, the default list of the parent directory, and its group, but not these
+            // bits.
             let wanted = (now & !0o700) | (item.there.st_mode & 0o722 & !self.umask);
             if wanted != now | 0o700 {
                 finish = Finish::Mode(wanted);
@@ -223,7 +225,7 @@ impl TreeCopier {
         self.make(item, watch, |place| fs::mknodat(place.directory, place.name, kind, mode, number as _))
     }
 
-    /// Makes what has no contents, in the place of what is there.
+    /// Makes a file without contents, and replaces what exists.
     fn make(
         &self,
         item: &Item<'_>,
@@ -251,7 +253,7 @@ impl TreeCopier {
         Ok(())
     }
 
-    /// Gives what has no contents the owner, attributes, mode and times of its source, if that is wanted.
+    /// Gives a file without contents the owner, attributes, mode and times of its source, if that is wanted.
     fn dress(&self, item: &Item<'_>, place: Place<'_>, watch: Watch<'_>) -> io::Result<()> {
         if !self.copier.preserve {
             return Ok(());
@@ -267,7 +269,7 @@ impl TreeCopier {
         }
         if kind(there) != FileType::Symlink {
             let lent = if user.is_ok() && group.is_ok() { 0o7777 } else { 0o777 };
-            // `fchmod` does not take what is held but not open, and by its name somebody could lead it elsewhere.
+            // `fchmod` does not accept a descriptor opened with `O_PATH`, and another program could exchange the name.
             let held = format!("/proc/self/fd/{}", held.as_raw_fd());
             fs::chmodat(CWD, held, Mode::from_raw_mode(there.st_mode & lent), AtFlags::empty())?;
         }

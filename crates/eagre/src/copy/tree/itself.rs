@@ -1,4 +1,4 @@
-//! A directory copied into itself would never end.
+//! Prevents copying a directory into itself, which would never end.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::parent;
 use super::place::{Id, Place, id};
 
-/// Whether `to`, which need not be there yet, is the directory `inside` or lies in it.
+/// Whether `to`, which need not exist yet, is the directory `inside` or lies in it.
 pub(super) fn lies_in(to: &Path, inside: Id) -> rustix::io::Result<bool> {
     if Place::of(to).look()?.is_some_and(|there| id(&there) == inside) {
         return Ok(true);
@@ -23,7 +23,7 @@ pub(super) fn lies_in(to: &Path, inside: Id) -> rustix::io::Result<bool> {
         }
         let up = match fs::openat(&directory, "..", flags, fs::Mode::empty()) {
             Ok(up) => File::from(up),
-            // A directory that may not be searched: nobody who copies gets through it from above either.
+            // The directory may not be searched. So the copy cannot reach it from above either.
             Err(Errno::ACCESS) => return Ok(false),
             Err(error) => return Err(error),
         };

@@ -1,14 +1,14 @@
-//! Copying directories with all that is in them, as `cp -r` does, each file complete or not at all.
+//! Copying directories with all their contents, as `cp -r` does. Each file is complete or absent.
 //!
 //! ```text
-//! walk      from directory to directory by descriptors, so that no name is too long, and no symbolic link that somebody
-//!           puts there meanwhile leads elsewhere
-//! item      one name of a directory: what is it, what is there already, copy it
-//! batch     files and directories that have been copied wait until several are made durable together, then appear
+//! walk      goes from directory to directory by file descriptors, so that no path is too long, and a symbolic link
+//!           that another program creates meanwhile leads nowhere else
+//! item      handles one name in a directory: what it is, what exists at the target, how it is copied
+//! batch     collects files and directories that were copied, makes several durable together, and lets them appear
 //! ```
 //!
-//! Symbolic links are copied as links, pipes, sockets and devices are made anew; hard links become files of their own. What
-//! fails is told, and the rest goes on.
+//! Symbolic links are copied as links. Pipes, sockets and devices are created anew. Hard links become separate files.
+//! Errors are reported, and the rest is copied.
 
 mod batch;
 mod item;
@@ -30,7 +30,7 @@ use place::Id;
 use super::{Copied, Copier, CopyError};
 use crate::file::{Unkept, output};
 
-/// Copies directories, or several files.
+/// Copies directories and files.
 ///
 /// ```no_run
 /// use eagre::copy::{Copier, tree::{Event, TreeCopier}};
@@ -50,52 +50,55 @@ pub struct TreeCopier {
     copier: Copier,
     recursive: bool,
     keep_existing: bool,
-    /// What was made for a source that was named, and every symbolic link: neither may be written over, or through.
+    /// What was made for the named sources, and all symbolic links that were made. The copy must not overwrite them, or
+    /// write through them.
     made: HashSet<Id>,
-    /// Where sources that were named went.
+    /// The targets of the named sources.
     targets: HashSet<PathBuf>,
     umask: u32,
-    /// Bytes of files done so far.
+    /// Bytes of finished files so far.
     done: u64,
     batch: Batch,
 }
 
-/// What happens on the way.
+/// What happens during a copy.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// So many bytes of data have been copied since the beginning.
+    /// The number of data bytes copied so far.
     Progress(u64),
     /// A file has appeared.
     File {
-        /// What was copied.
+        /// The source.
         from: &'a Path,
-        /// Where to.
+        /// The target.
         to: &'a Path,
-        /// How.
+        /// How it was copied.
         copied: &'a Copied,
     },
-    /// A directory has everything that could be copied.
+    /// A directory is complete, except for what failed.
     Directory(&'a Path),
-    /// A symbolic link, a pipe, a socket or a device has been made.
+    /// A symbolic link, a pipe, a socket or a device was made.
     Other(&'a Path),
-    /// Something that is no file has not got extended attributes that it should have got. (A file's are told with it.)
+    /// Extended attributes that could not be copied to something that is not a regular file. (For a file, they are in
+    /// `copied`.)
     Unkept(&'a Path, &'a [Unkept]),
-    /// Something is not copied.
+    /// Something could not be copied.
     #[non_exhaustive]
     Failed {
-        /// The source if it could not be read, the target otherwise.
+        /// The source if it could not be read, otherwise the target.
         at: &'a Path,
-        /// Why.
+        /// The reason.
         error: &'a CopyError,
     },
 }
 
-/// Who listens.
+/// Gets the events.
 type Watch<'w> = &'w mut dyn FnMut(Event<'_>);
 
 impl TreeCopier {
-    /// Copies everything as `copier` says. With [`Copier::preserve`] that goes for directories, links and devices too.
+    /// A copier of trees with the settings of `copier`. [`Copier::preserve`] applies to directories, links and devices
+    /// too.
     pub fn new(copier: Copier) -> TreeCopier {
         let umask = output::umask();
         TreeCopier {
@@ -110,35 +113,36 @@ impl TreeCopier {
         }
     }
 
-    /// Whether directories are copied, and symbolic links and devices as what they are (the default). Without, a directory is
-    /// an error, and what is named is read.
+    /// Whether directories are copied, and symbolic links and devices are copied as such (the default). Otherwise a
+    /// directory is an error, and the contents of links and devices are copied.
     pub fn recursive(mut self, yes: bool) -> TreeCopier {
         self.recursive = yes;
         self
     }
 
-    /// Whether what is there already stays, without a word.
+    /// Whether existing files are kept silently. By default, they are replaced.
     pub fn keep_existing(mut self, yes: bool) -> TreeCopier {
         self.keep_existing = yes;
         self
     }
 
-    /// Copies `from` to `to`, under that name. A directory that is there already gets what it does not have. The last files
-    /// appear with [`finish`](TreeCopier::finish).
+    /// Copies `from` to `to`. An existing directory gets what it lacks. The last files appear with
+    /// [`finish`](TreeCopier::finish).
     pub fn copy(&mut self, from: &Path, to: &Path, watch: Watch<'_>) {
         if !self.targets.insert(to.to_owned()) {
-            // What is to be there must be seen.
+            // The files in the batch must exist before this copy looks at its target.
             self.batch.settle(watch);
         }
         self.walk(from, to, watch);
     }
 
-    /// All has been copied: what still waits to be made durable appears. Dropped without, it does not.
+    /// Makes the remaining files durable and lets them appear. If the copier is dropped without this call, they do not
+    /// appear.
     pub fn finish(mut self, watch: Watch<'_>) {
         self.batch.settle(watch);
         let parents: HashSet<&Path> = self.targets.iter().map(|to| parent(to)).collect();
         for directory in parents {
-            // One that cannot be read or is not there has been complained about, or is none of ours.
+            // A directory that cannot be opened was reported already, or is not one of ours.
             let Ok(open) = fs::File::open(directory) else { continue };
             if let Err(error) = batch::sync_directory(&open) {
                 watch(Event::Failed { at: directory, error: &CopyError::Target(error) });
@@ -147,12 +151,12 @@ impl TreeCopier {
     }
 }
 
-/// The directory that a path names something in.
+/// The parent directory of a path.
 fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// How many bytes of data there are to copy, as far as that can be seen: for a line of progress.
+/// The number of data bytes to copy, as far as it can be determined, for a progress display.
 #[must_use]
 pub fn measure(from: &Path, recursive: bool) -> u64 {
     let mut total: u64 = 0;

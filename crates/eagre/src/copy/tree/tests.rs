@@ -1,4 +1,4 @@
-//! What a program sees that copies trees; what they look like in the end is compared with `cp` in the tests of the command.
+//! The events of a tree copy. The resulting trees are compared with those of `cp` in the tests of the command.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,7 +9,7 @@ use super::itself::lies_in;
 use super::place::{Place, id};
 use super::*;
 
-/// What happened, in words.
+/// The events as text.
 fn told(event: &Event<'_>, top: &Path) -> Option<String> {
     let name = |path: &Path| path.strip_prefix(top).unwrap().display().to_string();
     Some(match event {
@@ -58,7 +58,7 @@ fn a_file_appears_when_it_is_told_and_its_directory_after_it() {
 }
 
 #[test]
-fn given_up_it_leaves_no_file() {
+fn a_dropped_copier_leaves_no_file() {
     let room = tempfile::tempdir().unwrap();
     let path = |name: &str| room.path().join(name);
     fs::create_dir(path("tree")).unwrap();
@@ -69,7 +69,7 @@ fn given_up_it_leaves_no_file() {
     assert_eq!(fs::read_dir(path("copy")).unwrap().count(), 0);
 }
 
-/// The way up from deep below leads through `..`, and is taken only if it still leads there.
+/// The way up from a deep directory leads through `..`, and is used only if it still leads to the right directory.
 #[test]
 fn a_directory_that_is_moved_meanwhile() {
     let room = tempfile::tempdir().unwrap();
@@ -110,13 +110,13 @@ fn names_that_sources_have_in_a_directory() {
         ("...", "dir/..."),
         ("x/.a", "dir/.a"),
     ] {
-        // Compared as paths are, `dir/.` is `dir`.
+        // As paths, `dir/.` and `dir` compare equal.
         assert_eq!(target_in(from.as_ref(), "dir".as_ref()).as_os_str(), to, "{from}");
     }
 }
 
 #[test]
-fn what_lies_in_a_directory() {
+fn paths_inside_a_directory_are_recognised() {
     let room = tempfile::tempdir().unwrap();
     let path = |name: &str| room.path().join(name);
     fs::create_dir_all(path("a/b/c")).unwrap();
@@ -139,10 +139,10 @@ fn what_lies_in_a_directory() {
     assert!(lies_in(&path("missing/new"), inside).is_err());
 }
 
-/// Who may write the directory may put something else in the place of a pipe or device that was just made; it does not get
-/// the mode and owner meant for that.
+/// Another program may replace a pipe or device that was just made. Its file must not get the mode and owner of the
+/// copy.
 #[test]
-fn what_takes_the_place_of_what_was_made_is_not_held() {
+fn a_replaced_file_is_not_held() {
     let room = tempfile::tempdir().unwrap();
     let path = |name: &str| room.path().join(name);
     let pipe = rustix::fs::Mode::from_raw_mode(0o600);

@@ -1,7 +1,8 @@
-//! From directory to directory, depth first.
+//! Walks from directory to directory, depth first.
 //!
-//! Each directory on the way down is open twice, as source and as target. Those far above are closed, and found again
-//! through `..` of what is below them, if that still leads there: trees may be deeper than a process may have files open.
+//! Each directory on the way down is open twice, as source and as target. Those far above are closed. They are found
+//! again through `..` of the directory below, if that still leads there. So trees may be deeper than the number of
+//! files that a process may have open.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -19,14 +20,14 @@ use super::place::{Id, Place, id};
 use super::{Event, TreeCopier, Watch};
 use crate::copy::CopyError;
 
-/// How many directories above the one that is being copied stay open.
+/// How many directories above the current one stay open.
 const OPEN: usize = 24;
 
-/// A directory on the way from the top to what is being copied.
+/// A directory on the path from the top to the current one.
 struct Level {
-    /// What is left of the names in it.
+    /// The names that are left in it.
     names: std::vec::IntoIter<OsString>,
-    /// Unless they are far above.
+    /// Open, unless it is far above.
     open: Option<Pair>,
     ids: (Id, Id),
     finish: Finish,
@@ -38,11 +39,11 @@ pub(super) struct Pair {
     pub(super) target: File,
 }
 
-/// What was found under a name.
+/// The result of handling a name.
 pub(super) enum Found {
-    /// It is done, or has failed.
+    /// It was copied, or it failed.
     Done,
-    /// A directory: what is in it comes next.
+    /// It is a directory, whose contents come next.
     Directory(Box<Entered>),
 }
 
@@ -78,7 +79,7 @@ impl TreeCopier {
             let target = Place { directory: open.target.as_fd(), name: &name };
             from.push(&name);
             to.push(&name);
-            // The source may hold the target where `check` does not see it: mounted twice.
+            // The source may contain the target in a way that `check` does not see, for example if it is mounted twice.
             let found = if source.look().is_ok_and(|there| there.is_some_and(|there| id(&there) == top_id)) {
                 watch(Event::Failed { at: &to, error: &CopyError::IntoItself });
                 Found::Done
@@ -96,7 +97,7 @@ impl TreeCopier {
         }
     }
 
-    /// What must be known before anything is made.
+    /// Checks that must come before anything is made.
     fn check<'p>(&self, from: &'p Path, to: &'p Path) -> Result<(), (&'p Path, CopyError)> {
         let Ok(Some(there)) = Place::of(from).look() else { return Ok(()) };
         let is_directory = fs::FileType::from_raw_mode(there.st_mode).is_dir();
@@ -110,7 +111,7 @@ impl TreeCopier {
         }
     }
 
-    /// Goes down into a directory. Returns which one the target is.
+    /// Enters a directory. Returns the identity of its copy.
     fn enter(&mut self, entered: Entered, levels: &mut Vec<Level>, to: &Path, watch: Watch<'_>) -> Option<Id> {
         let Entered { names, pair, finish } = entered;
         let ids = fs::fstat(&pair.source).and_then(|source| Ok((id(&source), id(&fs::fstat(&pair.target)?))));
@@ -128,7 +129,7 @@ impl TreeCopier {
         Some(ids.1)
     }
 
-    /// Goes up from a directory that is complete.
+    /// Leaves a directory that is complete.
     fn leave(&mut self, levels: &mut Vec<Level>, to: &Path, watch: Watch<'_>) {
         let Some(Level { open: Some(pair), finish, .. }) = levels.pop() else { return };
         if let Some(above) = levels.last_mut()
@@ -136,7 +137,7 @@ impl TreeCopier {
         {
             match pair.above(above.ids) {
                 Ok(pair) => above.open = Some(pair),
-                // Whatever is left above cannot be found any more.
+                // The directories further above cannot be found again either.
                 Err(error) => {
                     watch(Event::Failed { at: to, error: &CopyError::Target(error) });
                     levels.clear();
@@ -148,7 +149,7 @@ impl TreeCopier {
 }
 
 impl Pair {
-    /// The directories that these are in, if they are still those.
+    /// The parents of these directories, if they are still the same.
     fn above(&self, ids: (Id, Id)) -> io::Result<Pair> {
         let up = |directory: &File, expected: Id| {
             let above = Place { directory: directory.as_fd(), name: "..".as_ref() }.open_directory()?;
@@ -162,7 +163,7 @@ impl Pair {
     }
 }
 
-/// The names in a directory, in the order of their places on the disk, as far as numbers of inodes tell.
+/// The names in a directory by inode number, which approximates their order on the disk.
 pub(super) fn names(directory: &File) -> rustix::io::Result<Vec<OsString>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {

@@ -1,10 +1,10 @@
-//! Memory that O_DIRECT takes.
+//! Memory that is aligned for `O_DIRECT`.
 
 use std::io;
 
 use super::ALIGN;
 
-/// Bytes that begin at a multiple of [`ALIGN`].
+/// Bytes whose address is a multiple of [`ALIGN`].
 pub(crate) struct Buffer {
     memory: Vec<u8>,
     start: usize,
@@ -12,10 +12,10 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// Memory for `len` bytes, rounded up to whole units of [`ALIGN`].
+    /// Memory for `len` bytes, rounded up to a multiple of [`ALIGN`].
     ///
     /// # Errors
-    /// There is none.
+    /// Memory is refused.
     pub(crate) fn new(len: usize) -> io::Result<Buffer> {
         let len = len.next_multiple_of(ALIGN);
         let mut memory = Vec::new();

@@ -1,20 +1,20 @@
 //! The page cache: how much of a file is in it, when to go past it, and how.
 //!
-//! What is in the page cache comes at the speed of memory. What is not comes at the speed of a disk, and would drive out
-//! what is there. So whoever reads or writes a large file asks here:
+//! Bytes in the page cache arrive at the speed of memory. Other bytes arrive at the speed of the disk, and would evict
+//! what is in the cache. So all code that reads or writes large files asks this module:
 //!
-//! | who | in the cache | then |
+//! | caller | in the page cache | choice |
 //! |---|---|---|
 //! | `scan` | [`WARM`] or more | the file is mapped |
-//! | | between | it is read through the cache: reading ahead brings the rest |
+//! | | between | it is read through the cache, and readahead brings the rest |
 //! | | less than [`COLD`] | it is read past the cache |
-//! | `file`, reading | less than [`COLD`], or nobody knows | past the cache |
-//! | `file`, writing | | past the cache: nobody has the bytes yet |
-//! | `copy`, reading | all of a piece | through the cache, each piece for itself; else past it |
-//! | `copy`, writing | | past the cache: what is to be made durable anyhow is written once and not twice |
+//! | `file`, reading | less than [`COLD`], or unknown | past the cache; otherwise through it |
+//! | `file`, writing | | past the cache: the bytes are new |
+//! | `copy`, reading | all of a piece | that piece is read through the cache; otherwise past it |
+//! | `copy`, writing | | past the cache: the bytes must become durable anyway, and are written once instead of twice |
 //!
-//! Files below [`LEAST_TO_SCAN`], [`LEAST_TO_STREAM`] or [`LEAST_TO_COPY`] go through the cache, whatever it holds; so does what
-//! [lives in memory](lives_in_memory).
+//! Files below [`LEAST_TO_SCAN`], [`LEAST_TO_STREAM`] or [`LEAST_TO_COPY`] go through the cache, whatever it holds. So
+//! do files that [live in memory](lives_in_memory).
 
 mod buffer;
 mod residency;
@@ -31,26 +31,29 @@ pub(crate) use buffer::Buffer;
 pub(crate) use residency::lives_in_memory;
 use residency::residency;
 
-/// A file that is in the page cache to this part is scanned in a mapping. What is missing of it faults in, a few pages at a
-/// time, which is slower than reading: a tenth is worth it.
+/// At least this fraction of a file must be in the page cache for it to be scanned in a mapping. The missing pages
+/// fault in, a few at a time, which is slower than reading. For a tenth of the file that pays.
 const WARM: f64 = 0.9;
-/// A file that is in the page cache to less than this part is taken from the disk: past the cache that takes as long as to
-/// read the missing half through it, and leaves the cache to others.
+/// If less than this fraction of a file is in the page cache, the file is read past the cache. That takes as long as
+/// reading the missing half through the cache, and does not evict other files.
 const COLD: f64 = 0.5;
 
-/// Less than this is scanned by reading, with one thread: it would take as long to map it, or to start a thread.
+/// Smaller files are scanned by reading, with one thread. Mapping them, or starting a thread, would take as long as
+/// that.
 pub(crate) const LEAST_TO_SCAN: u64 = 2 << 20;
-/// A stream from a file below this is not worth the preparations: another open file, a ring of requests, blocks of 2 MiB.
+/// Smaller files are streamed through the cache. The preparations (another open file, a ring of requests, blocks of 2
+/// MiB) would not pay.
 pub(crate) const LEAST_TO_STREAM: u64 = 4 << 20;
-/// A copy below this is not worth going past the page cache. Less than for a stream, since it takes only two open files.
+/// Smaller files are copied through the cache. The limit is lower than for a stream because a copy only opens two more
+/// files.
 #[cfg(feature = "copy")]
 pub(crate) const LEAST_TO_COPY: u64 = 1 << 20;
 
-/// What O_DIRECT wants offsets, lengths and memory to be multiples of, where the file system does not say: the largest block
-/// of a disk we know.
+/// The alignment of offsets, lengths and memory for `O_DIRECT` where the file system does not tell it: the largest disk
+/// block that we know of.
 pub(crate) const ALIGN: usize = 4096;
 
-/// How much of a stretch of a file is in the page cache, as a part of 1.
+/// How much of a range of a file is in the page cache, as a fraction of 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Warmth {
     /// All, or nearly.
@@ -76,7 +79,7 @@ pub(crate) fn holds_all(file: &File, offset: u64, length: u64) -> Option<bool> {
     eagre_mem::cache::resident(file, offset, length).ok().map(|cached| cached >= length)
 }
 
-/// What offsets and lengths of transfers past the cache must be multiples of. `None`: not possible, or of no use.
+/// The alignment of offsets and lengths for transfers past the cache. `None` if these are not possible, or of no use.
 pub(crate) fn alignment(file: &File) -> Option<usize> {
     if lives_in_memory(file) {
         return None;
@@ -86,23 +89,24 @@ pub(crate) fn alignment(file: &File) -> Option<usize> {
             let least = said.stx_dio_offset_align.max(said.stx_dio_mem_align) as usize;
             (said.stx_dio_offset_align > 0 && least <= BlockSize::MIN.bytes()).then_some(least.max(512))
         }
-        // A kernel or file system that does not say: opening it will.
+        // The kernel or file system does not tell. Opening the file will.
         _ => Some(ALIGN),
     }
 }
 
-/// The same file once more, past the page cache: an open file of our own, since the one we were given may be shared with other
-/// programs.
+/// Opens the same file again, past the page cache. The given open file may be shared with other programs, so its flags
+/// must not change.
 ///
 /// # Errors
-/// The file system has no such thing, or the file may not be opened so.
+/// The file system does not support `O_DIRECT`, or the file may not be opened with this access.
 pub(crate) fn reopen_past(file: &File, access: OFlags) -> io::Result<File> {
     let flags = access | OFlags::DIRECT | OFlags::CLOEXEC | OFlags::NOCTTY;
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
 }
 
-/// The same, unless there is nothing to go past, whatever the file system says.
+/// As [`reopen_past`]. `None` if that fails, or if the file lives in memory, whatever the file system says about
+/// `O_DIRECT`.
 #[cfg(feature = "copy")]
 pub(crate) fn past(file: &File, access: OFlags) -> Option<File> {
     if lives_in_memory(file) { None } else { reopen_past(file, access).ok() }

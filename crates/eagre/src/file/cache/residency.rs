@@ -1,9 +1,9 @@
-//! How much of a file is in memory already.
+//! How much of a file is in the page cache.
 //!
-//! The kernel counts the pages of a range (`cachestat`, Linux 6.5). Where it has no such call, or will not tell us
-//! about a file that is somebody else's, a few single bytes are read from all over the range with the wish not to wait:
-//! a refusal means that the byte would have to come from the disk. (The kernel begins to read it all the same; a device
-//! that is done before the call is, as happens where other work holds that up, passes for memory.)
+//! The kernel counts the pages of a range (`cachestat`, Linux 6.5). Older kernels have no such call, and it may refuse
+//! to answer for a file of another user. Then a few single bytes across the range are read with `RWF_NOWAIT`: a refusal
+//! means that the byte is not in the cache. (The kernel starts to read it all the same. If a fast device finishes that
+//! before the call returns, the byte counts as cached.)
 
 use std::fs::File;
 use std::io::IoSliceMut;
@@ -11,10 +11,10 @@ use std::io::IoSliceMut;
 use rustix::fs::{Advice, FsWord, fadvise};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
-/// How many bytes are tried where nobody counts. The answer is off by a few percent then.
+/// How many bytes are sampled where the kernel does not count. The answer is then off by a few percent.
 const SAMPLES: u64 = 32;
 
-/// Whether a file has its home in memory (tmpfs, ramfs, hugetlbfs): there is no disk under it, and nothing to go past.
+/// Whether a file lives in memory (tmpfs, ramfs, hugetlbfs). There is no disk under it, so no cache to bypass.
 pub(crate) fn lives_in_memory(file: &File) -> bool {
     const IN_MEMORY: [FsWord; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
     rustix::fs::fstatfs(file).is_ok_and(|system| IN_MEMORY.contains(&system.f_type))
@@ -30,7 +30,7 @@ pub(super) struct Residency {
 }
 
 impl Residency {
-    /// From 0, nothing is in memory, to 1, everything is. An empty range is in memory.
+    /// From 0 (nothing is in memory) to 1 (everything is). An empty range counts as 1.
     pub(super) fn fraction(self) -> f64 {
         if self.of == 0 { 1.0 } else { self.cached as f64 / self.of as f64 }
     }
@@ -43,12 +43,12 @@ pub(super) fn residency(file: &File, offset: u64, length: u64) -> Option<Residen
 
 fn counted(file: &File, offset: u64, length: u64) -> Option<Residency> {
     let cached = eagre_mem::cache::resident(file, offset, length).ok()?;
-    // Whole pages may be more than was asked for.
+    // The kernel counts whole pages, which may be more than the range.
     Some(Residency { cached: cached.min(length), of: length })
 }
 
 fn sampled(file: &File, offset: u64, length: u64) -> Option<Residency> {
-    // Or the kernel reads ahead of each sample, and its own answer comes true.
+    // Without this the kernel would read ahead of each sample, and the following samples would find their bytes cached.
     fadvise(file, 0, None, Advice::Random).ok()?;
     let samples = SAMPLES.min(length);
     let hits = (0..samples).try_fold(0u64, |hits, sample| {
@@ -56,7 +56,7 @@ fn sampled(file: &File, offset: u64, length: u64) -> Option<Residency> {
         match preadv2(file, &mut [IoSliceMut::new(&mut [0])], at, ReadWriteFlags::NOWAIT) {
             Ok(_) => Some(hits + 1),
             Err(Errno::AGAIN) => Some(hits),
-            // The file system does not know the wish.
+            // The file system does not support `RWF_NOWAIT`.
             Err(_) => None,
         }
     });
@@ -77,7 +77,7 @@ mod tests {
     const WAYS: [Way; 2] = [counted, sampled];
 
     #[test]
-    fn what_was_written_is_there_what_was_dropped_is_not() {
+    fn written_pages_are_cached_and_dropped_ones_are_not() {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&vec![7; SIZE as usize]).unwrap();
         for way in WAYS {
@@ -98,7 +98,8 @@ mod tests {
                 continue;
             }
             let mut seen = Vec::new();
-            // A sample that the device was quick to bring is taken for one that was there: not time and again.
+            // A fast device may bring a sampled byte in time, so that it counts as cached. One right result of many is
+            // enough.
             let is_right = (0..50).any(|_| {
                 let fraction_of = |offset, length| {
                     fadvise(&file, SIZE / 2, None, Advice::DontNeed).unwrap();
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_all_there() {
+    fn an_empty_range_counts_as_cached() {
         let file = tempfile::tempfile().unwrap();
         assert_eq!(residency(&file, 0, 0).unwrap().fraction(), 1.0);
     }

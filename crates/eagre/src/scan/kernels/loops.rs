@@ -1,6 +1,6 @@
-//! The loops, over blocks of 64 bytes that answer questions with masks.
+//! The loops over blocks of 64 bytes. A comparison of a block gives a mask.
 
-/// How many bytes are looked at together: as many as a mask has bits.
+/// Bytes in a block: as many as a mask has bits.
 pub(super) const BLOCK: usize = 64;
 
 /// Sixty-four bytes in registers. Bit `i` of a mask stands for byte `i`.
@@ -8,25 +8,25 @@ pub(super) const BLOCK: usize = 64;
 /// # Safety
 /// The methods may be called only where the processor has the instructions of the implementation.
 pub(super) unsafe trait Block: Copy {
-    /// Loads them, from any address.
+    /// Loads a block from any address.
     ///
     /// # Safety
-    /// 64 bytes can be read there; and see the trait.
+    /// 64 bytes can be read at `from`, and the condition of the trait holds.
     unsafe fn load(from: *const u8) -> Self;
 
-    /// Which bytes equal this one.
+    /// The bytes that equal `byte`.
     ///
     /// # Safety
     /// See the trait.
     unsafe fn equal(self, byte: u8) -> u64;
 
-    /// Which bytes lie between these two, both of them ASCII and included.
+    /// The bytes from `low` to `high`, both included. Both must be ASCII.
     ///
     /// # Safety
     /// See the trait.
     unsafe fn between(self, low: u8, high: u8) -> u64;
 
-    /// How often a byte occurs in whole blocks. Adding masks up is not the best for all instructions.
+    /// How often `byte` occurs in whole blocks. Summing the masks is not the fastest way on every processor.
     ///
     /// # Safety
     /// See the trait; the length is a multiple of 64.
@@ -34,17 +34,17 @@ pub(super) unsafe trait Block: Copy {
     unsafe fn count(byte: u8, bytes: &[u8]) -> u64 {
         let mut count = 0;
         for block in bytes.chunks_exact(BLOCK) {
-            // SAFETY: 64 bytes of a slice; the instructions are there, says the caller.
+            // SAFETY: the slice has 64 bytes; the caller says that the instructions are there.
             count += u64::from(unsafe { Self::load(block.as_ptr()).equal(byte) }.count_ones());
         }
         count
     }
 }
 
-/// A slice as blocks, the last one filled up with zeros.
+/// A slice as blocks. The last block is filled up with zeros.
 ///
-/// The loops below walk over it by index and hold no closures: the compiler would have to inline those before it can
-/// use vector instructions in them, and does not always.
+/// The loops below use indices and no closures. The compiler would have to inline the closures before it can use vector
+/// instructions in them, and does not always do so.
 struct Blocks<'a> {
     whole: &'a [u8],
     last: [u8; BLOCK],
@@ -78,15 +78,16 @@ pub(super) unsafe fn count<B: Block>(byte: u8, bytes: &[u8]) -> u64 {
     unsafe { B::count(byte, whole) + u64::from((B::load(last.as_ptr()).equal(byte) & real).count_ones()) }
 }
 
-/// Words as `wc -w` counts them in the C locale, and whether we are in the middle of one.
+/// Words as `wc -w` counts them in the C locale, and whether the last byte was inside a word.
 ///
-/// Six bytes separate words: space, tab, newline, vertical tab, form feed, carriage return. The other visible characters
-/// of ASCII make words. All else, control characters and bytes above 126, neither makes nor ends one.
+/// Six bytes separate words: space, tab, newline, vertical tab, form feed and carriage return. The other visible ASCII
+/// characters form words. All other bytes (control characters and bytes above 126) neither form nor end a word; they
+/// are called silent below.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Words {
     /// How many words have begun.
     pub(crate) begun: u64,
-    /// Whether the last one goes on.
+    /// Whether the last word may continue.
     pub(crate) inside: bool,
 }
 
@@ -98,15 +99,15 @@ pub(super) unsafe fn words<B: Block>(words: &mut Words, bytes: &[u8]) {
     let mut inside = u64::from(words.inside);
     let blocks = Blocks::of(bytes);
     for i in 0..blocks.count {
-        // SAFETY: a block there; the caller's contract.
+        // SAFETY: `i` is a block of the slice; the caller's contract.
         let (separates, visible) = unsafe {
             let block = B::load(blocks.at(i));
             (block.between(b'\t', b'\r') | block.equal(b' '), block.between(b'!', b'~'))
         };
-        // The zeros that fill the last block up are silent too.
+        // The zeros that fill up the last block are silent too.
         let silent = !(separates | visible);
-        // Bytes that follow a visible one are inside its word; and so are those that follow such a byte across silent
-        // ones. Adding makes a carry run through the silent ones, and come out behind them.
+        // A byte that follows a visible one is inside its word, also if silent bytes lie between them. The addition
+        // makes a carry run through the silent bytes and come out behind them.
         let follows = (visible << 1) | inside;
         let (through, overflow) = silent.overflowing_add(follows & silent);
         let inside_before = (follows | through) & !silent;
@@ -117,15 +118,15 @@ pub(super) unsafe fn words<B: Block>(words: &mut Words, bytes: &[u8]) {
     words.inside = inside != 0;
 }
 
-/// The width of lines as `wc -L` measures it in the C locale, and the column where we are.
+/// The width of lines as `wc -L` measures it in the C locale, and the current column.
 ///
-/// A visible character or a space is one column wide, a tab reaches to the next multiple of eight, everything else has
-/// no width. Newline, carriage return and form feed go back to the first column.
+/// A visible character or a space is one column wide. A tab reaches to the next multiple of eight. All other bytes have
+/// no width. Newline, carriage return and form feed return to the first column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Columns {
     /// The widest line that has ended.
     pub(crate) longest: u64,
-    /// The column that the line goes on from.
+    /// The current column, at which the line continues.
     pub(crate) column: u64,
 }
 
@@ -136,8 +137,8 @@ pub(super) unsafe fn columns<B: Block>(columns: &mut Columns, bytes: &[u8]) {
     let Columns { mut longest, mut column } = *columns;
     let blocks = Blocks::of(bytes);
     for i in 0..blocks.count {
-        // The zeros that fill the last block up have no width.
-        // SAFETY: a block there; the caller's contract.
+        // The zeros that fill up the last block have no width.
+        // SAFETY: `i` is a block of the slice; the caller's contract.
         let (tabs, returns, mut wide) = unsafe {
             let block = B::load(blocks.at(i));
             let returns = block.equal(b'\n') | block.between(b'\x0c', b'\r');
@@ -162,7 +163,7 @@ pub(super) unsafe fn columns<B: Block>(columns: &mut Columns, bytes: &[u8]) {
     *columns = Columns { longest, column };
 }
 
-/// The functions that enter the loops with the instructions of one kind of block.
+/// Defines the functions that call the loops with the instructions of one kind of block.
 macro_rules! entry_points {
     ($block:ty $(, $features:literal)?) => {
         /// # Safety

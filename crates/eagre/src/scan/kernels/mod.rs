@@ -1,11 +1,11 @@
-//! Loops over bytes at the speed of memory: occurrences of a byte, words, columns.
+//! Loops over bytes at the speed of memory: counting a byte, words, line widths.
 //!
-//! Each loop is written once (`loops.rs`), over blocks of 64 bytes of which it asks questions: which bytes equal this
-//! one, which lie between these two? The answer is a mask with one bit per byte, and the rest is arithmetic on masks. How
-//! a block answers is a matter of the processor (`x86.rs`, `neon.rs`, `portable.rs`), found out once at run time.
+//! Each loop is written once (`loops.rs`), over blocks of 64 bytes. It compares a block (which bytes equal this one,
+//! which lie between these two?), gets a mask with one bit per byte, and calculates with masks. The comparisons differ
+//! by processor (`x86.rs`, `neon.rs`, `portable.rs`), which is detected once at run time.
 //!
-//! Every byte is loaded once by each loop, and nothing but its answer depends on it: a mapped file may be changed by
-//! somebody else meanwhile.
+//! Each loop loads every byte only once, and the byte influences nothing but the result. This matters because another
+//! program may change a mapped file meanwhile.
 
 mod loops;
 #[cfg(target_arch = "aarch64")]
@@ -26,13 +26,13 @@ pub(crate) use loops::{Columns, Words};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Simd {
-    /// AVX-512 with byte operations.
+    /// AVX-512 with byte operations (AVX-512BW).
     Avx512,
     /// AVX2.
     Avx2,
-    /// NEON of 64-bit ARM.
+    /// NEON of 64-bit Arm.
     Neon,
-    /// None: words of eight bytes.
+    /// No vector instructions: words of eight bytes.
     Portable,
 }
 
@@ -40,7 +40,7 @@ impl Simd {
     /// All of them, the widest first.
     pub const ALL: [Simd; 4] = [Simd::Avx512, Simd::Avx2, Simd::Neon, Simd::Portable];
 
-    /// Whether this processor has it.
+    /// Whether this processor has these instructions.
     #[must_use]
     pub fn is_available(self) -> bool {
         match self {
@@ -75,18 +75,18 @@ impl FromStr for Simd {
     }
 }
 
-/// The loops, in the instructions of this processor.
+/// The loops for one set of instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kernels {
-    /// Available: that is what the constructors check.
+    /// Available on this processor: the constructors check that.
     simd: Simd,
 }
 
-/// Calls one of the loops in its version for the chosen instructions.
+/// Calls the version of a loop for the chosen instructions.
 macro_rules! dispatch {
     ($self:ident, $function:ident($($argument:expr),*)) => {
         match $self.simd {
-            // SAFETY: constructors let only available instructions in.
+            // SAFETY: the constructors accept only available instructions.
             #[cfg(target_arch = "x86_64")]
             Simd::Avx512 => unsafe { x86::avx512::$function($($argument),*) },
             // SAFETY: as above.
@@ -101,10 +101,10 @@ macro_rules! dispatch {
 }
 
 impl Kernels {
-    /// The best this processor can do, or what `EAGRE_SIMD` says. Found out once.
+    /// What `EAGRE_SIMD` says, or the best that this processor has. Determined once.
     ///
     /// # Errors
-    /// The environment asks for something unknown, or for what this processor does not have. The message says so.
+    /// `EAGRE_SIMD` has an unknown value, or names instructions that this processor lacks. The error is the message.
     pub(crate) fn chosen() -> Result<Kernels, String> {
         static CHOSEN: OnceLock<Result<Kernels, String>> = OnceLock::new();
         CHOSEN.get_or_init(Kernels::choose).clone()
@@ -119,7 +119,7 @@ impl Kernels {
         }
     }
 
-    /// Whether `EAGRE_SIMD` says something that can be had. Does not look at the processor if it says nothing.
+    /// Checks `EAGRE_SIMD`. Does not ask for the processor's features if it is not set.
     ///
     /// # Errors
     /// As [`Kernels::chosen`].
@@ -130,8 +130,8 @@ impl Kernels {
         }
     }
 
-    /// Those for so few bytes that it would take longer to ask the processor what it has (in a virtual machine, each question is
-    /// the hypervisor's to answer); what `EAGRE_SIMD` says all the same.
+    /// The loops for so few bytes that asking for the processor's features would take longer (in a virtual machine, the
+    /// hypervisor answers each question). `EAGRE_SIMD` holds all the same.
     #[cfg(feature = "count")]
     pub(crate) fn for_few() -> Result<Kernels, String> {
         match eagre_mem::options::simd(|text| text.parse::<Simd>().ok())? {
@@ -140,13 +140,13 @@ impl Kernels {
         }
     }
 
-    /// The best this processor can do.
+    /// The best instructions of this processor.
     #[must_use]
     pub(crate) fn best() -> Kernels {
         Kernels { simd: Simd::ALL.into_iter().find(|simd| simd.is_available()).unwrap_or(Simd::Portable) }
     }
 
-    /// With these instructions; `None` if the processor does not have them.
+    /// The loops for these instructions. `None` if the processor does not have them.
     #[must_use]
     pub(crate) fn with(simd: Simd) -> Option<Kernels> {
         simd.is_available().then_some(Kernels { simd })
@@ -164,12 +164,12 @@ impl Kernels {
         dispatch!(self, count(byte, bytes))
     }
 
-    /// Counts words on from where `words` is.
+    /// Counts the words in `bytes`, which follow those that `words` has seen.
     pub(crate) fn words(self, words: &mut Words, bytes: &[u8]) {
         dispatch!(self, words(words, bytes));
     }
 
-    /// Measures lines on from where `columns` is.
+    /// Measures the lines in `bytes`, which follow those that `columns` has seen.
     pub(crate) fn columns(self, columns: &mut Columns, bytes: &[u8]) {
         dispatch!(self, columns(columns, bytes));
     }

@@ -13,7 +13,7 @@ struct Four(uint8x16_t, uint8x16_t, uint8x16_t, uint8x16_t);
 unsafe impl Block for Four {
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Four {
-        // SAFETY: the caller says 64 bytes can be read there.
+        // SAFETY: the caller says that 64 bytes can be read there.
         unsafe { Four(vld1q_u8(from), vld1q_u8(from.add(16)), vld1q_u8(from.add(32)), vld1q_u8(from.add(48))) }
     }
 
@@ -38,11 +38,11 @@ unsafe impl Block for Four {
         }
     }
 
-    /// As with AVX2: counters in each byte lane, added up before they can overflow.
+    /// As with AVX2: one counter for each byte lane, and the counters are summed before they can overflow.
     #[inline(always)]
     unsafe fn count(byte: u8, bytes: &[u8]) -> u64 {
         let mut sum = 0;
-        // SAFETY: whole blocks of a slice; the instructions are there, says the caller.
+        // SAFETY: the loads read whole blocks of a slice; the caller says that the instructions are there.
         unsafe {
             let wanted = vdupq_n_u8(byte);
             for stretch in bytes.chunks(255 * 64) {
@@ -64,7 +64,7 @@ unsafe impl Block for Four {
 }
 
 impl Four {
-    /// One bit for each byte, of bytes that are all ones or all zeros.
+    /// One bit for each byte, which must be all ones or all zeros.
     ///
     /// # Safety
     /// The processor has NEON.
@@ -73,7 +73,8 @@ impl Four {
         const BITS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
         // SAFETY: the caller's contract; the constant has 16 bytes.
         unsafe {
-            // Each byte keeps the bit of its place among eight; three pairwise additions bring eight of them together.
+            // Each byte keeps the bit of its position among eight. Three pairwise additions combine eight bytes into
+            // one.
             let bits = vld1q_u8(BITS.as_ptr());
             let low = vpaddq_u8(vandq_u8(self.0, bits), vandq_u8(self.1, bits));
             let high = vpaddq_u8(vandq_u8(self.2, bits), vandq_u8(self.3, bits));

@@ -1,4 +1,4 @@
-//! Words of eight bytes, for any processor. What the compiler vectorises better by itself is left to it.
+//! Words of eight bytes, for any processor. Loops that the compiler vectorises better by itself are left to it.
 
 use super::loops::{self, Block};
 use super::{Columns, Words};
@@ -21,7 +21,7 @@ pub(super) fn columns(columns: &mut Columns, bytes: &[u8]) {
     unsafe { loops::columns::<Eight>(columns, bytes) }
 }
 
-/// Eight words of eight bytes, the first byte lowest.
+/// Eight words of eight bytes each. The first byte is the lowest.
 #[derive(Clone, Copy)]
 struct Eight([u64; 8]);
 
@@ -29,7 +29,7 @@ struct Eight([u64; 8]);
 unsafe impl Block for Eight {
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Eight {
-        // SAFETY: the caller says 64 bytes can be read there.
+        // SAFETY: the caller says that 64 bytes can be read there.
         let bytes = unsafe { from.cast::<[[u8; 8]; 8]>().read() };
         Eight(bytes.map(u64::from_le_bytes))
     }
@@ -39,7 +39,7 @@ unsafe impl Block for Eight {
         let wanted = ONES * u64::from(byte);
         self.mask(|word| {
             let differs = word ^ wanted;
-            // The top bit of a byte comes up where any bit below differs; no byte carries into the next.
+            // The top bit of a byte is set where any lower bit differs. No byte carries into the next.
             !(((differs & !TOPS) + !TOPS) | differs)
         })
     }
@@ -55,17 +55,17 @@ unsafe impl Block for Eight {
 
     #[inline(always)]
     unsafe fn count(byte: u8, bytes: &[u8]) -> u64 {
-        // As many as a byte can count.
+        // The sum of 192 ones fits into a byte.
         let stretch = |stretch: &[u8]| u64::from(stretch.iter().map(|&other| u8::from(other == byte)).sum::<u8>());
         bytes.chunks(192).map(stretch).sum()
     }
 }
 
 impl Eight {
-    /// The top bits of the bytes that `compare` makes.
+    /// The top bits of the bytes that `compare` returns.
     #[inline(always)]
     fn mask(self, compare: impl Fn(u64) -> u64) -> u64 {
-        // The product brings bit `8 i` of a word to bit `56 + i`.
+        // The product moves bit `8 i` of a word to bit `56 + i`.
         const COLLECT: u64 = 0x0102_0408_1020_4080;
         let collected = |word| ((compare(word) & TOPS) >> 7).wrapping_mul(COLLECT) >> 56;
         self.0.iter().enumerate().fold(0, |mask, (i, &word)| mask | collected(word) << (8 * i))

@@ -1,4 +1,4 @@
-//! Every loop in all instructions of this processor, against loops that look at one byte after the other.
+//! Every loop with all instructions of this processor, compared with loops over single bytes.
 
 use super::{Columns, Kernels, Simd, Words};
 use fastrand::Rng;
@@ -36,7 +36,7 @@ fn all() -> impl Iterator<Item = Kernels> {
     Simd::ALL.into_iter().filter_map(Kernels::with)
 }
 
-/// Compares all loops on one text, from several states.
+/// Compares all loops on one text, from several starting states.
 fn compare(bytes: &[u8]) {
     for kernels in all() {
         let simd = kernels.simd();
@@ -65,7 +65,7 @@ fn seeded(seed: u64) -> Rng {
     Rng::with_seed(seed)
 }
 
-/// Bytes of a few kinds each, so that runs of every class, long and short, meet block borders everywhere.
+/// Bytes of a few kinds each, so that short and long runs of every class cross block boundaries everywhere.
 fn text(random: &mut Rng, length: usize) -> Vec<u8> {
     let kinds: [&[u8]; 6] =
         [b"ab \n", b"a\0\x01\x7f\x80\xff ", b"\t\na", b"\0\0\0\0\0\0\0\0\0a ", b"\r\x0c\x0b\n\t x", b"x"];

@@ -18,13 +18,13 @@ pub(super) fn has_avx2() -> bool {
         && is_x86_feature_detected!("popcnt")
 }
 
-/// AVX-512: comparisons answer with masks.
+/// AVX-512: a comparison gives a mask.
 pub(super) mod avx512 {
     use super::super::loops::entry_points;
     entry_points!(super::Wide, "avx512f,avx512bw,bmi1,bmi2,popcnt");
 }
 
-/// AVX2: comparisons answer with bytes, whose top bits are collected.
+/// AVX2: a comparison gives bytes, whose top bits are collected.
 pub(super) mod avx2 {
     use super::super::loops::entry_points;
     entry_points!(super::Pair, "avx2,bmi1,bmi2,popcnt");
@@ -38,7 +38,7 @@ pub(super) struct Wide(__m512i);
 unsafe impl Block for Wide {
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Wide {
-        // SAFETY: the caller says 64 bytes can be read there.
+        // SAFETY: the caller says that 64 bytes can be read there.
         Wide(unsafe { _mm512_loadu_si512(from.cast()) })
     }
 
@@ -66,7 +66,7 @@ pub(super) struct Pair(__m256i, __m256i);
 unsafe impl Block for Pair {
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Pair {
-        // SAFETY: the caller says 64 bytes can be read there.
+        // SAFETY: the caller says that 64 bytes can be read there.
         unsafe { Pair(_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(32).cast())) }
     }
 
@@ -84,7 +84,7 @@ unsafe impl Block for Pair {
         // SAFETY: the caller's contract.
         unsafe {
             let (low, span) = (_mm256_set1_epi8(low as i8), _mm256_set1_epi8((high - low) as i8));
-            // At most `span` above `low`: the smaller of the two is the distance itself.
+            // A byte is at most `span` above `low` if the smaller of its distance and `span` is the distance.
             let (first, second) = (_mm256_sub_epi8(self.0, low), _mm256_sub_epi8(self.1, low));
             let first = _mm256_cmpeq_epi8(_mm256_min_epu8(first, span), first);
             let second = _mm256_cmpeq_epi8(_mm256_min_epu8(second, span), second);
@@ -92,11 +92,11 @@ unsafe impl Block for Pair {
         }
     }
 
-    /// Bytes of all ones are subtracted from a register of counters, one for each byte lane, which are added up before
-    /// they can overflow.
+    /// A match is a byte of all ones, which is -1. It is subtracted from a register with one counter per byte lane. The
+    /// counters are summed before they can overflow.
     #[inline(always)]
     unsafe fn count(byte: u8, bytes: &[u8]) -> u64 {
-        // SAFETY: whole blocks of a slice; the instructions are there, says the caller.
+        // SAFETY: the loads read whole blocks of a slice; the caller says that the instructions are there.
         unsafe {
             let wanted = _mm256_set1_epi8(byte as i8);
             let mut sum = _mm256_setzero_si256();
@@ -118,7 +118,7 @@ unsafe impl Block for Pair {
 }
 
 impl Pair {
-    /// The top bits.
+    /// The top bit of each byte.
     ///
     /// # Safety
     /// The processor has AVX2.

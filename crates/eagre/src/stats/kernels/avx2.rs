@@ -1,10 +1,10 @@
-//! AVX2: finds the ends of fields with it; the rows are the portable code, compiled for this processor.
+//! AVX2 for finding the ends of fields. The rows use the portable code, compiled for this processor.
 
 use std::arch::x86_64::*;
 
 use super::{Index, Rows, Table, index};
 
-/// Proof that the processor has AVX2 and the bit manipulation that came with it.
+/// Proof that the processor has AVX2 and the bit manipulation instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Avx2(());
 
@@ -19,12 +19,12 @@ impl Avx2 {
     }
 
     pub(super) fn index(self, text: &[u8], delimiter: u8, index: &mut Index) {
-        // SAFETY: `new` found the instructions.
+        // SAFETY: `new` checked the instructions.
         unsafe { fill(text, delimiter, index) }
     }
 
     pub(super) fn add(self, rows: Rows<'_>, from: usize, table: &mut Table) -> usize {
-        // SAFETY: `new` found the instructions.
+        // SAFETY: `new` checked the instructions.
         unsafe { add(rows, from, table) }
     }
 }

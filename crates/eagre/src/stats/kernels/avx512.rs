@@ -1,16 +1,17 @@
-//! AVX-512, as Ice Lake and Zen 4 have it.
+//! AVX-512 as in Ice Lake and Zen 4.
 //!
-//! *Index*: two comparisons of 64 bytes give masks of delimiters and newlines, and one compression turns them into
-//! positions. On the way the masks tell whether all lines have the same number of fields: with the ends of fields in a
-//! row, one bit each, every so many-th must be a newline.
+//! *Index*: two comparisons of 64 bytes give the masks of delimiters and newlines, and one compress instruction turns
+//! them into positions. The masks also tell whether all lines have the same number of fields: compressed to one bit per
+//! field end, every n-th bit must be a newline.
 //!
-//! *Rows*, sixteen at a time: their numbers are read together, eight to a register, without a branch; then each key is
-//! loaded with a mask that zeroes what is behind it, hashed, and compared with the entry in its place. What was written
-//! down by the first pass is all that loads are bounded by; the text may change meanwhile, as that of a mapped file can.
+//! *Rows* are processed sixteen at a time. Their numbers are parsed together, eight per register, without a branch.
+//! Then each key is loaded with a mask that zeroes the bytes behind it, hashed, and compared with the entry in its
+//! slot. All loads are bounded by what the first pass stored. The text itself may change meanwhile, because it may be a
+//! mapped file.
 //!
-//! On Zen 5 a row of the one-billion-row challenge takes 72 instructions and 21 to 23 cycles in all. It took 186 and 46
-//! when numbers were read one at a time, 103 and 32 when the shape of rows was looked up for each of them and the table
-//! had slots and entries apart.
+//! On Zen 5, a row of the one-billion-row challenge takes 72 instructions and 21 to 23 cycles in all. It took 186 and
+//! 46 when numbers were parsed one at a time, and 103 and 32 when the shape of rows was looked up for each row and the
+//! table kept slots and entries apart.
 
 use std::arch::x86_64::*;
 
@@ -25,7 +26,7 @@ use crate::stats::table::{LONGEST, SPREAD};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Avx512(());
 
-/// Rows whose numbers are read together.
+/// Rows whose numbers are parsed together.
 const GROUP: usize = 16;
 
 impl Avx512 {
@@ -40,7 +41,7 @@ impl Avx512 {
     }
 
     pub(super) fn index(self, text: &[u8], delimiter: u8, index: &mut Index) {
-        // SAFETY: `new` found the instructions.
+        // SAFETY: `new` checked the instructions.
         unsafe {
             match index.expected {
                 2 => fill::<true>(text, delimiter, index),
@@ -50,12 +51,12 @@ impl Avx512 {
     }
 
     pub(super) fn add(self, rows: Rows<'_>, from: usize, table: &mut Table) -> usize {
-        // SAFETY: `new` found the instructions.
+        // SAFETY: `new` checked the instructions.
         unsafe { add(rows, from, table) }
     }
 }
 
-/// [`Index::fill`], where lines of two fields may be expected.
+/// [`Index::fill`]. `PAIR`: lines are expected to have two fields.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn fill<const PAIR: bool>(text: &[u8], delimiter: u8, index: &mut Index) {
     let delimiters = _mm512_set1_epi8(delimiter as i8);
@@ -63,7 +64,7 @@ fn fill<const PAIR: bool>(text: &[u8], delimiter: u8, index: &mut Index) {
     let numbers: [u8; 64] = std::array::from_fn(|number| number as u8);
     // SAFETY: 64 bytes.
     let numbers = unsafe { _mm512_loadu_si512(numbers.as_ptr().cast()) };
-    // Bit i: whether field i ends its line, if all lines have as many as expected.
+    // Bit i: whether field i ends its line, if all lines have the expected number of fields.
     let width = if PAIR { 2 } else { index.expected };
     let pattern =
         (1..=128_u32).fold(0_u128, |bits, field| bits | u128::from(field.is_multiple_of(width)) << (field - 1));
@@ -74,7 +75,7 @@ fn fill<const PAIR: bool>(text: &[u8], delimiter: u8, index: &mut Index) {
     let mut at = 0;
     while at < text.len() {
         let inside = _bzhi_u64(u64::MAX, (text.len() - at).min(64) as u32);
-        // SAFETY: what is outside of the text is masked out, and not touched.
+        // SAFETY: bytes outside the text are masked out, and not touched.
         let bytes = unsafe { _mm512_maskz_loadu_epi8(inside, text.as_ptr().add(at).cast()) };
         let line_mask = _mm512_mask_cmpeq_epi8_mask(inside, bytes, newlines);
         let mask = line_mask | _mm512_mask_cmpeq_epi8_mask(inside, bytes, delimiters);
@@ -82,7 +83,7 @@ fn fill<const PAIR: bool>(text: &[u8], delimiter: u8, index: &mut Index) {
         let places = _mm512_maskz_compress_epi8(mask, numbers);
         let base = _mm512_set1_epi16(at as i16);
         let low = _mm512_add_epi16(_mm512_cvtepu8_epi16(_mm512_castsi512_si256(places)), base);
-        // SAFETY: `fields` is at most `at`, and so by the assertion there is room for 64 more behind the first.
+        // SAFETY: `fields` is at most `at`, so by the assertion there is room for 64 more behind the first entry.
         unsafe { _mm512_storeu_si512(ends.add(1 + fields).cast(), low) };
         if count > 32 {
             let high = _mm512_add_epi16(_mm512_cvtepu8_epi16(_mm512_extracti64x4_epi64::<1>(places)), base);
@@ -103,11 +104,11 @@ fn fill<const PAIR: bool>(text: &[u8], delimiter: u8, index: &mut Index) {
 /// [`Rows::add`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn add(rows: Rows<'_>, from: usize, table: &mut Table) -> usize {
-    // Numbers are read with the eight bytes before their end.
+    // Parsing a number loads the eight bytes before its end.
     if !rows.regular || rows.base < 8 {
         return rows.add(from, table);
     }
-    // Ends ascend, so all of them are in the text.
+    // Ends are in ascending order, so all of them are in the text.
     let last = rows.base + usize::from(rows.ends[rows.ends.len() - 1]);
     assert!(rows.count() == 0 || last < rows.text.len());
     let mut row = from;
@@ -125,34 +126,35 @@ fn add(rows: Rows<'_>, from: usize, table: &mut Table) -> usize {
     row
 }
 
-/// Asks for the text two blocks ahead, about as much as a group of short rows takes up. A mapped file comes from memory,
-/// and the processor's own prefetching ends at pages: without this, rows of a mapped file take a third longer.
+/// Prefetches the text two blocks ahead, about as much as a group of short rows takes. A mapped file comes from memory,
+/// and the prefetcher of the processor stops at page boundaries. Without this, rows of a mapped file take a third
+/// longer.
 #[inline]
 #[allow(unused_unsafe, reason = "from Rust 1.97 on a prefetch is safe")]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn prefetch(rows: &Rows<'_>, row: usize) {
     let ahead = rows.text.as_ptr().wrapping_add(rows.start(row) + 2 * BLOCK);
     for line in 0..4 {
-        // SAFETY: a prefetch may be given any address, and does nothing where there is no memory.
+        // SAFETY: a prefetch accepts any address, and does nothing where there is no memory.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(ahead.wrapping_add(64 * line).cast()) };
     }
 }
 
-/// What is known of the rows of a group.
+/// The fields of the rows of a group.
 struct Group {
     /// Their values.
     values: [i32; GROUP],
-    /// Where their keys begin in the block.
+    /// Where keys begin in the block.
     keys: [u32; GROUP],
     /// The lengths of their keys.
     lengths: [u32; GROUP],
     /// One bit for each byte of the key.
     masks: [u32; GROUP],
-    /// How many rows have such a key and such a value before the first that has not.
+    /// The number of rows before the first whose key or value is not suitable.
     good: usize,
 }
 
-/// Adds rows up to the first that is not good. Returns how many.
+/// Adds rows up to the first that is not suitable. Returns how many.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn add_group(rows: &Rows<'_>, group: &Group, table: &mut Table) -> usize {
@@ -160,15 +162,15 @@ fn add_group(rows: &Rows<'_>, group: &Group, table: &mut Table) -> usize {
     let secret = unsafe { _mm256_loadu_si256(table.secret().as_ptr().cast()) };
     let block = rows.text[rows.base..].as_ptr();
     for row in 0..group.good {
-        // SAFETY: what the mask lets through is a key inside the block; the rest is not touched.
+        // SAFETY: the mask selects a key inside the block. Other bytes are not touched.
         let key = unsafe { _mm256_maskz_loadu_epi8(group.masks[row], block.add(group.keys[row] as usize).cast()) };
-        // The hash of `table::hash`.
+        // The same hash as `table::hash`.
         let shifted = _mm256_add_epi32(key, secret);
         let products = _mm256_mul_epu32(shifted, _mm256_srli_epi64::<32>(shifted));
         let pairs = _mm_add_epi64(_mm256_castsi256_si128(products), _mm256_extracti128_si256::<1>(products));
         let sum = _mm_cvtsi128_si64(_mm_add_epi64(pairs, _mm_unpackhi_epi64(pairs, pairs))) as u64;
         let hash = (sum.wrapping_mul(SPREAD) >> 32) as u32;
-        let entry = table.place(hash);
+        let entry = table.slot(hash);
         // SAFETY: four words.
         let known = unsafe { _mm256_loadu_si256(entry.key.as_ptr().cast()) };
         if _mm256_cmpneq_epi64_mask(key, known) == 0 && entry.length == group.lengths[row] {
@@ -183,7 +185,7 @@ fn add_group(rows: &Rows<'_>, group: &Group, table: &mut Table) -> usize {
     group.good
 }
 
-/// Finds keys and reads values of `size` rows from `row` on, eight at a time.
+/// Finds the keys and parses the values of `size` rows from `row` on, eight at a time.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn read<const PAIR: bool>(rows: &Rows<'_>, row: usize, size: usize) -> Group {
@@ -191,7 +193,7 @@ fn read<const PAIR: bool>(rows: &Rows<'_>, row: usize, size: usize) -> Group {
     let mut group = Group { values: [0; GROUP], keys: [0; GROUP], lengths: [0; GROUP], masks: [0; GROUP], good: 0 };
     let wanted = _bzhi_u32(u32::MAX, size as u32);
     let mut good = 0;
-    // Eight bytes before the block, so that an end is where the number's word begins.
+    // From eight bytes before the block, so that the offset of an end is the offset of the word that ends there.
     let words = rows.text[rows.base - 8..].as_ptr();
     for half in [0, 8] {
         let wanted = (wanted >> half) as u8;
@@ -204,7 +206,7 @@ fn read<const PAIR: bool>(rows: &Rows<'_>, row: usize, size: usize) -> Group {
         let (start, length) = fields::<PAIR>(rows, shape, shape.key, row + half, wanted);
         let length = if shape.key + 1 == shape.fields { without_return(rows, start, length, wanted) } else { length };
         let short = _mm256_cmple_epu32_mask(length, _mm256_set1_epi32(LONGEST as i32));
-        // A shift by all bits leaves none.
+        // A shift by all bits gives zero.
         let mask = _mm256_sub_epi32(_mm256_sllv_epi32(_mm256_set1_epi32(1), length), _mm256_set1_epi32(1));
         good |= u32::from(numbers & short & wanted) << half;
         // SAFETY: eight of sixteen each.
@@ -219,7 +221,7 @@ fn read<const PAIR: bool>(rows: &Rows<'_>, row: usize, size: usize) -> Group {
     group
 }
 
-/// Where field `number` of eight rows begins in the block, and how long it is. Zero for rows that are not wanted.
+/// Where field `number` of eight rows begins in the block, and its length. Zero for rows that are not wanted.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn fields<const PAIR: bool>(
@@ -229,10 +231,10 @@ fn fields<const PAIR: bool>(
     row: usize,
     wanted: u8,
 ) -> (__m256i, __m256i) {
-    // Two neighbours in each: the end of the field before, and of the field.
+    // Each lane holds two neighbours: the end of the field before, and the end of the field.
     let ends = rows.ends.as_ptr().wrapping_add(row * shape.fields + number);
     let pairs = if PAIR {
-        // SAFETY: the ends of rows that are wanted are there; nothing else is touched.
+        // SAFETY: the ends of wanted rows exist. Nothing else is touched.
         unsafe { _mm256_maskz_loadu_epi32(wanted, ends.cast()) }
     } else {
         let offsets =
@@ -245,7 +247,7 @@ fn fields<const PAIR: bool>(
     (start, _mm256_sub_epi32(_mm256_srli_epi32::<16>(pairs), start))
 }
 
-/// The lengths of fields at the ends of their lines, without the carriage return that may be there.
+/// The lengths of fields at the ends of lines, without a carriage return.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn without_return(rows: &Rows<'_>, start: __m256i, length: __m256i, wanted: u8) -> __m256i {
@@ -258,7 +260,7 @@ fn without_return(rows: &Rows<'_>, start: __m256i, length: __m256i, wanted: u8) 
     _mm256_mask_sub_epi32(length, returns & some, length, _mm256_set1_epi32(1))
 }
 
-/// Eight numbers at once, as [`Fixed::parse`] reads one, and a bit for each that is one.
+/// Parses eight numbers as [`Fixed::parse`] does, and returns a mask of those that are valid.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn parse(fixed: Fixed, word: __m512i, length: __m256i) -> (__m256i, u8) {

@@ -1,8 +1,8 @@
-//! The two passes for processors that can do more at once.
+//! The two passes with vector instructions.
 //!
 //! # Safety
-//! A [`Level`] is proof that the processor has the instructions it names: that makes calling the functions sound that are
-//! compiled for them. Everything else that is unsafe is a load or a store, argued where it stands.
+//! A [`Level`] is proof that the processor has the instructions it names. That makes it sound to call the functions
+//! that are compiled for them. All other unsafe operations are loads and stores, with their reasons beside them.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -25,7 +25,7 @@ pub(super) enum Level {
 }
 
 impl Level {
-    /// The most of these instructions that can be used here.
+    /// The best of these levels that can be used with `simd`.
     pub(super) fn of(simd: Simd) -> Level {
         match simd {
             #[cfg(target_arch = "x86_64")]
