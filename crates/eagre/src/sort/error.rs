@@ -5,9 +5,9 @@ use std::fmt;
 use eagre_mem::heap::Refused;
 
 use super::Level;
-use crate::scan::kernels::Simd;
 
-// A result of two words comes back in registers: to sort eight keys takes 25 cycles.
+// A result of a tag and one word comes back in registers: to sort eight keys takes 25 cycles. No variant may hold more, or
+// anything but a word.
 const _: () = assert!(size_of::<Result<(), SortError>>() <= 16);
 
 /// Why a sort ended before everything was in order. The slice still holds the same elements, in some order.
@@ -22,7 +22,7 @@ pub enum SortError {
     /// The hook given to [`Sorter::progress`](super::Sorter::progress) asked the sort to stop.
     Cancelled,
     /// The processor does not have the vector instructions that [`Sorter::simd`](super::Sorter::simd) asks for.
-    Simd(Simd),
+    Simd,
     /// `EAGRE_SIMD` has a value that does not exist or that the processor does not have. The message says which.
     Environment,
 }
@@ -32,7 +32,7 @@ impl fmt::Display for SortError {
         match self {
             SortError::Memory { bytes } => write!(f, "no memory: {bytes} bytes beside the data"),
             SortError::Cancelled => f.write_str("cancelled"),
-            SortError::Simd(simd) => write!(f, "this processor has no {simd} instructions"),
+            SortError::Simd => f.write_str("this processor does not have the vector instructions asked for"),
             SortError::Environment => f.write_str(Level::chosen().err().unwrap_or("EAGRE_SIMD")),
         }
     }

@@ -57,7 +57,7 @@ impl<'a> Sorter<'a> {
     /// returns [`SortError::Simd`]. The sort has no code of its own for NEON: what the compiler makes of portable code
     /// is used.
     pub fn simd(mut self, simd: Simd) -> Self {
-        self.level = if simd.is_available() { Ok(Level::up_to(simd)) } else { Err(SortError::Simd(simd)) };
+        self.level = if simd.is_available() { Ok(Level::up_to(simd)) } else { Err(SortError::Simd) };
         self
     }
 

@@ -48,7 +48,7 @@ fn a_wrong_setting_is_an_error_where_there_are_errors() {
 fn missing_instructions_are_an_error() {
     let mut keys = [3u32, 1, 2];
     let error = Sorter::new().simd(missing()).sort(&mut keys).unwrap_err();
-    assert_eq!((error, keys), (SortError::Simd(missing()), [3, 1, 2]));
+    assert_eq!((error, keys), (SortError::Simd, [3, 1, 2]));
     assert_eq!(error.to_string(), format!("this processor has no {} instructions", missing()));
 }
 
