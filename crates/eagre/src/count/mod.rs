@@ -96,6 +96,9 @@ impl CountError {
 
 impl fmt::Display for CountError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_cancelled() {
+            return write!(f, "cancelled after {} bytes", self.counts.bytes);
+        }
         write!(f, "after {} bytes: {}", self.counts.bytes, self.source)
     }
 }

@@ -58,6 +58,9 @@ pub struct ScanError {
 
 impl fmt::Display for ScanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_cancelled() {
+            return write!(f, "cancelled after {} bytes", self.bytes);
+        }
         write!(f, "after {} bytes: {}", self.bytes, self.source)
     }
 }
