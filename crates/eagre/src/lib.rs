@@ -13,6 +13,7 @@
 //! | `compressed` | [`compressed`] | zstd and lz4, in C; zlib-rs |
 //! | `copy` | [`copy`](mod@copy) | xxhash-rust |
 //! | `count` | [`count`] | memchr |
+//! | `external` | [`records`] | memchr |
 //! | `find` | [`find`] | memchr, aho-corasick |
 //! | `gensort` | [`gensort`] | crc32fast |
 //! | `sort` | [`sort`](mod@sort), [`partition`], [`keys`] | none, but half of the code |
@@ -27,7 +28,7 @@
 //! ```text
 //! copy · compressed · count · find · gensort · stats · partition
 //! keys
-//! sort
+//! sort · records
 //! scan
 //! file · doctor
 //! ```
@@ -57,6 +58,8 @@ pub mod gensort;
 pub mod keys;
 #[cfg(feature = "sort")]
 pub mod partition;
+#[cfg(feature = "external")]
+pub mod records;
 pub mod scan;
 #[cfg(feature = "sort")]
 pub mod sort;
