@@ -26,6 +26,7 @@
 //! A module uses only modules on lines below its own:
 //!
 //! ```text
+//! external
 //! copy · compressed · count · find · gensort · stats · partition
 //! keys
 //! sort · records
@@ -49,6 +50,8 @@ pub mod copy;
 #[cfg(feature = "count")]
 pub mod count;
 pub mod doctor;
+#[cfg(feature = "external")]
+pub mod external;
 pub mod file;
 #[cfg(feature = "find")]
 pub mod find;

@@ -105,6 +105,22 @@ impl Output {
         Ok(Output { file, target: Some(target) })
     }
 
+    /// A file without a name in `directory`, which never gets one. It is removed at once where the file system does not
+    /// support such files.
+    #[cfg(feature = "external")]
+    pub(crate) fn nameless(directory: &Path) -> io::Result<Output> {
+        let directory = open_directory(directory)?;
+        let name = OsString::from("temporary file");
+        let previous = None;
+        let mut target = Target { directory, name, previous, mode: None, temporary: None, must_be_new: false };
+        let file = target.open(true)?;
+        fs::fchmod(&file, Mode::from_raw_mode(0o600))?;
+        if let Some(hidden) = target.temporary.take() {
+            fs::unlinkat(&target.directory, &hidden, AtFlags::empty())?;
+        }
+        Ok(Output { file, target: Some(target) })
+    }
+
     /// An output that writes directly to `file`, such as standard output.
     #[must_use]
     pub fn direct(file: File) -> Output {

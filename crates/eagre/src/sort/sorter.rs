@@ -180,7 +180,7 @@ impl<'a> Sorter<'a> {
     }
 
     /// The most threads to use for so many words.
-    pub(super) fn team_size(&self, len: usize) -> usize {
+    pub(crate) fn team_size(&self, len: usize) -> usize {
         // To ask the system takes longer than to sort a few words.
         match self.threads {
             _ if len <= worker::ALONE => 1,

@@ -1,0 +1,84 @@
+//! What the memory of a sort is used for.
+//!
+//! ```text
+//! |-- streams --|-- threads --|-- slack --|---------------- chunk: records and their words ----------------|   sorting
+//! |-- streams --|------------------------------- buffers and streams of the runs --------------------------|   merging
+//! ```
+
+use crate::BlockSize;
+
+/// The least memory that a sort takes, in bytes.
+pub const LEAST_MEMORY: u64 = 16 << 20;
+
+/// The most runs that are merged at once. Each has a thread that reads ahead.
+const MOST_RUNS: usize = 128;
+/// The blocks of a stream between a file and one end that uses explicit calls: in flight, waiting and in use.
+const BLOCKS: u64 = 5;
+/// What a thread of a sort of words needs beside them.
+const SORTING: u64 = 11 << 20;
+/// What a thread needs for its pieces of words or records.
+const PIECES: u64 = 1 << 20;
+
+/// The memory of a sort, divided.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    total: u64,
+    pub(super) threads: usize,
+    /// The blocks of the streams of the input and the output.
+    pub(super) block: BlockSize,
+    /// What sorting may take beside the words.
+    pub(super) slack: u64,
+    /// What the records in memory and their words may take.
+    pub(super) chunk: u64,
+}
+
+impl Budget {
+    pub(super) fn new(total: u64, threads: usize) -> Budget {
+        let block = block(total / 128);
+        // Where memory is short, fewer threads.
+        let threads = threads.clamp(1, (total / (16 << 20)).clamp(1, 256) as usize);
+        let streams = 2 * BLOCKS * block.bytes() as u64;
+        let pieces = threads as u64 * PIECES;
+        let slack = (threads as u64 * SORTING + total / 256).min(total / 4);
+        let chunk = total.saturating_sub(streams + slack + pieces).max(total / 4);
+        Budget { total, threads, block, slack, chunk }
+    }
+
+    /// How `runs` runs are merged, whose longest record has `longest` bytes.
+    pub(super) fn merge(&self, runs: usize, longest: usize) -> MergeBudget {
+        let own = BLOCKS * self.block.bytes() as u64 + 2 * PIECES;
+        let room = self.total.saturating_sub(own);
+        let least = MergeBudget::run(BlockSize::MIN, longest);
+        let at_once = ((room / least) as usize).clamp(2, MOST_RUNS).min(runs);
+        // Runs read in larger pieces come faster from a disk.
+        let share = room / at_once as u64;
+        let mut block = block(share / 8);
+        while block > BlockSize::MIN && MergeBudget::run(block, longest) > share {
+            block = BlockSize::new(block.bytes() / 2).unwrap_or(BlockSize::MIN);
+        }
+        MergeBudget { at_once, block }
+    }
+}
+
+/// How runs are merged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MergeBudget {
+    /// How many at once.
+    pub(super) at_once: usize,
+    /// The blocks of their streams, and the size of their buffers.
+    pub(super) block: BlockSize,
+}
+
+impl MergeBudget {
+    /// What one run takes.
+    fn run(block: BlockSize, longest: usize) -> u64 {
+        (BLOCKS + 1) * block.bytes() as u64 + 2 * longest as u64
+    }
+}
+
+/// The largest block of at most this size that streams to and from files profit from.
+fn block(bytes: u64) -> BlockSize {
+    let largest = BlockSize::DEFAULT.bytes() as u64;
+    let bytes = bytes.clamp(BlockSize::MIN.bytes() as u64, largest);
+    BlockSize::new(1 << bytes.ilog2()).unwrap_or(BlockSize::MIN)
+}

@@ -1,0 +1,231 @@
+//! As many records as memory holds, and their words.
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use eagre_mem::threads::with_helpers;
+
+use super::budget::Budget;
+use super::inputs::{Found, Inputs};
+use super::kernels::{Index, IndexError, Order};
+use super::trouble;
+use crate::records::{Format, Malformed};
+use crate::sort::Sorter;
+use crate::{BlockSize, Pool, RewiredVec};
+
+/// How many bytes are read before their words are made.
+const BATCH: usize = 8 << 20;
+/// The words of how many bytes one thread makes at a time. Lines may be short: a word has 16 bytes.
+const PIECE: usize = 512 << 10;
+
+/// Records in memory. Two vectors share one pool: how many words there are for so many bytes is not known before.
+pub(super) struct Chunk<'f, F> {
+    format: &'f F,
+    pub(super) index: Index,
+    bytes: RewiredVec<u8>,
+    words: RewiredVec<u128>,
+    budget: Budget,
+    block: u64,
+    /// How many bytes have words.
+    parsed: usize,
+    /// The size of the longest record.
+    pub(super) longest: usize,
+    /// Where in its input the last batch ends.
+    place: (String, u64),
+}
+
+impl<'f, F: Format> Chunk<'f, F> {
+    pub(super) fn new(format: &'f F, budget: Budget, order: Order) -> io::Result<Self> {
+        let size = if budget.chunk >= 128 << 20 { BlockSize::DEFAULT } else { BlockSize::MIN };
+        let block = size.bytes() as u64;
+        let blocks = (budget.chunk / block).clamp(8, u64::from(u32::MAX)) as u32;
+        let pool = Pool::new(size, blocks, None, None).map_err(trouble)?;
+        let most = blocks as usize * size.bytes();
+        Ok(Chunk {
+            format,
+            index: Index::new(format, most as u64, order),
+            bytes: RewiredVec::with_limit(&pool, most).map_err(trouble)?,
+            words: RewiredVec::with_limit(&pool, most / 16).map_err(trouble)?,
+            budget,
+            block,
+            parsed: 0,
+            longest: 0,
+            place: Default::default(),
+        })
+    }
+
+    /// The records, and their words.
+    pub(super) fn parts(&mut self) -> (&[u8], &mut RewiredVec<u128>) {
+        (&self.bytes[..self.parsed], &mut self.words)
+    }
+
+    /// Drops the records and reads others. True if the inputs have more.
+    pub(super) fn fill(
+        &mut self,
+        inputs: &mut Inputs,
+        progress: &mut dyn FnMut(u64) -> io::Result<()>,
+    ) -> io::Result<bool> {
+        // What has no words yet comes to the front.
+        let kept = self.bytes.len() - self.parsed;
+        self.bytes.copy_within(self.parsed.., 0);
+        self.bytes.truncate(kept);
+        self.words.clear();
+        self.parsed = 0;
+        if kept > 0 && !self.parse(false)? {
+            return Ok(true);
+        }
+        loop {
+            // For each byte read, there are as many bytes of words as before; at first, unknown.
+            let before = self.bytes.len();
+            while self.bytes.len() - before < BATCH && self.room() > 0 {
+                let most = BATCH.min(self.room());
+                let (bytes, words) = (&mut self.bytes, &mut self.words);
+                match inputs.read(most, |more| extend(bytes, more, words))? {
+                    Found::Bytes => self.place = inputs.place(),
+                    Found::EndOfInput(last) => {
+                        // The last line of a file may lack its end.
+                        if let (Some(end), Some(last)) = (self.format.terminator(), last)
+                            && last != end
+                        {
+                            extend(&mut self.bytes, &[end], &mut self.words)?;
+                        }
+                        if !self.parse(true)? {
+                            return Ok(true);
+                        }
+                    }
+                    Found::End => return Ok(false),
+                }
+            }
+            progress(inputs.done)?;
+            let all = self.parse(false)?;
+            if !all || self.room() == 0 {
+                if self.words.is_empty() {
+                    return Err(self.too_long());
+                }
+                return Ok(true);
+            }
+        }
+    }
+
+    /// How many bytes more have room together with their words, if these are as many as before.
+    fn room(&self) -> usize {
+        let used = self.bytes.len() as u64 + 16 * self.words.len() as u64 + 3 * self.block;
+        let left = self.budget.chunk.saturating_sub(used);
+        let records = (self.words.len() as u64).max(1);
+        // Of the bytes that are there, some have no words yet.
+        let per_record = (self.parsed as u64 / records).max(1);
+        let owed = 16 * (self.bytes.len() - self.parsed) as u64 / per_record;
+        let left = left.saturating_sub(if self.words.is_empty() { 0 } else { owed });
+        (left * per_record / (per_record + 16)) as usize
+    }
+
+    fn too_long(&self) -> io::Error {
+        let (name, end) = &self.place;
+        let start = end.saturating_sub(self.bytes.len() as u64);
+        let message = format!(
+            "read: {name}: the record at byte {start} is longer than {} bytes, all that fit into memory; use more with --memory",
+            self.bytes.len()
+        );
+        io::Error::new(io::ErrorKind::InvalidInput, message)
+    }
+
+    /// Makes the words of all whole records that have none, as long as there is memory for them. If `last`, the bytes end with a
+    /// record. False if memory is full.
+    fn parse(&mut self, last: bool) -> io::Result<bool> {
+        while self.parsed < self.bytes.len() {
+            // As many pieces as threads, each of which ends between records.
+            let mut ends = Vec::new();
+            let mut at = self.parsed;
+            while ends.len() < 4 * self.budget.threads && at < self.bytes.len() {
+                let Some(end) = self.end_of_piece(at, last)? else { break };
+                ends.push(at..end);
+                at = end;
+            }
+            if ends.is_empty() {
+                return Ok(true);
+            }
+            let made = self.make(&ends)?;
+            for (range, words) in ends.iter().zip(made) {
+                let used = self.bytes.len() as u64 + 16 * (self.words.len() + words.len()) as u64 + 2 * self.block;
+                if used > self.budget.chunk && !self.words.is_empty() {
+                    return Ok(false);
+                }
+                extend(&mut self.words, &words, &mut self.bytes)?;
+                self.parsed = range.end;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Where a piece ends that begins at `at`: behind a whole record. `None` if there is no whole record.
+    fn end_of_piece(&mut self, at: usize, last: bool) -> io::Result<Option<usize>> {
+        let bytes = &self.bytes[at..];
+        if let Some(size) = self.format.record_size() {
+            let whole = bytes.len().min(PIECE.max(size)) / size * size;
+            if last && whole == 0 {
+                self.format.length(bytes, true).map_err(|why| self.malformed(at, why))?;
+            }
+            self.longest = size;
+            return Ok((whole > 0).then_some(at + whole));
+        }
+        let piece = &bytes[..bytes.len().min(PIECE)];
+        // Text: the last end of a line in the piece.
+        if let (Some(end), Some(_)) = (self.format.terminator(), self.format.boundary(bytes, 0))
+            && let Some(found) = memchr::memrchr(end, piece)
+        {
+            return Ok(Some(at + found + 1));
+        }
+        let mut length = 0;
+        while length < PIECE && length < bytes.len() {
+            match self.format.length(&bytes[length..], last).map_err(|why| self.malformed(at + length, why))? {
+                Some(record) => length += record,
+                None => break,
+            }
+        }
+        Ok((length > 0).then_some(at + length))
+    }
+
+    fn malformed(&self, _at: usize, why: Malformed) -> io::Error {
+        let (name, end) = &self.place;
+        let Malformed::Truncated { bytes, .. } = why;
+        let message = format!("read: {name}: {why}, from byte {} on", end.saturating_sub(bytes));
+        io::Error::new(io::ErrorKind::InvalidData, message)
+    }
+
+    /// Makes the words of ranges, by several threads.
+    fn make(&mut self, ranges: &[std::ops::Range<usize>]) -> io::Result<Vec<Vec<u128>>> {
+        let made: Vec<_> = ranges.iter().map(|_| Mutex::new((Vec::new(), Ok(0)))).collect();
+        let next = std::sync::atomic::AtomicUsize::new(0);
+        let work = || {
+            loop {
+                let number = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                let Some(range) = ranges.get(number) else { break };
+                let mut made = made[number].lock().unwrap_or_else(PoisonError::into_inner);
+                let (words, outcome) = &mut *made;
+                *outcome = self.index.append(self.format, &self.bytes, range.clone(), words);
+            }
+        };
+        let helpers = self.budget.threads.min(ranges.len()) - 1;
+        with_helpers(Some(c"eagre-index"), helpers, &work, work);
+        let mut all = Vec::new();
+        for made in made {
+            let (words, outcome) = made.into_inner().unwrap_or_else(PoisonError::into_inner);
+            self.longest = self.longest.max(outcome.map_err(|error: IndexError| trouble(error))?);
+            all.push(words);
+        }
+        Ok(all)
+    }
+
+    /// Puts the words in order.
+    pub(super) fn sort(&mut self, sorter: &Sorter<'_>) -> io::Result<()> {
+        self.index.sort(self.format, &self.bytes[..self.parsed], &mut self.words, sorter).map_err(trouble)
+    }
+}
+
+/// Appends to one of two vectors that share a pool. The other one may still have blocks of the chunk before.
+fn extend<T: Copy, U>(vector: &mut RewiredVec<T>, more: &[T], other: &mut RewiredVec<U>) -> io::Result<()> {
+    if vector.try_reserve(more.len()).is_err() {
+        other.shrink_to_fit();
+    }
+    vector.try_extend_from_slice(more).map_err(trouble)
+}

@@ -1,0 +1,224 @@
+//! Sorting files of any size, within a budget of memory.
+//!
+//! What fits into memory is sorted there. Else sorted runs go to temporary files, and are merged. A [`FileSorter`] takes any
+//! [`Format`], any number of inputs, and writes an output that appears complete or not at all.
+//!
+//! ```
+//! use eagre::external::{FileSorter, Input};
+//! use eagre::records::Lines;
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let (path, sorted) = (folder.path().join("words"), folder.path().join("sorted"));
+//! std::fs::write(&path, "pear\napple\nfig\n")?;
+//! FileSorter::new().memory(64 << 20).sort_file(&Lines::default(), &path, &sorted)?;
+//! assert_eq!(std::fs::read_to_string(&sorted)?, "apple\nfig\npear\n");
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! The [kernels] sort and merge records in buffers, without files.
+
+mod budget;
+mod chunk;
+mod inputs;
+mod job;
+pub mod kernels;
+mod report;
+mod run;
+
+use std::fs::File;
+use std::io;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+pub use budget::LEAST_MEMORY;
+pub use inputs::Input;
+pub use report::{Phase, Progress, Report};
+
+use crate::file::Output;
+use crate::records::Format;
+use kernels::Order;
+
+/// A function that is told how far the work is, and decides whether it goes on.
+type Hook<'a> = &'a (dyn Fn(Progress) -> ControlFlow<()> + Sync);
+
+/// Sorts files.
+#[derive(Clone)]
+#[must_use]
+pub struct FileSorter<'a> {
+    memory: Option<u64>,
+    threads: usize,
+    temporary: Vec<PathBuf>,
+    order: Order,
+    unique: bool,
+    head: Option<u64>,
+    hook: Option<Hook<'a>>,
+}
+
+impl Default for FileSorter<'_> {
+    fn default() -> Self {
+        FileSorter::new()
+    }
+}
+
+impl<'a> FileSorter<'a> {
+    /// A sorter with all defaults.
+    pub fn new() -> FileSorter<'a> {
+        FileSorter {
+            memory: None,
+            threads: 0,
+            temporary: Vec::new(),
+            order: Order::default(),
+            unique: false,
+            head: None,
+            hook: None,
+        }
+    }
+
+    /// The memory it may use, in bytes: [`LEAST_MEMORY`] at least. Default: half of what this machine, or the control
+    /// group of this process, has available.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// The number of threads that compute; 0, the default, for as many as this process may use. Others wait for files.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Adds a directory for temporary files; several are used in turn. Default: `TMPDIR`, or `/var/tmp`.
+    pub fn temporary(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.temporary.push(directory.into());
+        self
+    }
+
+    /// The largest key comes first. Records with equal keys stay in the order of the input.
+    pub fn descending(mut self, descending: bool) -> Self {
+        self.order.descending = descending;
+        self
+    }
+
+    /// Of records with equal keys, only the first is written.
+    pub fn unique(mut self, unique: bool) -> Self {
+        self.unique = unique;
+        self
+    }
+
+    /// Only the first `records` of the result are written.
+    pub fn head(mut self, records: u64) -> Self {
+        self.head = Some(records);
+        self
+    }
+
+    /// Calls `hook` with how far the work is, a few times a second at most.
+    pub fn progress<'b>(self, hook: &'b (dyn Fn(Progress) -> ControlFlow<()> + Sync)) -> FileSorter<'b> {
+        FileSorter { hook: Some(hook), ..self }
+    }
+
+    /// Sorts the file at `from` into one at `to`, which may be the same.
+    ///
+    /// # Errors
+    /// As [`sort`](Self::sort).
+    pub fn sort_file<F: Format>(&self, format: &F, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<Report> {
+        let (from, to) = (from.as_ref(), to.as_ref());
+        let name = crate::file::name::shown(from.as_os_str().as_encoded_bytes());
+        let about = |path: &Path, what, error: &io::Error| crate::file::failure::Task::of(what, path).error(error);
+        let file = File::open(from).map_err(|error| about(from, "read", &error))?;
+        let output = Output::create(to).map_err(|error| about(to, "write", &error))?;
+        self.sort(format, vec![Input::new(name, file)], output, to)
+    }
+
+    /// Sorts all records of `inputs` together into `output`, which is called `name` in messages. The output appears when
+    /// all of it is on the disk, and never if anything fails.
+    ///
+    /// # Errors
+    /// Those of reading, of temporary files and of writing, with the name of the file; `InvalidData` for bytes that are
+    /// no record; `InvalidInput` if a record does not fit into memory; `OutOfMemory`; `Interrupted` if the progress hook
+    /// broke.
+    pub fn sort<F: Format>(
+        &self,
+        format: &F,
+        inputs: Vec<Input>,
+        output: Output,
+        name: impl AsRef<Path>,
+    ) -> io::Result<Report> {
+        job::Job::new(self, format)?.sort(inputs, output, name.as_ref())
+    }
+
+    /// Merges inputs that are sorted already. Records with equal keys come in the order of the inputs.
+    ///
+    /// # Errors
+    /// As [`sort`](Self::sort).
+    pub fn merge<F: Format>(
+        &self,
+        format: &F,
+        inputs: Vec<Input>,
+        output: Output,
+        name: impl AsRef<Path>,
+    ) -> io::Result<Report> {
+        job::Job::new(self, format)?.merge_inputs(inputs, output, name.as_ref())
+    }
+}
+
+impl std::fmt::Debug for FileSorter<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FileSorter")
+            .field("memory", &self.memory)
+            .field("threads", &self.threads)
+            .field("temporary", &self.temporary)
+            .field("order", &self.order)
+            .field("unique", &self.unique)
+            .field("head", &self.head)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An error of memory or of an index as one of a sort.
+fn trouble(error: impl Into<Trouble>) -> io::Error {
+    let Trouble(kind, why) = error.into();
+    io::Error::new(kind, format!("sort: {why}"))
+}
+
+/// Its kind and its text.
+struct Trouble(io::ErrorKind, String);
+
+impl From<crate::RewireError> for Trouble {
+    fn from(error: crate::RewireError) -> Trouble {
+        Trouble(io::ErrorKind::OutOfMemory, error.to_string())
+    }
+}
+
+impl From<crate::OpenError> for Trouble {
+    fn from(error: crate::OpenError) -> Trouble {
+        Trouble(io::ErrorKind::OutOfMemory, error.to_string())
+    }
+}
+
+impl From<crate::sort::SortError> for Trouble {
+    fn from(error: crate::sort::SortError) -> Trouble {
+        let kind = match error {
+            crate::sort::SortError::Cancelled => io::ErrorKind::Interrupted,
+            _ => io::ErrorKind::OutOfMemory,
+        };
+        Trouble(kind, error.to_string())
+    }
+}
+
+impl From<eagre_mem::heap::Refused> for Trouble {
+    fn from(error: eagre_mem::heap::Refused) -> Trouble {
+        crate::sort::SortError::from(error).into()
+    }
+}
+
+impl From<kernels::IndexError> for Trouble {
+    fn from(error: kernels::IndexError) -> Trouble {
+        match error {
+            kernels::IndexError::Malformed(..) => Trouble(io::ErrorKind::InvalidData, error.to_string()),
+            kernels::IndexError::Memory(error) => error.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! Every format and way against the sort of the standard library.
+
+use std::io;
+use std::path::Path;
+
+use super::*;
+use crate::gensort::{Generator, Validator};
+use crate::records::{Fixed, KeyRange, Klv, Lines};
+
+/// Cuts bytes into records, sorts them by their keys, and joins them again.
+fn expected<F: Format>(format: &F, bytes: &[u8], descending: bool, unique: bool, head: usize) -> Vec<u8> {
+    let (mut records, mut rest, mut scratch) = (Vec::new(), bytes, Vec::new());
+    while !rest.is_empty() {
+        let (record, behind) = rest.split_at(format.length(rest, true).unwrap().unwrap());
+        let mut whole = record.to_vec();
+        whole.extend(format.terminator().filter(|end| record.last() != Some(end)));
+        records.push((format.key(record, &mut scratch).to_vec(), whole));
+        rest = behind;
+    }
+    if descending {
+        records.sort_by(|a, b| b.0.cmp(&a.0));
+    } else {
+        records.sort_by(|a, b| a.0.cmp(&b.0));
+    }
+    if unique {
+        records.dedup_by(|a, b| a.0 == b.0);
+    }
+    records.into_iter().take(head).flat_map(|(_, record)| record).collect()
+}
+
+fn check<F: Format>(format: &F, bytes: &[u8], folder: &Path, what: &str) {
+    let (from, to) = (folder.join("from"), folder.join("to"));
+    std::fs::write(&from, bytes).unwrap();
+    for (descending, unique, head) in [
+        (false, false, None),
+        (true, false, None),
+        (false, true, None),
+        (true, true, Some(100)),
+        (false, false, Some(1000)),
+    ] {
+        let sorter =
+            FileSorter::new().memory(LEAST_MEMORY).threads(2).temporary(folder).descending(descending).unique(unique);
+        let sorter = match head {
+            Some(head) => sorter.head(head),
+            None => sorter,
+        };
+        let report = sorter.sort_file(format, &from, &to).unwrap();
+        let wanted = expected(format, bytes, descending, unique, head.unwrap_or(u64::MAX) as usize);
+        let found = std::fs::read(&to).unwrap();
+        assert!(
+            found == wanted,
+            "{what}: {descending} {unique} {head:?}: {} of {} bytes, {report:?}",
+            found.len(),
+            wanted.len()
+        );
+        assert_eq!((report.written, report.bytes), (wanted.len() as u64, bytes.len() as u64));
+        if bytes.len() > 20 << 20 {
+            assert!(report.runs > 1, "{what}: {report:?}");
+        }
+    }
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 2, "nothing is left behind");
+}
+
+#[test]
+fn records_of_all_formats_in_memory_and_in_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = fastrand::Rng::with_seed(7);
+    for size in [0, 1000, 24 << 20] {
+        // Sort-benchmark records, with repeated keys.
+        let mut records: Vec<u8> = (0..size / 100 * 100).map(|_| random.u8(..)).collect();
+        for record in records.chunks_exact_mut(100).skip(1).step_by(3) {
+            let few = record[0] % 16;
+            record[..10].fill(few);
+        }
+        check(&Fixed::gensort(), &records, folder.path(), "gensort");
+        let keys: Vec<KeyRange> = ["90:i32", "3:2:desc", "20:30"].iter().map(|key| key.parse().unwrap()).collect();
+        check(&Fixed::new(100, &keys).unwrap(), &records, folder.path(), "keys");
+
+        let mut lines = Vec::new();
+        while lines.len() < size {
+            let common = random.usize(0..3);
+            lines.extend_from_slice(&b"a common prefix of many lines"[..10 * common]);
+            lines.extend((0..random.usize(0..60)).map(|_| random.u8(b' '..=b'~')));
+            lines.push(b'\n');
+        }
+        lines.extend_from_slice(b"the end is missing");
+        if size == 0 {
+            lines.clear();
+        }
+        check(&Lines::default(), &lines, folder.path(), "lines");
+
+        let klv = Klv::new(3, 2, true).unwrap();
+        let mut records = Vec::new();
+        while records.len() < size {
+            records.extend((0..3).map(|_| random.u8(..)));
+            let length = random.u16(0..500);
+            records.extend_from_slice(&length.to_be_bytes());
+            records.extend((0..length).map(|_| random.u8(..)));
+        }
+        check(&klv, &records, folder.path(), "klv");
+    }
+}
+
+#[test]
+fn many_runs_are_merged_in_several_passes_and_stay_stable() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+    Generator::new().skewed(true).file(&from, 0, 1_500_000).unwrap();
+    let sorter = FileSorter::new().memory(LEAST_MEMORY).temporary(folder.path());
+    let report = sorter.sort_file(&Fixed::gensort(), &from, &to).unwrap();
+    let (before, after) = (Validator::new().file(&from).unwrap(), Validator::new().file(&to).unwrap());
+    assert!(after.summary.is_sorted() && after.summary.checksum == before.summary.checksum, "{report:?}");
+    assert_eq!(after.summary.records, 1_500_000);
+    assert!(report.runs > 8 && report.merges >= 1, "{report:?}");
+}
+
+#[test]
+fn what_cannot_be_sorted_is_said_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+    let sorter = FileSorter::new().memory(LEAST_MEMORY).temporary(folder.path());
+    let said = |format: &dyn Fn(&FileSorter<'_>) -> io::Result<Report>| format(&sorter).unwrap_err().to_string();
+
+    std::fs::write(&from, vec![b'x'; 250]).unwrap();
+    let text = said(&|sorter| sorter.sort_file(&Fixed::gensort(), &from, &to));
+    assert!(text.contains("from: the last record is cut short: it has 50 bytes of 100, from byte 200 on"), "{text}");
+    let text = said(&|sorter| sorter.sort_file(&Klv::new(4, 4, false).unwrap(), &from, &to));
+    assert!(text.contains("from byte 0 on"), "{text}");
+    std::fs::write(&from, vec![b'x'; 20 << 20]).unwrap();
+    let text = said(&|sorter| sorter.sort_file(&Lines::default(), &from, &to));
+    assert!(text.contains("the record at byte 0 is longer than") && text.contains("--memory"), "{text}");
+    let text = said(&|sorter| sorter.clone().memory(1000).sort_file(&Lines::default(), &from, &to));
+    assert!(text.contains("1000 bytes of memory are too few; it takes 16777216 at least"), "{text}");
+    let stop = |_: Progress| ControlFlow::Break(());
+    let error = sorter.clone().progress(&stop).sort_file(&Fixed::new(1, &[]).unwrap(), &from, &to).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::Interrupted);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no output");
+}
