@@ -3,27 +3,19 @@
 //! The keys are read into a vector that grows without copying, and sorted there. The output appears complete or not at
 //! all, so nothing is lost whatever happens, even if the output replaces the input.
 
+mod numbers;
+mod records;
 mod report;
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
-use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
 
-use eagre::file::WriteOptions;
-use eagre::keys::{self, FileKey, Order};
-use eagre::sort::{SortError, Sorter};
-use eagre::{RewiredVec, options};
+use eagre::options;
 
 use crate::console::Console;
-use crate::exit::{Exit, Failure, Run};
-use crate::inputs::Argument;
-use crate::keys::{KeyFiles, KeyType, why_unread, with_key};
-use crate::message::{self, Message};
-use crate::progress::Progress;
+use crate::exit::Run;
+use crate::keys::KeyType;
 use crate::target::Target;
-use report::{Check, Report};
 
 const LONG: &str = "\
 Sort files of numbers, or check whether they are in order.
@@ -55,9 +47,12 @@ Exit status: 0, or 1 if --check finds a key out of order, or 2 in case of troubl
 #[derive(clap::Args)]
 #[command(long_about = LONG, after_help = AFTER)]
 pub(crate) struct Args {
-    /// Type of the keys
-    #[arg(long, value_name = "TYPE")]
-    keys: KeyType,
+    #[command(flatten)]
+    format: records::FormatArgs,
+
+    /// Sort an array of numbers of this type
+    #[arg(long, value_name = "TYPE", conflicts_with_all = ["gensort", "record", "klv", "lines"])]
+    keys: Option<KeyType>,
 
     /// Write the sorted keys to OUT, complete or not at all [default: standard output]
     #[arg(short, long, value_name = "OUT", value_hint = clap::ValueHint::AnyPath)]
@@ -87,6 +82,14 @@ pub(crate) struct Args {
     #[arg(short = 'j', long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 
+    /// Use at most SIZE bytes of memory; K, M or G may follow [default: half of what is available]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    memory: Option<u64>,
+
+    /// Put temporary files into DIR; may be given several times [default: TMPDIR, or /var/tmp]
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    temp: Vec<OsString>,
+
     /// Use at most SIZE bytes of memory beside the keys; K, M or G may follow [default: 64M, or an eighth of the keys' size if that is more]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     slack: Option<u64>,
@@ -114,139 +117,18 @@ fn size(text: &str) -> Result<u64, String> {
 
 impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
-        if self.stable && !self.keys.is_pair() {
-            let message = Message::new("sort", "--stable", format!("keys of {} have no parts", self.keys.name()));
-            return Err(Failure::Trouble(message.cure(Some("use it with pairs, such as --keys u64:u64")).to_string()));
+        match self.keys {
+            Some(keys) => numbers::Numbers { args: &self, keys }.run(console),
+            None => records::Records { args: &self }.run(console),
         }
-        let files = KeyFiles::look("sort", Argument::all(&self.files), self.keys)?;
-        if self.check {
-            return with_key!(self.keys, K => self.check_order::<K>(&files, console));
-        }
-        let target = self.output.as_deref().map_or(Target::Stdout, Target::named);
-        target.check_json("sort", "keys", self.json, "name a file with -o")?;
-        target.check_terminal("sort", "the keys", "name a file with -o, or pipe it")?;
-        files.check_memory(self.beside(files.bytes))?;
-        with_key!(self.keys, K => self.sort::<K>(&files, &target, console))
     }
 
-    fn order(&self) -> Order {
-        let mut order = Order::default();
-        (order.reverse, order.strict, order.by_first) = (self.reverse, self.unique, self.stable);
-        order
-    }
-
-    fn check_order<K: FileKey>(&self, files: &KeyFiles, console: &mut Console) -> Run {
-        let (input, mut reader) = files.open_one()?;
-        self.watch("check", files, files.bytes, console);
-        let found = keys::check::<K>(&mut reader, self.order(), |done| console.advance(done))
-            .map_err(|error| why_unread("sort", input, error))?;
-        if self.json {
-            console.print_json(&Check::new(input, found))?;
-        } else if let Some(found) = &found {
-            console.remark(&report::disorder(input, found));
-        }
-        Ok(if found.is_some() { Exit::No } else { Exit::Yes })
-    }
-
-    fn sort<K: FileKey>(&self, files: &KeyFiles, target: &Target, console: &mut Console) -> Run {
-        let mut report = Report::new(self.keys, target, self.threads().get());
-
-        let started = Instant::now();
-        self.watch("read", files, files.bytes, console);
-        let mut keys = files.read::<K>(0, console)?;
-        report.has_read(&keys, started.elapsed());
-
-        // Now that all is in memory it does not matter if it is one of the files; and before the work, in case it cannot
-        // be written.
-        let output = target.open().map_err(|error| target.failure("sort", &error))?;
-
-        let started = Instant::now();
-        self.watch("sort", files, Some(size_of_val(&keys[..]) as u64), console);
-        let count = self.arrange(&mut keys, console).map_err(|error| unsorted(files, error))?;
-        report.has_sorted(started.elapsed());
-
-        let started = Instant::now();
-        let keys = &keys[..count];
-        let bytes = size_of_val(keys) as u64;
-        self.watch("write", files, Some(bytes), console);
-        let direct = output.is_direct();
-        WriteOptions::new()
-            .explicit()
-            .length(bytes)
-            .write(output, target.place())
-            .and_then(|mut writer| {
-                keys::write(keys, &mut writer, |done| console.advance(done))?;
-                writer.finish()
-            })
-            .map_err(|error| match error.kind() {
-                std::io::ErrorKind::BrokenPipe if direct => Failure::Unheard,
-                _ => Failure::Trouble(message::of_file(&error)),
-            })?;
-        report.has_written(keys, started.elapsed());
-
-        if self.explain {
-            console.remark(&report.to_string());
-        }
-        if self.json {
-            console.print_json(&report)?;
-        }
-        Ok(Exit::Yes)
-    }
-
-    /// Moves the keys to write to the front, in order, and returns how many there are.
-    fn arrange<K: FileKey>(&self, keys: &mut RewiredVec<K>, console: &mut Console) -> Result<usize, SortError> {
-        let console = Mutex::new(console);
-        let show = |progress: eagre::sort::Progress| {
-            let mut console = console.lock().unwrap_or_else(PoisonError::into_inner);
-            console.advance(progress.done * K::WIDTH as u64);
-            ControlFlow::Continue(())
-        };
-        let mut sorter = Sorter::new().threads(self.threads().get()).progress(&show);
-        if let Some(slack) = self.slack {
-            sorter = sorter.slack(usize::try_from(slack).unwrap_or(usize::MAX));
-        }
-        let few = self.head.filter(|&head| !self.unique && !self.stable && head < keys.len());
-        match (few, self.stable) {
-            (Some(few), _) if self.reverse => sorter.largest(keys, few)?,
-            (Some(few), _) => sorter.smallest(keys, few)?,
-            (None, true) => {
-                // Reversed before and after, equal pairs keep their order.
-                if self.reverse {
-                    keys.reverse();
-                }
-                sorter.sort_by_first(keys)?;
-            }
-            (None, false) => sorter.sort(keys)?,
-        }
-        if self.reverse && few.is_none() {
-            keys.reverse();
-        }
-        let count = if self.unique { keys::unique(keys, self.order()) } else { keys.len() };
-        Ok(self.head.map_or(count, |head| head.min(count)))
+    fn target(&self) -> Target {
+        self.output.as_deref().map_or(Target::Stdout, Target::named)
     }
 
     fn threads(&self) -> NonZeroUsize {
         let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         self.threads.unwrap_or_else(all)
     }
-
-    /// The memory needed beside the keys: that of the sort (see [`Sorter::slack`]), and that of a stream.
-    fn beside(&self, bytes: Option<u64>) -> u64 {
-        let bytes = bytes.unwrap_or(0);
-        let allowed = self.slack.unwrap_or((bytes / 8).max(64 << 20));
-        let used = (self.threads().get() as u64).saturating_mul(11 << 20).saturating_add(bytes / 100);
-        allowed.min(used).saturating_add(16 << 20)
-    }
-
-    fn watch(&self, what: &'static str, files: &KeyFiles, total: Option<u64>, console: &mut Console) {
-        if !self.no_progress && !files.is_typed() {
-            console.watch(Progress::new(what, total));
-        }
-    }
-}
-
-/// Why the keys were not sorted. Nothing has been written.
-fn unsorted(files: &KeyFiles, error: SortError) -> Failure {
-    let message = Message::new("sort", files.place(), error.to_string());
-    Failure::Trouble(message.cure(Some("use --slack 0, which needs less memory but is slower")).to_string())
 }
