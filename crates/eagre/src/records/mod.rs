@@ -9,11 +9,13 @@
 //! | [`Fixed`] | all of one size | [ranges](KeyRange) of bytes or numbers |
 //! | [`Klv`] | key, length of the value, value | the key |
 //! | [`Lines`] | bytes and a newline | the line |
+//! | [`Text`] | bytes and a newline, or CSV | parts of the line, ordered as GNU sort orders them |
 
 mod fixed;
 mod key_range;
 mod klv;
 mod lines;
+mod text;
 
 use std::fmt;
 
@@ -21,6 +23,7 @@ pub use fixed::Fixed;
 pub use key_range::{KeyKind, KeyRange};
 pub use klv::Klv;
 pub use lines::Lines;
+pub use text::{Text, TextKey, TextOptions, TextOrder};
 
 /// How bytes are cut into records, and what the key of each is.
 pub trait Format: Sync {
@@ -70,6 +73,11 @@ pub enum Malformed {
         /// How many it would have, if that is known.
         wanted: Option<u64>,
     },
+    /// The file ends inside a field in quotes.
+    Unclosed {
+        /// How many bytes the last record has.
+        bytes: u64,
+    },
 }
 
 impl fmt::Display for Malformed {
@@ -80,6 +88,9 @@ impl fmt::Display for Malformed {
             }
             Malformed::Truncated { bytes, wanted: None } => {
                 write!(f, "the last record is cut short: it has {bytes} bytes")
+            }
+            Malformed::Unclosed { bytes } => {
+                write!(f, "the last record has {bytes} bytes and a field whose quotes are not closed")
             }
         }
     }
