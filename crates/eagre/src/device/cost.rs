@@ -253,7 +253,7 @@ impl<'a> Sorting<'a> {
     fn classic(&self) -> Vec<Phase> {
         let (input, temporary) = (self.job.input, self.devices.temporary);
         // A run has its records and their entries in memory.
-        let run = self.room() * self.job.record / (self.job.record + ENTRY as f64);
+        let run = self.room() * self.record() / (self.record() + ENTRY as f64);
         let runs = (input as f64 / run).ceil();
         let work = self.parse() + self.sort() + self.copy_records();
         let first = self.phase("write runs", Some(self.read_input()), Some(self.write(temporary, input)), work);
@@ -269,7 +269,11 @@ impl<'a> Sorting<'a> {
     }
 
     fn records(&self) -> f64 {
-        self.job.input as f64 / self.job.record.max(1.0)
+        self.job.input as f64 / self.record()
+    }
+
+    fn record(&self) -> f64 {
+        self.job.record.max(1.0)
     }
 
     fn threads(&self) -> f64 {
@@ -344,7 +348,7 @@ impl<'a> Sorting<'a> {
     /// All records of the input, in any order.
     fn gather(&self) -> Transfer<'a> {
         let (_, kept) = self.cached();
-        self.pieces(self.devices.input, self.job.record.max(1.0), kept)
+        self.pieces(self.devices.input, self.record(), kept)
     }
 
     /// One piece of each record of the input, `cached` of them in the page cache.
