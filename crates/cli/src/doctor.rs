@@ -1,5 +1,6 @@
 //! `eagre doctor`: what Eagre can do on this machine, as a table or as JSON.
 
+use std::ffi::OsString;
 use std::fmt::Write;
 
 use eagre::doctor::{self, Diagnosis, Fact, PairStatus, SettingValue, Value, Verdict};
@@ -8,7 +9,7 @@ use serde::ser::{SerializeMap, Serializer};
 
 use crate::console::Console;
 use crate::exit::{Exit, Run};
-use crate::units;
+use crate::{device, units};
 
 const LONG: &str = "\
 Show what Eagre can do on this machine, and how it could do more.
@@ -19,7 +20,13 @@ real page faults. Then come the facts that the pairs depend on: kernel, permissi
 control groups and processor. The last part lists the environment variables that Eagre reads.
 
 Each line is 'ok', 'limited' (it works, but slower or smaller than it could be) or 'missing'. If it is not ok, \
-the reason follows, and a cure if there is one. The command changes nothing.";
+the reason follows, and a cure if there is one. The command changes nothing.
+
+With DIR, the command shows what the file system of that directory can do instead: the speed of sequential and random \
+reads and writes by size and number of requests, how they slow each other down, and the speed of reading small pieces \
+from the page cache. The measurement takes up to 30 seconds and needs 256 MiB of room. It uses files without a \
+name, so nothing is left behind. The result is kept in $XDG_CACHE_HOME/eagre or ~/.cache/eagre for 30 days, and shown \
+at once the next time. 'eagre sort' chooses its plan by it.";
 
 const AFTER: &str = "\
 Examples:
@@ -28,20 +35,39 @@ Examples:
   EAGRE_TRAP=signal eagre doctor  the same with another trap
   eagre doctor --json | jq '.pairs[] | select(.selected)'
   eagre doctor --json | jq '.facts[\"memory.total\"].value'
+  eagre doctor /var/tmp           what the disk under /var/tmp can do
+  eagre doctor --measure .        measure again, whatever is known
 
-Exit status: 0 if streams can be used through pointers, 1 if only through explicit calls, 2 if no stream can be opened.";
+Exit status: 0 if streams can be used through pointers, 1 if only through explicit calls, 2 if no stream can be opened. \
+With DIR: 0 on success, 2 on error.";
 
 /// Show what works on this machine, and cures for what does not
 #[derive(clap::Args)]
 #[command(long_about = LONG, after_help = AFTER)]
 pub(crate) struct Args {
+    /// Show the speed of the file system of this directory instead; it is measured unless that is known
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    directory: Option<OsString>,
+
+    /// Measure DIR again, whatever is known
+    #[arg(long, visible_alias = "refresh", requires = "directory")]
+    measure: bool,
+
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+
+    /// Show no progress (it is shown only on a terminal)
+    #[arg(long)]
+    no_progress: bool,
 }
 
 impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
+        if let Some(directory) = &self.directory {
+            let device = device::Request { directory, measure: self.measure, progress: !self.no_progress };
+            return device.run(self.json, console);
+        }
         let diagnosis = doctor::examine();
         if self.json {
             console.print_json(&Report::new(&diagnosis))?;

@@ -23,7 +23,7 @@
 //! cli
 //! check · copy · count · doctor · find · generate · partition · sort · stats · completions · man
 //! keys
-//! explain · target · usage · phase
+//! device · explain · target · usage · phase
 //! inputs
 //! console
 //! exit · message · name · progress
@@ -39,6 +39,7 @@ mod completions;
 mod console;
 mod copy;
 mod count;
+mod device;
 mod doctor;
 mod exit;
 mod explain;

@@ -33,13 +33,25 @@ impl Progress {
 
     /// Shows the number of bytes done.
     fn advance(&mut self, done: u64) {
+        let (what, total) = (self.what, self.total);
+        self.draw(|time| line(what, done, total, time));
+    }
+
+    /// Shows how many steps are done, and the next one.
+    fn step(&mut self, done: u32, of: u32, next: &str) {
+        let what = self.what;
+        self.draw(|_| format!("eagre: {what}: {done} of {of}: {next}"));
+    }
+
+    /// Shows a line, which is made from the time since the beginning, if it is time for one.
+    fn draw(&mut self, line: impl FnOnce(Duration) -> String) {
         let now = Instant::now();
         if now < self.next {
             return;
         }
         self.next = now + INTERVAL;
         self.shown = true;
-        let line = line(self.what, done, self.total, now - self.started);
+        let line = line(now - self.started);
         // Return to the first column, print the line, and clear the rest.
         let _ = write!(io::stderr(), "\r{line}\x1b[K");
     }
@@ -66,6 +78,11 @@ impl Gauge {
     /// Shows the number of bytes done. This is cheap and may be called often.
     pub(crate) fn advance(&self, done: u64) {
         self.with(|line| line.iter_mut().for_each(|progress| progress.advance(done)));
+    }
+
+    /// Shows how many steps are done, and the next one.
+    pub(crate) fn step(&self, done: u32, of: u32, next: &str) {
+        self.with(|line| line.iter_mut().for_each(|progress| progress.step(done, of, next)));
     }
 
     /// Wipes the line until the next call of [`Gauge::advance`].

@@ -13,7 +13,7 @@
 //! | `compressed` | [`compressed`] | zstd and lz4, in C; zlib-rs |
 //! | `copy` | [`copy`](mod@copy) | xxhash-rust |
 //! | `count` | [`count`] | memchr |
-//! | `external` | [`records`] | memchr |
+//! | `external` | [`records`], [`device`] | memchr |
 //! | `find` | [`find`] | memchr, aho-corasick |
 //! | `gensort` | [`gensort`] | crc32fast |
 //! | `sort` | [`sort`](mod@sort), [`partition`], [`keys`] | none, but half of the code |
@@ -29,7 +29,7 @@
 //! external
 //! copy · compressed · count · find · gensort · stats · partition
 //! keys
-//! sort · records
+//! sort · records · device
 //! scan
 //! file · doctor
 //! ```
@@ -49,6 +49,8 @@ pub mod compressed;
 pub mod copy;
 #[cfg(feature = "count")]
 pub mod count;
+#[cfg(feature = "external")]
+pub mod device;
 pub mod doctor;
 #[cfg(feature = "external")]
 pub mod external;

@@ -144,7 +144,7 @@ impl Output {
     }
 
     /// Sets the mode of the new file, instead of the mode of the file it replaces.
-    #[cfg(feature = "copy")]
+    #[cfg(any(feature = "copy", feature = "external"))]
     pub(crate) fn set_mode(&mut self, mode: u32) {
         if let Some(target) = &mut self.target {
             target.mode = Some(mode);
