@@ -187,7 +187,7 @@ impl<'f, F: Format> Chunk<'f, F> {
 
     fn malformed(&self, _at: usize, why: Malformed) -> io::Error {
         let (name, end) = &self.place;
-        let Malformed::Truncated { bytes, .. } = why;
+        let (Malformed::Truncated { bytes, .. } | Malformed::Unclosed { bytes }) = why;
         let message = format!("read: {name}: {why}, from byte {} on", end.saturating_sub(bytes));
         io::Error::new(io::ErrorKind::InvalidData, message)
     }
