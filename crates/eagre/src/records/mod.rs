@@ -10,7 +10,7 @@
 //! | [`Klv`] | key, length of the value, value | the key |
 //! | [`Lines`] | bytes and a newline | the line |
 //!
-//! A [`Checker`] says whether those of a file are in order, and [`checksum()`] which they are.
+//! [`TestData`] makes records. A [`Checker`] says whether those of a file are in order, and [`checksum()`] which they are.
 
 mod check;
 mod checksum;
@@ -18,6 +18,7 @@ mod fixed;
 mod key_range;
 mod klv;
 mod lines;
+mod test_data;
 
 use std::fmt;
 
@@ -27,6 +28,7 @@ pub use fixed::Fixed;
 pub use key_range::{KeyKind, KeyRange};
 pub use klv::Klv;
 pub use lines::Lines;
+pub use test_data::TestData;
 
 /// How bytes are cut into records, and what the key of each is.
 pub trait Format: Sync {
