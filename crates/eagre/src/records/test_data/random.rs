@@ -1,5 +1,7 @@
 //! Random numbers that are computed from their position, and skewed ones.
 
+use std::f64::consts::LN_2;
+
 /// What numbers are for: a stream for one use says nothing of another.
 #[derive(Clone, Copy)]
 pub(super) enum Use {
@@ -102,8 +104,10 @@ impl Zipf {
         loop {
             let logarithm = u128::from(stream.word(at)) * u128::from(self.bits);
             let rank = (exp2(fraction(logarithm as u64)) * (1u64 << (logarithm >> 64)) as f64) as u64;
-            let accepted = fraction(stream.word(at + 1)) * rank as f64 * ln_above(rank) < std::f64::consts::LN_2;
-            if rank <= self.most && accepted {
+            let chance = fraction(stream.word(at + 1));
+            // k times ln(1 + 1/k) is less than 1, so most are accepted without computing it.
+            let accepted = || chance < LN_2 || chance * rank as f64 * ln_above(rank) < LN_2;
+            if rank <= self.most && accepted() {
                 return rank;
             }
             at += 2;
@@ -111,19 +115,50 @@ impl Zipf {
     }
 }
 
-/// 2^x for x from 0 to 1, by its series.
+/// 2^x for x from 0 to 1: from a table, and by its series for the rest of x.
 #[inline(always)]
 fn exp2(x: f64) -> f64 {
-    let x = x * std::f64::consts::LN_2;
-    (1..=12).rev().fold(1.0, |sum, n| 1.0 + sum * x / f64::from(n))
+    const POWERS: [f64; 256] = {
+        let mut powers = [1.0; 256];
+        let mut at = 0;
+        while at < powers.len() {
+            powers[at] = exp(LN_2 * at as f64 / 256.0, 16);
+            at += 1;
+        }
+        powers
+    };
+    let steps = x * 256.0;
+    let whole = steps as usize;
+    POWERS[whole % 256] * exp((steps - whole as f64) * (LN_2 / 256.0), 4)
+}
+
+/// e^x, by so many terms of its series.
+#[inline(always)]
+const fn exp(x: f64, terms: usize) -> f64 {
+    let (mut sum, mut n) = (1.0, terms);
+    while n > 0 {
+        sum = 1.0 + sum * x * (1.0 / n as f64);
+        n -= 1;
+    }
+    sum
 }
 
 /// ln(1 + 1/k), by the series of the inverse hyperbolic tangent.
 #[inline(always)]
 fn ln_above(rank: u64) -> f64 {
+    /// 1 / (2n + 1)
+    const TERMS: [f64; 9] = {
+        let mut terms = [1.0; 9];
+        let mut n = 1;
+        while n < terms.len() {
+            terms[n] = 1.0 / (2 * n + 1) as f64;
+            n += 1;
+        }
+        terms
+    };
     let x = 1.0 / (2.0 * rank as f64 + 1.0);
     let square = x * x;
-    2.0 * x * (0..=8).rev().fold(0.0, |sum, n| 1.0 / f64::from(2 * n + 1) + sum * square)
+    2.0 * x * TERMS.iter().rev().fold(0.0, |sum, term| term + sum * square)
 }
 
 #[cfg(test)]
