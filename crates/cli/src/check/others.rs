@@ -17,7 +17,7 @@ struct Report {
     checksum: String,
     duplicate_keys: u64,
     unordered: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(flatten)]
     first_unordered: Option<Place>,
     sorted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,8 +28,10 @@ struct Report {
 #[derive(Serialize)]
 struct Place {
     /// Counted from the first of all files.
+    #[serde(rename = "first_unordered")]
     record: u64,
     /// Counted from the beginning of its file.
+    #[serde(rename = "first_unordered_byte")]
     byte: u64,
     #[serde(flatten)]
     file: name::Json,

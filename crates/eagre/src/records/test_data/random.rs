@@ -44,7 +44,7 @@ impl Stream {
     /// A number below `limit`, from one word.
     #[inline(always)]
     pub(super) fn below(self, at: u64, limit: u64) -> u64 {
-        (u128::from(self.word(at)) * u128::from(limit) >> 64) as u64
+        ((u128::from(self.word(at)) * u128::from(limit)) >> 64) as u64
     }
 
     /// The bytes of the stream from `at` on.
