@@ -1,11 +1,14 @@
 //! Sorting files of records of any size.
 
+use std::io;
 use std::ops::ControlFlow;
 
 use eagre::external::{FileSorter, Input, Progress as Sorted};
-use eagre::records::{Fixed, Format, KeyRange, Klv, Lines};
+use eagre::records::{Checker, Fixed, Format, KeyRange, Klv, Lines, Place};
 
 use super::Args;
+use super::gnu::Checking;
+use super::report::RecordCheck;
 use super::text::{self, Common};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, Run};
@@ -67,10 +70,42 @@ impl Records<'_> {
         }
     }
 
+    fn check_order<F: Format>(&self, format: &F, how: Checking, console: &mut Console) -> Run {
+        let args = self.args;
+        let [input] = &args.sources.list("sort")?[..] else {
+            let message = Message::new("sort", "--check", "one file at a time can be looked at");
+            return Err(Failure::Trouble(message.cure(Some("name one")).to_string()));
+        };
+        let trouble = |error: &io::Error| Failure::Trouble(Message::from_io("sort", input.place(), error).to_string());
+        let opened = input.open_scan().map_err(|error| trouble(&error))?;
+        if !args.no_progress && !input.is_typed() {
+            console.watch(Progress::new("check", input.size().ok().flatten()));
+        }
+        let gauge = console.gauge();
+        let show = |done| {
+            gauge.advance(done);
+            ControlFlow::Continue(())
+        };
+        let mut checker = Checker::new(format).descending(args.reverse).unique(args.unique).progress(&show);
+        let found = checker.threads(args.threads().get()).input(opened).map_err(|error| trouble(&error.into()))?;
+        let disorder = found.first_unordered;
+        if args.json {
+            console.print_json(&RecordCheck::new(input, disorder))?;
+        } else if let (Some(Place { record, offset, .. }), Checking::DiagnoseFirst) = (disorder, how) {
+            // Lines are counted from 1, as in all tools.
+            let why = match format.terminator() {
+                Some(_) => format!("disorder at line {} (byte {offset})", record + 1),
+                None => format!("disorder at record {record} (byte {offset})"),
+            };
+            console.remark(&Message::new("sort", input.place(), why).to_string());
+        }
+        Ok(if disorder.is_some() { Exit::No } else { Exit::Yes })
+    }
+
     fn sort<F: Format>(&self, format: &F, console: &mut Console) -> Run {
         let args = self.args;
-        if args.gnu.check().is_some() {
-            return Err(text::wrong("-c is for --keys; use 'eagre check' for other formats".to_owned()));
+        if let Some(how) = args.gnu.check() {
+            return self.check_order(format, how, console);
         }
         let target = args.target();
         target.check_json("sort", "records", args.json, "name a file with -o")?;
