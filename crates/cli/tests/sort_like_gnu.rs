@@ -123,7 +123,6 @@ fn options_and_inputs() {
         &["-S", "1x", "a"],
         &["-c", "a", "b"],
         &["missing"],
-        &["--sort=size", "a"],
     ] {
         same(folder.path(), arguments);
     }

@@ -86,7 +86,7 @@ impl Records<'_> {
             gauge.advance(done);
             ControlFlow::Continue(())
         };
-        let mut checker = Checker::new(format).descending(args.reverse).unique(args.unique).progress(&show);
+        let checker = Checker::new(format).descending(args.reverse).unique(args.unique).progress(&show);
         let found = checker.threads(args.threads().get()).input(opened).map_err(|error| trouble(&error.into()))?;
         let disorder = found.first_unordered;
         if args.json {
