@@ -39,6 +39,13 @@ pub trait Format: Sync {
     /// lost.
     fn key<'a>(&self, record: &'a [u8], scratch: &'a mut Vec<u8>) -> &'a [u8];
 
+    /// The first 16 bytes of a record's key, as [`word`] makes a number of them. For formats that need less than the whole
+    /// key for it.
+    #[inline]
+    fn word(&self, record: &[u8], scratch: &mut Vec<u8>) -> u128 {
+        word(self.key(record, scratch), 0)
+    }
+
     /// The size of all keys in bytes, if they have one size.
     fn key_size(&self) -> Option<usize> {
         None
@@ -78,6 +85,16 @@ pub enum Malformed {
         /// How many bytes the last record has.
         bytes: u64,
     },
+}
+
+impl Malformed {
+    /// How many bytes at the end are no whole record.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Malformed::Truncated { bytes, .. } | Malformed::Unclosed { bytes } => *bytes,
+        }
+    }
 }
 
 impl fmt::Display for Malformed {
