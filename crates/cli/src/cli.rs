@@ -200,7 +200,7 @@ mod tests {
             &["eagre", "count", "--total=perhaps"],
             &["eagre", "count", "--total"],
             &["eagre", "completions"],
-            &["eagre", "doctor", "a\nb"],
+            &["eagre", "completions", "a\nb"],
         ] {
             let line = explained(wrong);
             assert!(line.starts_with("eagre: usage: "), "{line}");

@@ -14,6 +14,7 @@
 //! | [`explain`] | the output of `--explain` |
 //! | [`inputs`] | FILE arguments and standard input |
 //! | [`target`] | the file that a command writes, or standard output |
+//! | [`formats`] | the arguments that say what a file holds |
 //! | [`keys`] | files of keys: their type, and the memory for them |
 //! | [`name`], [`units`], [`phase`], [`progress`] | names, sizes, speeds and progress in readable form |
 //!
@@ -22,6 +23,7 @@
 //! ```text
 //! cli
 //! check · copy · count · doctor · find · generate · partition · sort · stats · completions · man
+//! formats
 //! keys
 //! device · explain · target · usage · phase
 //! inputs
@@ -44,6 +46,7 @@ mod doctor;
 mod exit;
 mod explain;
 mod find;
+mod formats;
 mod generate;
 mod inputs;
 mod keys;

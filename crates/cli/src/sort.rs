@@ -3,9 +3,11 @@
 //! The keys are read into a vector that grows without copying, and sorted there. The output appears complete or not at
 //! all, so nothing is lost whatever happens, even if the output replaces the input.
 
+mod gnu;
 mod numbers;
 mod records;
 mod report;
+mod text;
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -13,7 +15,8 @@ use std::num::NonZeroUsize;
 use eagre::options;
 
 use crate::console::Console;
-use crate::exit::Run;
+use crate::exit::{Failure, Run};
+use crate::inputs::Sources;
 use crate::keys::KeyType;
 use crate::target::Target;
 
@@ -50,6 +53,12 @@ pub(crate) struct Args {
     #[command(flatten)]
     format: records::FormatArgs,
 
+    #[command(flatten)]
+    text: text::TextArgs,
+
+    #[command(flatten)]
+    gnu: gnu::GnuArgs,
+
     /// Sort an array of numbers of this type
     #[arg(long, value_name = "TYPE", conflicts_with_all = ["gensort", "record", "klv", "lines"])]
     keys: Option<KeyType>,
@@ -66,7 +75,7 @@ pub(crate) struct Args {
     #[arg(short, long)]
     unique: bool,
 
-    /// Order pairs by their first part only; pairs with equal first parts keep their order
+    /// Compare keys only, of pairs the first part: records whose keys are equal keep their order
     #[arg(short, long)]
     stable: bool,
 
@@ -74,12 +83,8 @@ pub(crate) struct Args {
     #[arg(long, visible_alias = "top", value_name = "K")]
     head: Option<usize>,
 
-    /// Write nothing, but tell the first key that is out of order, if there is one
-    #[arg(short, long, conflicts_with_all = ["output", "head"])]
-    check: bool,
-
     /// Use at most N threads [default: as many as there are processors to use]
-    #[arg(short = 'j', long, value_name = "N")]
+    #[arg(short = 'j', long, visible_alias = "parallel", value_name = "N")]
     threads: Option<NonZeroUsize>,
 
     /// Use at most SIZE bytes of memory; K, M or G may follow [default: half of what is available]
@@ -87,7 +92,7 @@ pub(crate) struct Args {
     memory: Option<u64>,
 
     /// Put temporary files into DIR; may be given several times [default: TMPDIR, or /var/tmp]
-    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    #[arg(short = 'T', long, visible_alias = "temporary-directory", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     temp: Vec<OsString>,
 
     /// Use at most SIZE bytes of memory beside the keys; K, M or G may follow [default: 64M, or an eighth of the keys' size if that is more]
@@ -106,9 +111,8 @@ pub(crate) struct Args {
     #[arg(long)]
     no_progress: bool,
 
-    /// Files to sort; - is standard input
-    #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    files: Vec<OsString>,
+    #[command(flatten)]
+    sources: Sources,
 }
 
 fn size(text: &str) -> Result<u64, String> {
@@ -118,9 +122,25 @@ fn size(text: &str) -> Result<u64, String> {
 impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
         match self.keys {
-            Some(keys) => numbers::Numbers { args: &self, keys }.run(console),
+            Some(keys) => {
+                self.refuse_text("--keys", true)?;
+                numbers::Numbers { args: &self, keys }.run(console)
+            }
             None => records::Records { args: &self }.run(console),
         }
+    }
+
+    /// That no option is given that means something for lines only. `keys` says whether -k is one of them.
+    fn refuse_text(&self, format: &str, keys: bool) -> Result<(), Failure> {
+        let key = (keys && !self.text.keys().is_empty()).then(|| "-k".to_owned());
+        match self.text.for_lines_only().or(key) {
+            Some(option) => Err(text::wrong(format!("{option} cannot be used with {format}"))),
+            None => Ok(()),
+        }
+    }
+
+    fn memory(&self) -> Option<u64> {
+        self.memory.or_else(|| self.gnu.memory())
     }
 
     fn target(&self) -> Target {

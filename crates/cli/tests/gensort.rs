@@ -121,7 +121,7 @@ fn trouble_is_one_line_and_no_file() {
         (
             &["check", "cut"][..],
             "eagre: check: cut: a record of 50 bytes, not 100, at byte 200; the file is truncated, or does not hold records of the sort \
-             benchmark\n",
+             benchmark; see --record, --klv, --keys and --lines\n",
         ),
         (&["check", "missing"], "eagre: check: missing: No such file or directory; check the name\n"),
         (

@@ -13,7 +13,7 @@
 //! | `compressed` | [`compressed`] | zstd and lz4, in C; zlib-rs |
 //! | `copy` | [`copy`](mod@copy) | xxhash-rust |
 //! | `count` | [`count`] | memchr |
-//! | `external` | [`records`], [`device`] | memchr |
+//! | `external` | [`records`], [`device`] | memchr, xxhash-rust |
 //! | `find` | [`find`] | memchr, aho-corasick |
 //! | `gensort` | [`gensort`] | crc32fast |
 //! | `sort` | [`sort`](mod@sort), [`partition`], [`keys`] | none, but half of the code |
@@ -77,6 +77,7 @@ pub mod stats;
     feature = "compressed",
     feature = "copy",
     feature = "count",
+    feature = "external",
     feature = "find",
     feature = "gensort",
     feature = "sort",

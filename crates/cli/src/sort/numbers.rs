@@ -9,11 +9,11 @@ use eagre::file::WriteOptions;
 use eagre::keys::{self, FileKey, Order};
 use eagre::sort::{SortError, Sorter};
 
-use super::Args;
+use super::gnu::Checking;
 use super::report::{self, Check, Report};
+use super::{Args, text};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, Run};
-use crate::inputs::Argument;
 use crate::keys::{KeyFiles, KeyType, why_unread, with_key};
 use crate::message::{self, Message};
 use crate::progress::Progress;
@@ -32,9 +32,12 @@ impl Numbers<'_> {
             let message = Message::new("sort", "--stable", format!("keys of {} have no parts", self.keys.name()));
             return Err(Failure::Trouble(message.cure(Some("use it with pairs, such as --keys u64:u64")).to_string()));
         }
-        let files = KeyFiles::look("sort", Argument::all(&args.files), self.keys)?;
-        if args.check {
-            return with_key!(self.keys, K => self.check_order::<K>(&files, console));
+        let files = KeyFiles::look("sort", args.sources.list("sort")?, self.keys)?;
+        if args.gnu.merge() {
+            return Err(text::wrong("-m cannot be used with --keys".to_owned()));
+        }
+        if let Some(how) = args.gnu.check() {
+            return with_key!(self.keys, K => self.check_order::<K>(&files, how, console));
         }
         let target = args.target();
         target.check_json("sort", "keys", args.json, "name a file with -o")?;
@@ -49,14 +52,14 @@ impl Numbers<'_> {
         order
     }
 
-    fn check_order<K: FileKey>(&self, files: &KeyFiles, console: &mut Console) -> Run {
+    fn check_order<K: FileKey>(&self, files: &KeyFiles, how: Checking, console: &mut Console) -> Run {
         let (input, mut reader) = files.open_one()?;
         self.watch("check", files, files.bytes, console);
         let found = keys::check::<K>(&mut reader, self.order(), |done| console.advance(done))
             .map_err(|error| why_unread("sort", input, error))?;
         if self.args.json {
             console.print_json(&Check::new(input, found))?;
-        } else if let Some(found) = &found {
+        } else if let (Some(found), Checking::DiagnoseFirst) = (&found, how) {
             console.remark(&report::disorder(input, found));
         }
         Ok(if found.is_some() { Exit::No } else { Exit::Yes })

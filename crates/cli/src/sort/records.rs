@@ -6,9 +6,9 @@ use eagre::external::{FileSorter, Input, Progress as Sorted};
 use eagre::records::{Fixed, Format, KeyRange, Klv, Lines};
 
 use super::Args;
+use super::text::{self, Common};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, Run};
-use crate::inputs::Argument;
 use crate::message::{self, Message};
 use crate::progress::Progress;
 
@@ -21,17 +21,13 @@ pub(super) struct FormatArgs {
     lines: bool,
 
     /// Sort records of 100 bytes whose first 10 bytes are the key, as in the sort benchmark
-    #[arg(long, conflicts_with_all = ["record", "klv", "key"])]
+    #[arg(long, conflicts_with_all = ["record", "klv"])]
     gensort: bool,
 
-    /// Sort records of N bytes by their --key, or by all bytes
+    /// Sort records of N bytes by their keys, or by all bytes. A -k is bytes OFFSET:LENGTH of a record, or the number
+    /// OFFSET:TYPE (such as 8:u32be); :desc behind it means descending
     #[arg(long, value_name = "N", conflicts_with = "klv")]
     record: Option<usize>,
-
-    /// Compare bytes OFFSET:LENGTH of records, or the number OFFSET:TYPE (such as 8:u32be), :desc for descending; several
-    /// keys are compared in turn
-    #[arg(long, value_name = "KEY", requires = "record")]
-    key: Vec<KeyRange>,
 
     /// Sort records of a key of K bytes, the length of the value in L bytes, and the value; be may follow if the length has
     /// its most significant byte first
@@ -46,25 +42,40 @@ pub(super) struct Records<'a> {
 
 impl Records<'_> {
     pub(super) fn run(self, console: &mut Console) -> Run {
-        let given = &self.args.format;
+        let Records { args } = self;
+        let given = &args.format;
         match (given.gensort, given.record, given.klv) {
-            (true, ..) => self.sort(&Fixed::gensort(), console),
-            (_, Some(size), _) => {
-                let format = Fixed::new(size, &given.key)
-                    .map_err(|why| Failure::Trouble(Message::new("sort", "--key", why).to_string()))?;
-                self.sort(&format, console)
+            (true, ..) => {
+                args.refuse_text("--gensort", true)?;
+                self.sort(&Fixed::gensort(), console)
             }
-            (_, _, Some(klv)) => self.sort(&klv, console),
-            _ => self.sort(&Lines::default(), console),
+            (_, Some(size), _) => {
+                args.refuse_text("--record", false)?;
+                let wrong = |why| text::wrong(format!("--key: {why}"));
+                let keys: Result<Vec<KeyRange>, _> = args.text.keys().iter().map(|key| key.parse()).collect();
+                self.sort(&Fixed::new(size, &keys.map_err(wrong)?).map_err(wrong)?, console)
+            }
+            (_, _, Some(klv)) => {
+                args.refuse_text("--klv", true)?;
+                self.sort(&klv, console)
+            }
+            _ if args.text.is_plain() => self.sort(&Lines::ended_by(args.text.terminator()), console),
+            _ => {
+                let Args { reverse, unique, stable, .. } = *args;
+                self.sort(&args.text.order(Common { reverse, unique, stable })?, console)
+            }
         }
     }
 
     fn sort<F: Format>(&self, format: &F, console: &mut Console) -> Run {
         let args = self.args;
+        if args.gnu.check().is_some() {
+            return Err(text::wrong("-c is for --keys; use 'eagre check' for other formats".to_owned()));
+        }
         let target = args.target();
         target.check_json("sort", "records", args.json, "name a file with -o")?;
         let mut inputs = Vec::new();
-        for argument in Argument::all(&args.files) {
+        for argument in args.sources.list("sort")? {
             let input = argument
                 .open_scan()
                 .map_err(|error| Failure::Trouble(Message::from_io("sort", argument.place(), &error).to_string()))?;
@@ -79,7 +90,7 @@ impl Records<'_> {
             ControlFlow::Continue(())
         };
         let mut sorter = FileSorter::new().threads(args.threads().get()).descending(args.reverse).unique(args.unique);
-        if let Some(memory) = args.memory {
+        if let Some(memory) = args.memory() {
             sorter = sorter.memory(memory);
         }
         if let Some(head) = args.head {
@@ -90,7 +101,12 @@ impl Records<'_> {
         }
         let output = target.open().map_err(|error| target.failure("sort", &error))?;
         let direct = output.is_direct();
-        let report = sorter.progress(&show).sort(format, inputs, output, target.place());
+        let sorter = sorter.progress(&show);
+        let report = if args.gnu.merge() {
+            sorter.merge(format, inputs, output, target.place())
+        } else {
+            sorter.sort(format, inputs, output, target.place())
+        };
         let report = report.map_err(|error| match error.kind() {
             std::io::ErrorKind::BrokenPipe if direct => Failure::Unheard,
             _ => Failure::Trouble(message::of_file(&error)),

@@ -334,7 +334,7 @@ impl<F: Format> Format for Words<'_, F> {
 
     /// The bits of the key. The merge turns them if the order descends; here they are turned already.
     #[inline]
-    fn word(&self, record: &[u8], _: &mut Vec<u8>) -> u128 {
+    fn prefix(&self, record: &[u8], _: &mut Vec<u8>) -> u128 {
         let word = u128::from_be_bytes(record.try_into().unwrap_or_default());
         self.index.order().turn(self.index.key_bits(word))
     }

@@ -16,7 +16,7 @@
 pub(crate) mod attributes;
 pub(crate) mod cache;
 mod caching;
-#[cfg(feature = "gensort")]
+#[cfg(any(feature = "external", feature = "gensort"))]
 pub(crate) mod computed;
 pub(crate) mod failure;
 #[cfg(test)]

@@ -75,7 +75,7 @@ impl WriteOptions {
     }
 
     /// How many blocks behind its furthest one the writer may still hold, of a stream that is not [given](Self::stream).
-    #[cfg(feature = "gensort")]
+    #[cfg(any(feature = "external", feature = "gensort"))]
     pub(crate) fn rewrite(mut self, blocks: u32) -> WriteOptions {
         self.rewrite = Some(blocks);
         self
@@ -192,7 +192,7 @@ impl FileWriter {
     }
 
     /// As [`FileWriter::finish_unseen`], but ends the file at `length` bytes.
-    #[cfg(feature = "gensort")]
+    #[cfg(any(feature = "external", feature = "gensort"))]
     pub(crate) fn finish_unseen_at(mut self, length: u64) -> io::Result<Output> {
         let finished = self.writer.finish_at(length);
         self.end(finished)

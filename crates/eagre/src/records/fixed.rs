@@ -1,6 +1,6 @@
 //! Records of one size.
 
-use super::{Format, KeyKind, KeyRange, Malformed};
+use super::{Format, KeyKind, KeyRange, Malformed, word};
 
 /// Records of one size, whose keys are ranges of bytes or numbers.
 ///
@@ -29,10 +29,13 @@ impl Fixed {
     /// Records of `size` bytes. The first key counts most. Without a key, the whole record is the key.
     ///
     /// # Errors
-    /// One line: the size is 0, or a key ends behind the record.
+    /// One line: the size is 0, or a key is empty or ends behind the record.
     pub fn new(size: usize, keys: &[KeyRange]) -> Result<Fixed, String> {
         if size == 0 {
             return Err("a record has a byte at least".to_owned());
+        }
+        if keys.iter().any(|key| key.length == 0) {
+            return Err("a key has a byte at least".to_owned());
         }
         if let Some(outside) = keys.iter().find(|key| key.end() > size) {
             return Err(format!("a key ends at byte {}, but a record has {size}", outside.end()));
@@ -51,6 +54,22 @@ impl Fixed {
         };
         let key_size = keys.iter().map(|key| key.length).sum();
         Ok(Fixed { size, keys, key_size, plain })
+    }
+
+    /// Numbers, or pairs of them, as files of numbers hold them: `u64`, `f32`, `u32:u32`, …, least significant byte first
+    /// unless `be` follows. Numbers have up to 128 bits. Pairs are ordered by their first part, then by their second.
+    ///
+    /// # Errors
+    /// One line: that is no type of numbers.
+    pub fn numbers(types: &str) -> Result<Fixed, String> {
+        let (mut size, mut keys) = (0, Vec::new());
+        for name in types.split(':') {
+            let (length, kind) = super::key_range::number(name)
+                .ok_or_else(|| format!("'{name}' is no type: u, i or f, and 8 to 128 bits"))?;
+            keys.push(KeyRange { offset: size, length, kind, descending: false });
+            size += length;
+        }
+        Fixed::new(size, &keys)
     }
 
     /// The size of a record in bytes.
@@ -82,6 +101,19 @@ impl Format for Fixed {
         scratch
     }
 
+    #[inline]
+    fn prefix(&self, record: &[u8], scratch: &mut Vec<u8>) -> u128 {
+        if self.key_size > 16 {
+            return word(self.key(record, scratch), 0);
+        }
+        let mut prefix = 0;
+        for key in &self.keys {
+            // Shifted by 128 bits, nothing would be left.
+            prefix = if key.length == 16 { 0 } else { prefix << (8 * key.length) } | key.number(record);
+        }
+        prefix << (128 - 8 * self.key_size)
+    }
+
     fn key_size(&self) -> Option<usize> {
         Some(self.key_size)
     }
@@ -92,5 +124,62 @@ impl Format for Fixed {
 
     fn boundary(&self, _: &[u8], at: usize) -> Option<usize> {
         Some(at.next_multiple_of(self.size))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_are_the_front_of_the_keys() {
+        let mut random = fastrand::Rng::with_seed(7);
+        for keys in [
+            "0:1",
+            "3:10",
+            "0:16",
+            "0:17",
+            "5:3:r",
+            "1:u8",
+            "1:i16",
+            "2:u16be:r",
+            "4:i32",
+            "4:f32:r",
+            "4:f32be",
+            "8:u64",
+            "8:i64be",
+            "8:f64",
+            "3:i64:r 11:f64be",
+            "0:3 3:u32 9:i64be:r",
+            "0:u128",
+            "2:i128be:r",
+            "0:8 8:9",
+        ] {
+            let keys: Vec<KeyRange> = keys.split(' ').map(|key| key.parse().unwrap()).collect();
+            let format = Fixed::new(20, &keys).unwrap();
+            for _ in 0..100 {
+                let record: [u8; 20] = std::array::from_fn(|_| random.u8(..));
+                let (mut one, mut other) = (Vec::new(), Vec::new());
+                assert_eq!(format.prefix(&record, &mut one), word(format.key(&record, &mut other), 0), "{keys:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_ordered_as_they_are() {
+        let sorted = |types: &str, bytes: &[Vec<u8>]| {
+            let format = Fixed::numbers(types).unwrap();
+            let prefixes: Vec<_> = bytes.iter().map(|record| format.prefix(record, &mut Vec::new())).collect();
+            assert!(prefixes.is_sorted_by(|a, b| a < b), "{types}: {prefixes:x?}");
+        };
+        sorted("i8", &[-128i8, -1, 0, 1, 127].map(|number| number.to_le_bytes().to_vec()));
+        sorted("i128", &[i128::MIN, -1, 0, 1 << 70, i128::MAX].map(|number| number.to_le_bytes().to_vec()));
+        sorted("f64", &[-f64::NAN, -1.5, -0.0, 0.0, 1e-9, 2.0, f64::NAN].map(|number| number.to_le_bytes().to_vec()));
+        let pair = |one: u32, other: u32| [one.to_le_bytes(), other.to_le_bytes()].concat();
+        sorted("u32:u32", &[pair(1, 900), pair(2, 0), pair(2, 256), pair(256, 1)]);
+        for wrong in ["", "u7", "u64:", "f128", "x"] {
+            Fixed::numbers(wrong).expect_err(wrong);
+        }
+        Fixed::new(4, &[KeyRange::bytes(1, 0)]).unwrap_err();
     }
 }

@@ -61,6 +61,29 @@ impl KeyRange {
         self.offset + self.length
     }
 
+    /// The key as a number that sorts as it does. It has at most 16 bytes.
+    #[inline]
+    pub(super) fn number(&self, record: &[u8]) -> u128 {
+        let bytes = &record[self.offset..self.end()];
+        let little = matches!(
+            self.kind,
+            KeyKind::Unsigned { big_endian: false }
+                | KeyKind::Signed { big_endian: false }
+                | KeyKind::Float { big_endian: false }
+        );
+        let read = if little { little_endian(bytes) } else { big_endian(bytes) };
+        let sign = 1 << (8 * self.length - 1);
+        let ones = sign | (sign - 1);
+        let turned = match self.kind {
+            KeyKind::Signed { .. } => read ^ sign,
+            // Negative numbers sort the other way round by their bits.
+            KeyKind::Float { .. } if read & sign != 0 => read ^ ones,
+            KeyKind::Float { .. } => read | sign,
+            _ => read,
+        };
+        if self.descending { turned ^ ones } else { turned }
+    }
+
     /// Appends the key to `key`, turned so that its bytes sort as it does.
     pub(super) fn append(&self, record: &[u8], key: &mut Vec<u8>) {
         let start = key.len();
@@ -86,6 +109,32 @@ impl KeyRange {
         if self.descending {
             complement(key);
         }
+    }
+}
+
+/// A number of at most 16 bytes.
+#[inline(always)]
+fn little_endian(bytes: &[u8]) -> u128 {
+    match *bytes {
+        [one] => one.into(),
+        [a, b] => u16::from_le_bytes([a, b]).into(),
+        [a, b, c, d] => u32::from_le_bytes([a, b, c, d]).into(),
+        [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]).into(),
+        _ => bytes.iter().rev().fold(0, |number, &byte| number << 8 | u128::from(byte)),
+    }
+}
+
+/// The same, with the most significant byte first.
+#[inline(always)]
+fn big_endian(bytes: &[u8]) -> u128 {
+    match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        // Two words that overlap.
+        (Some(high), Some(low)) => {
+            let above = 8 * (bytes.len() as u32 - 8);
+            let low = u64::from_be_bytes(*low);
+            u128::from(u64::from_be_bytes(*high)) << above | u128::from(low)
+        }
+        _ => bytes.iter().fold(0, |number, &byte| number << 8 | u128::from(byte)),
     }
 }
 
@@ -123,7 +172,7 @@ impl FromStr for KeyRange {
 }
 
 /// The length and kind of a type such as `u32be`.
-fn number(name: &str) -> Option<(usize, KeyKind)> {
+pub(super) fn number(name: &str) -> Option<(usize, KeyKind)> {
     let (name, big_endian) = match name.strip_suffix("be") {
         Some(name) => (name, true),
         None => (name.strip_suffix("le").unwrap_or(name), false),
@@ -134,12 +183,13 @@ fn number(name: &str) -> Option<(usize, KeyKind)> {
         "16" => 2,
         "32" => 4,
         "64" => 8,
+        "128" => 16,
         _ => return None,
     };
     let kind = match name.as_bytes()[0] {
         b'u' => KeyKind::Unsigned { big_endian },
         b'i' => KeyKind::Signed { big_endian },
-        b'f' if length >= 4 => KeyKind::Float { big_endian },
+        b'f' if length == 4 || length == 8 => KeyKind::Float { big_endian },
         _ => return None,
     };
     Some((length, kind))

@@ -40,6 +40,10 @@ impl Format for Lines {
         Some(self.terminator)
     }
 
+    fn ends_at_terminator(&self) -> bool {
+        true
+    }
+
     fn boundary(&self, bytes: &[u8], at: usize) -> Option<usize> {
         if at == 0 {
             return Some(0);

@@ -10,19 +10,27 @@
 //! | [`Klv`] | key, length of the value, value | the key |
 //! | [`Lines`] | bytes and a newline | the line |
 //! | [`Text`] | bytes and a newline, or CSV | parts of the line, ordered as GNU sort orders them |
+//!
+//! [`TestData`] makes records. A [`Checker`] says whether those of a file are in order, and [`checksum()`] which they are.
 
+mod check;
+mod checksum;
 mod fixed;
 mod key_range;
 mod klv;
 mod lines;
+mod test_data;
 mod text;
 
 use std::fmt;
 
+pub use check::{CheckError, Checked, Checker, Place};
+pub use checksum::{Checksum, checksum};
 pub use fixed::Fixed;
 pub use key_range::{KeyKind, KeyRange};
 pub use klv::Klv;
 pub use lines::Lines;
+pub use test_data::TestData;
 pub use text::{Text, TextKey, TextOptions, TextOrder};
 
 /// How bytes are cut into records, and what the key of each is.
@@ -39,10 +47,10 @@ pub trait Format: Sync {
     /// lost.
     fn key<'a>(&self, record: &'a [u8], scratch: &'a mut Vec<u8>) -> &'a [u8];
 
-    /// The first 16 bytes of a record's key, as [`word`] makes a number of them. For formats that need less than the whole
-    /// key for it.
+    /// The first 16 bytes of the key as a number: [`word`] of the [`key`](Format::key), which some formats know without
+    /// building the key. The old contents of `scratch` are lost.
     #[inline]
-    fn word(&self, record: &[u8], scratch: &mut Vec<u8>) -> u128 {
+    fn prefix(&self, record: &[u8], scratch: &mut Vec<u8>) -> u128 {
         word(self.key(record, scratch), 0)
     }
 
@@ -59,6 +67,12 @@ pub trait Format: Sync {
     /// The byte that ends each record, if it may be missing after the last record of a file.
     fn terminator(&self) -> Option<u8> {
         None
+    }
+
+    /// Whether a record ends wherever its [terminator](Format::terminator) is, so that records can be found from anywhere in
+    /// a file.
+    fn ends_at_terminator(&self) -> bool {
+        false
     }
 
     /// Where the first record at or after `at` begins in `bytes`, which begin with a record. `None` if that is not known

@@ -38,7 +38,7 @@ pub use kernels::Simd;
 pub use plan::{Choice, Plan, Why};
 pub use settings::Cancelled;
 #[cfg_attr(
-    not(any(feature = "count", feature = "find", feature = "stats")),
+    not(any(feature = "count", feature = "external", feature = "find", feature = "gensort", feature = "stats")),
     allow(unused_imports, reason = "for questions")
 )]
 pub(crate) use settings::{about, setting_methods};

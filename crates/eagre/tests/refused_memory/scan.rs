@@ -3,6 +3,7 @@
 use eagre::count::Counter;
 use eagre::find::Finder;
 use eagre::gensort::{Generator, RECORD, Summary, Validator};
+use eagre::records::{CheckError, Checker, Fixed, Format, Klv, Lines, checksum};
 use eagre::scan::{Input, Plan};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -15,6 +16,7 @@ pub(crate) const TESTS: &[(&str, fn())] = &[
     ("scan::count_a_reader", count_a_reader),
     ("scan::cancel", cancel),
     ("scan::records", records),
+    ("scan::check", check),
     ("scan::find", find),
     ("scan::small", small),
 ];
@@ -98,6 +100,28 @@ fn records() {
             }
         });
     }
+}
+
+fn check() {
+    fn each<F: Format>(what: &str, format: &F, bytes: &[u8]) {
+        let file = file(bytes);
+        for plan in PLANS {
+            each_allocation(&format!("check: {what}, plan {plan}"), |attempt| {
+                let input = File::open(file.path()).unwrap();
+                let checker = Checker::new(format).plan(plan).threads(2);
+                match attempt.call(|| { checker }.input(input)) {
+                    Ok(found) => assert_eq!(found.checksum, checksum(format, bytes).unwrap()),
+                    Err(CheckError::Scan(error)) => {
+                        assert!(attempt.refused() && error.source.kind() == ErrorKind::OutOfMemory, "{error}");
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            });
+        }
+    }
+    each("lines", &Lines::default(), &text());
+    each("records", &Fixed::gensort(), &[7; 5_000_000]);
+    each("values", &Klv::new(1, 4, false).unwrap(), &[&b"k\0\0\x40\0"[..], &[7; 4 << 20]].concat());
 }
 
 fn find() {

@@ -100,7 +100,7 @@ impl Index {
             if words.len() == words.capacity() {
                 heap::reserve(words, (words.len() / 2).max(1 << 10)).map_err(SortError::from)?;
             }
-            let word = self.order.turn(format.word(&rest[..length], &mut scratch));
+            let word = self.order.turn(format.prefix(&rest[..length], &mut scratch));
             words.push(self.with(word >> self.bits, at));
             at += length;
             longest = longest.max(length);

@@ -151,7 +151,7 @@ impl<'f, F: Format, S: Source> Merge<'f, F, S> {
             if !bytes.is_empty() {
                 let length = self.format.length(bytes, last).map_err(|why| MergeError::Malformed(number, why))?;
                 if let Some(length) = length {
-                    let word = self.order.turn(self.format.word(&bytes[..length], &mut self.scratch.0));
+                    let word = self.order.turn(self.format.prefix(&bytes[..length], &mut self.scratch.0));
                     self.lengths[number] = length;
                     return Ok(Player { word, source: number as u32 });
                 }

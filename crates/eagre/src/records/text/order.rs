@@ -23,23 +23,22 @@ impl FromStr for TextKey {
     type Err = String;
 
     fn from_str(text: &str) -> Result<TextKey, String> {
-        let wrong = |why: String| format!("'{}': {why}", text.escape_debug());
         let mut options = TextOptions::default();
         let (first, second) = match text.split_once(',') {
             Some((first, second)) => (first, Some(second)),
             None => (text, None),
         };
-        let (field, character, letters) = place(first, "a key begins with the number of a field").map_err(wrong)?;
-        letters.chars().try_for_each(|letter| options.set(letter, End::First)).map_err(wrong)?;
+        let (field, character, letters) = place(first, "a key begins with the number of a field")?;
+        letters.chars().try_for_each(|letter| options.set(letter, End::First))?;
         let character = match character {
-            Some(0) => return Err(wrong("characters are counted from 1".to_owned())),
+            Some(0) => return Err("characters are counted from 1".to_owned()),
             Some(character) => character - 1,
             None => 0,
         };
         let mut key = TextKey { start: (field, character), stop: None, options };
         if let Some(second) = second {
-            let (field, character, letters) = place(second, "a comma needs a field behind it").map_err(wrong)?;
-            letters.chars().try_for_each(|letter| key.options.set(letter, End::Last)).map_err(wrong)?;
+            let (field, character, letters) = place(second, "a comma needs a field behind it")?;
+            letters.chars().try_for_each(|letter| key.options.set(letter, End::Last))?;
             key.stop = Some((field, character.unwrap_or(0)));
         }
         Ok(key)

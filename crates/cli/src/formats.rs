@@ -1,0 +1,70 @@
+//! The arguments that say what a file holds: `--gensort`, `--record`, `--klv`, `--keys` and `--lines`.
+
+use std::num::NonZeroUsize;
+
+use eagre::records::{Fixed, KeyRange, Klv, Lines};
+
+use crate::exit::Failure;
+use crate::keys::KeyType;
+use crate::message::Message;
+
+/// What a file holds.
+#[derive(clap::Args)]
+pub(crate) struct Formats {
+    /// Files hold records of the sort benchmark: 100 bytes, the first ten of which are the key
+    #[arg(long, group = "format")]
+    gensort: bool,
+
+    /// Files hold records of LEN bytes
+    #[arg(long, value_name = "LEN", group = "format")]
+    record: Option<NonZeroUsize>,
+
+    /// The key of a --record, OFFSET:LENGTH or OFFSET:TYPE, as 0:10 or 8:i32be; ':desc' behind it reverses its order. The first of several counts most [default: the whole record]
+    #[arg(short, long = "key", value_name = "KEY", value_parser = str::parse::<KeyRange>, requires = "record")]
+    keys_of_record: Vec<KeyRange>,
+
+    /// Files hold keys of KEYLEN bytes, each followed by the length of its value, a number of LENBYTES bytes, and the value; least significant byte first unless 'be' follows
+    #[arg(long, value_name = "KEYLEN:LENBYTES", value_parser = str::parse::<Klv>, group = "format")]
+    klv: Option<Klv>,
+
+    /// Files hold numbers of TYPE, least significant byte first
+    #[arg(long, value_name = "TYPE", group = "format")]
+    keys: Option<KeyType>,
+
+    /// Files hold lines of text, compared as bytes
+    #[arg(long, group = "format")]
+    lines: bool,
+
+    /// Lines end with a NUL instead of a newline
+    #[arg(short, long, requires = "lines")]
+    zero_terminated: bool,
+}
+
+/// The format that was chosen.
+#[derive(Debug)]
+pub(crate) enum Chosen {
+    Gensort,
+    Fixed(Fixed),
+    Klv(Klv),
+    Lines(Lines),
+}
+
+impl Formats {
+    /// The format for the command `what`. `None` if none is named.
+    pub(crate) fn chosen(&self, what: &str) -> Result<Option<Chosen>, Failure> {
+        let failed = |option: &str, why: String| Failure::Trouble(Message::new(what, option, why).to_string());
+        Ok(Some(if self.gensort {
+            Chosen::Gensort
+        } else if let Some(size) = self.record {
+            Chosen::Fixed(Fixed::new(size.get(), &self.keys_of_record).map_err(|why| failed("--key", why))?)
+        } else if let Some(klv) = self.klv {
+            Chosen::Klv(klv)
+        } else if let Some(keys) = self.keys {
+            Chosen::Fixed(Fixed::numbers(&keys.name()).map_err(|why| failed("--keys", why))?)
+        } else if self.lines {
+            Chosen::Lines(Lines::ended_by(if self.zero_terminated { 0 } else { b'\n' }))
+        } else {
+            return Ok(None);
+        }))
+    }
+}
