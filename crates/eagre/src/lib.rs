@@ -74,6 +74,7 @@ pub mod stats;
     feature = "compressed",
     feature = "copy",
     feature = "count",
+    feature = "external",
     feature = "find",
     feature = "gensort",
     feature = "sort",
@@ -90,6 +91,8 @@ mod pages {
     struct Counting;
     #[doc = include_str!("../../../docs/records.md")]
     struct Records;
+    #[doc = include_str!("../../../docs/device.md")]
+    struct Device;
     #[doc = include_str!("../../../docs/memory.md")]
     struct Memory;
     #[doc = include_str!("../../../docs/partition.md")]

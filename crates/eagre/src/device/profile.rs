@@ -103,10 +103,10 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// A measurement; `rate` in bytes per second.
+    /// A measurement; `rate` in bytes per second. It is rounded to whole ones, as a kept profile has it, and 1 at least.
     #[must_use]
     pub fn new(access: Access, request: u64, depth: u32, rate: f64) -> Measured {
-        Measured { access, request, depth, rate }
+        Measured { access, request, depth, rate: rate.round().max(1.0) }
     }
 }
 
