@@ -6,7 +6,7 @@
 use super::{
     Budget::{self, Ample, Quarter},
     Cache::{self, Cold, Warm},
-    Case, Data, Emulated, Entry, FileSort, MIB,
+    Case, Data, Emulated, Entry, FileSort, Kernel, MIB,
     Place::{self, Disk, Memory},
     Row, Sorter, Target, Unit, Way, Work,
 };
@@ -197,6 +197,35 @@ pub(super) const ROWS: &[Row] = &[
         ],
     },
     Row {
+        name: "external-memory",
+        about: "sort 10^7 records of 100 bytes in memory with one thread",
+        source: SOURCE,
+        unit: Unit::GigabytesPerSecond,
+        cases: &[kernel("10^7", false)],
+        contenders: &[
+            Entry::new("eagre", Way::Kernel(Kernel::Eagre), "Eagre: sort_and_partition into one part"),
+            Entry::new("records", Way::Kernel(Kernel::Records), "slice::sort_unstable of the records, in place"),
+            Entry::new(
+                "index",
+                Way::Kernel(Kernel::Index),
+                "slice::sort_unstable of keys with positions, then a gather",
+            ),
+        ],
+        targets: &[Target::must("eagre", 2.5, "records"), Target::must("eagre", 1.5, "index")],
+    },
+    Row {
+        name: "external-merge",
+        about: "merge ten sorted runs of 10^6 records of 100 bytes in memory with one thread",
+        source: SOURCE,
+        unit: Unit::GigabytesPerSecond,
+        cases: &[kernel("10 runs", true)],
+        contenders: &[
+            Entry::new("eagre", Way::Kernel(Kernel::Eagre), "Eagre: Merge"),
+            Entry::new("heap", Way::Kernel(Kernel::Heap), "BinaryHeap of keys, whose top is replaced"),
+        ],
+        targets: &[Target::must("eagre", 2.5, "heap")],
+    },
+    Row {
         name: "external-gensort",
         about: "generate and check records of the sort benchmark in memory",
         source: SOURCE,
@@ -216,6 +245,10 @@ pub(super) const ROWS: &[Row] = &[
         ],
     },
 ];
+
+const fn kernel(name: &'static str, merge: bool) -> Case {
+    Case { name, work: Work::Kernel { merge }, size: GB, quick: 1_000_000 }
+}
 
 const fn gensort(name: &'static str, check: bool, threads: usize) -> Case {
     Case { name, work: Work::Gensort { check, threads }, size: GB, quick: 1_000_000 }

@@ -108,6 +108,19 @@ impl Emulated {
     }
 }
 
+/// Who sorts or merges records in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kernel {
+    /// The library's kernels.
+    Eagre,
+    /// `slice::sort_unstable` of the records.
+    Records,
+    /// `slice::sort_unstable` of keys and numbers of records, and a gather.
+    Index,
+    /// A merge with `BinaryHeap`.
+    Heap,
+}
+
 /// Who sorts a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sorter {

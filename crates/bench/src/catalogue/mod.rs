@@ -20,7 +20,7 @@ mod way;
 mod work;
 
 pub(crate) use external::PREFIX as EXTERNAL;
-pub(crate) use file_sort::{Budget, Data, Emulated, FileSort, Sorter};
+pub(crate) use file_sort::{Budget, Data, Emulated, FileSort, Kernel, Sorter};
 pub(crate) use rewire::PREFIX as REWIRE;
 pub(crate) use rewiring::{FilePages, Fill, Rewiring, Timed, Wiring};
 pub(crate) use sorting::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Slack, Sorting, TRIAL};
@@ -169,6 +169,7 @@ mod tests {
                         assert_eq!((case.size % data.item(), case.quick % data.item()), (0, 0));
                         assert!(case.quick <= 1_000_000 && row.name.starts_with(EXTERNAL));
                     }
+                    Work::Kernel { .. } => assert!(case.quick <= 1_000_000 && case.quick % 200 == 0),
                     Work::Gensort { threads, .. } => {
                         assert!(threads > 0 && case.quick <= 1_000_000 && row.name.starts_with(EXTERNAL));
                     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{By, Sorter, Wiring};
+use super::{By, Kernel, Sorter, Wiring};
 
 /// How a contender does the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +55,8 @@ pub(crate) enum Way {
     Sort(By),
     /// Sorting a file, in a process of its own.
     FileSort(Sorter),
+    /// Records sorted or merged in memory.
+    Kernel(Kernel),
     /// Records of the sort benchmark, made or checked by the library.
     Gensort,
 }
@@ -116,6 +118,7 @@ impl Way {
                 | Way::Program(Program::Eagre)
                 | Way::Sort(By::Eagre(_))
                 | Way::FileSort(Sorter::Eagre(_))
+                | Way::Kernel(Kernel::Eagre)
                 | Way::Gensort
         )
     }

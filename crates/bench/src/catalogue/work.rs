@@ -29,6 +29,8 @@ pub(crate) enum Work {
     Sort(Sorting),
     /// Sort a file into another.
     FileSort(FileSort),
+    /// Sort records of the sort benchmark in memory with one thread, or merge sorted runs of them.
+    Kernel { merge: bool },
     /// Generate or check records of the sort benchmark in memory, with so many threads.
     Gensort { check: bool, threads: usize },
     /// Partition keys in memory by their highest `bits` bits.

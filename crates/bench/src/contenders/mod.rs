@@ -12,6 +12,7 @@ mod gensort;
 #[allow(unsafe_code, reason = "vectors on mappings of their own")]
 pub(crate) mod grow;
 mod iterator;
+mod kernel;
 mod os_pipe;
 #[allow(unsafe_code, reason = "loops that write past the caches, and chunks of memory")]
 pub(crate) mod partition;
@@ -116,6 +117,10 @@ pub(crate) fn build(entry: &Entry, work: Work, store: &Arc<Store>) -> Result<Box
         },
         Work::FileSort(sort) => match entry.way {
             Way::FileSort(sorter) => external::build(sorter, sort, store),
+            _ => Err(mismatch(entry.way)),
+        },
+        Work::Kernel { merge } => match entry.way {
+            Way::Kernel(kernel) => Ok(Box::new(kernel::Kernels { kernel, merge })),
             _ => Err(mismatch(entry.way)),
         },
         Work::Gensort { check, threads } => match entry.way {
