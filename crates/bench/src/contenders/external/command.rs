@@ -64,9 +64,14 @@ impl Program {
         }
         let help = Command::new(&self.path).args(["sort", "--help"]).output();
         let help = help.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-        let options = self.eagre(&nothing());
-        let options = options.get_args().filter_map(|word| word.to_str()).filter(|word| word.starts_with("--"));
-        match options.into_iter().find(|option| !help.contains(*option)) {
+        let known = |option: &str| {
+            // Its name, and what may follow in a help text.
+            ["\n", " ", ","].iter().any(|end| help.contains(&format!(" {option}{end}")))
+        };
+        let command = self.eagre(&nothing());
+        let options = command.get_args().filter_map(|word| word.to_str()).filter(|word| word.starts_with('-'));
+        let mut missing = options.filter(|option| !known(option));
+        match missing.next() {
             Some(missing) => Err(Trouble::Unavailable(format!("this eagre sort has no {missing}; {BUILD}"))),
             None => Ok(()),
         }
@@ -165,5 +170,53 @@ fn length(data: Data) -> Result<&'static str, Trouble> {
         Data::Records | Data::Ascii => Ok("100"),
         Data::Words => Ok("8"),
         _ => Err(Trouble::Unavailable("it sorts no such records".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::{Budget, Emulated};
+
+    fn line_of(sorter: Sorter, data: Data, device: Option<Emulated>) -> String {
+        let sort = FileSort {
+            data,
+            place: Place::Disk,
+            cache: Cache::Cold,
+            budget: Budget::Quarter,
+            threads: 2,
+            device,
+            long: false,
+            rounds: 1,
+        };
+        let program = Program { sorter, sort, path: "/a/program".into(), version: String::new() };
+        program.identity().command.unwrap_or_default()
+    }
+
+    #[test]
+    fn everyone_is_told_the_same() {
+        let eagre = Sorter::Eagre(None);
+        let braid = Some(Emulated::Braid);
+        for (sorter, data, device, line) in [
+            (eagre, Data::Records, None, "program sort --gensort --memory 0 -j 2 FILE -o SORTED"),
+            (eagre, Data::Words, None, "program sort --keys u64 --memory 0 -j 2 FILE -o SORTED"),
+            (eagre, Data::Table, None, "program sort --lines -t , -k 2,2n --memory 0 -j 2 FILE -o SORTED"),
+            (
+                Sorter::Eagre(Some("classic")),
+                Data::Fixed { value: 50 },
+                braid,
+                "program sort --record 60 --key 0:10 --memory 0 -j 2 --plan classic --emulate braid FILE -o SORTED",
+            ),
+            (Sorter::Gnu, Data::Few, None, "program -S 0b --parallel=2 -T DIR -u -o SORTED FILE; sync SORTED"),
+            (Sorter::Stxxl, Data::Records, None, "program 100 FILE SORTED DIR/runs 0 1"),
+            (Sorter::Extsort, Data::Words, None, "program 8 FILE SORTED DIR 0 2"),
+        ] {
+            assert_eq!(line_of(sorter, data, device), line);
+        }
+    }
+
+    #[test]
+    fn what_a_program_cannot_sort_is_said() {
+        assert!(matches!(length(Data::Lines), Err(Trouble::Unavailable(_))));
     }
 }

@@ -150,3 +150,35 @@ fn run(script: &str, from: &Path, to: &Path, more: &str) -> Result<(), Trouble> 
     let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
     Err(Trouble::Failed(format!("python: {}", complaints.trim().lines().last().unwrap_or("no message"))))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::sortable;
+
+    #[test]
+    fn the_last_line_has_the_seconds() {
+        assert_eq!(seconds(b"warning\n{\"seconds\": 0.25}\n").unwrap(), Duration::from_millis(250));
+        assert!(seconds(b"Traceback").is_err());
+    }
+
+    /// There and back again, the records are the same.
+    #[test]
+    fn tables_hold_the_records() {
+        if let Err(Trouble::Unavailable(why)) = version(Sorter::Duckdb) {
+            return eprintln!("skipped: {why}");
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let (records, table) = (directory.path().join("in"), directory.path().join("table"));
+        for data in [Data::Records, Data::Words] {
+            let mut bytes = vec![0u8; 2000 * data.item() as usize];
+            bytes.iter_mut().zip(0u32..).for_each(|(byte, i)| *byte = (i.wrapping_mul(0x9E37_79B1) >> 17) as u8);
+            std::fs::write(&records, &bytes).unwrap();
+            to_table(data, &records, &table).unwrap();
+            let back = from_table(&table).unwrap();
+            assert!(!table.exists());
+            assert_eq!(std::fs::read(&back).unwrap(), bytes);
+            assert!(sortable::check(&back, data).is_err(), "{data:?}: not sorted");
+        }
+    }
+}
