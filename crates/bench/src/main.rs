@@ -12,7 +12,7 @@
 //! text · runner
 //! contenders · load
 //! corpus · outcome · spsc
-//! cache · child · figures · machine · roofline · usage · verdict
+//! cache · child · figures · limit · machine · roofline · usage · verdict
 //! catalogue · interval · kernels
 //! memory
 //! trouble
@@ -35,6 +35,7 @@ mod figures;
 mod interval;
 #[allow(unsafe_code, reason = "SIMD loops over raw stream pointers")]
 mod kernels;
+mod limit;
 mod load;
 mod machine;
 #[allow(unsafe_code, reason = "owns mappings")]
@@ -86,6 +87,8 @@ enum Command {
     Run(RunArguments),
     /// Runs the rows that begin with "rewire-": the cost of rewiring, and of access afterwards, by kind of page.
     Rewire(RunArguments),
+    /// Runs the rows that begin with "external": sorting files, most of them larger than the memory there is.
+    External(RunArguments),
     /// Compares two records, or runs two builds of eagre-bench in turn: what became slower?
     ///
     /// For each contender in each case of a row, prints the speed of NEW divided by that of OLD: the median over the rounds
@@ -129,6 +132,12 @@ struct RunArguments {
     /// Sorts at most 2^EXPONENT keys, for machines with less memory; cases that this makes smaller get no verdict.
     #[arg(long, value_name = "EXPONENT", value_parser = clap::value_parser!(u32).range(10..=40))]
     keys: Option<u32>,
+    /// Sorts files of at most so many bytes, for machines with less room; cases that this makes smaller get no verdict.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1000..))]
+    bytes: Option<u64>,
+    /// Also runs the cases that take hours.
+    #[arg(long)]
+    long: bool,
     /// How many seconds in total to wait for other programs to become idle and to repeat rounds that they disturbed.
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     patience: u64,
@@ -149,6 +158,7 @@ fn main() -> ExitCode {
         Command::List => print(&text::list()).map(|()| ExitCode::SUCCESS),
         Command::Run(arguments) => run(&arguments, ""),
         Command::Rewire(arguments) => run(&arguments, catalogue::REWIRE),
+        Command::External(arguments) => run(&arguments, catalogue::EXTERNAL),
         Command::Compare(arguments) => {
             compare::run(&arguments).and_then(|(text, slower)| print(&text).map(|()| ExitCode::from(u8::from(slower))))
         }
@@ -180,6 +190,8 @@ fn run_with(arguments: &RunArguments, group: &str, store: &Arc<Store>) -> Result
         pairs: if arguments.quick { 1 } else { arguments.pairs },
         quick: arguments.quick,
         keys: arguments.keys.map_or(u64::MAX, |exponent| 1 << exponent),
+        bytes: arguments.bytes.unwrap_or(u64::MAX),
+        long: arguments.long,
         only: arguments.contenders.clone(),
         progress: io::stderr().is_terminal(),
     };

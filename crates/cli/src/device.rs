@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fmt::Write;
+use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
@@ -14,14 +15,13 @@ use crate::exit::{Exit, Failure, Run};
 use crate::progress::Progress;
 use crate::{message, units};
 
-/// How long a measurement takes.
-const BUDGET: Duration = Duration::from_secs(25);
-
 /// What the arguments ask for.
 pub(crate) struct Request<'a> {
     pub(crate) directory: &'a OsStr,
     /// Measure again, whatever is known.
     pub(crate) measure: bool,
+    /// How long that takes.
+    pub(crate) budget: Duration,
     pub(crate) progress: bool,
 }
 
@@ -39,7 +39,6 @@ impl Request<'_> {
     /// The profile, and whether it was known.
     fn profile(&self, console: &mut Console) -> Result<(Profile, bool), Failure> {
         let directory = Path::new(self.directory);
-        let trouble = |error| Failure::Trouble(message::of_file(&error));
         if !self.measure
             && let Some(profile) = Profile::load(directory).map_err(trouble)?
         {
@@ -49,7 +48,7 @@ impl Request<'_> {
             console.watch(Progress::new("doctor", None));
         }
         let gauge = console.gauge();
-        let profile = Profile::measure(directory, BUDGET, &mut |step| {
+        let profile = Profile::measure(directory, self.budget, &mut |step| {
             let what =
                 format!("{}, {} at a time, {} in flight", name(step.next), units::bytes(step.request), step.depth);
             gauge.step(step.done, step.of, &what);
@@ -62,6 +61,14 @@ impl Request<'_> {
         }
         Ok((profile, false))
     }
+}
+
+fn trouble(error: io::Error) -> Failure {
+    let message = message::of_file(&error);
+    Failure::Trouble(match error.kind() {
+        io::ErrorKind::NotADirectory => format!("{message}; name a directory"),
+        _ => message,
+    })
 }
 
 /// What is done, for people.
@@ -145,7 +152,7 @@ fn findings(profile: &Profile) -> String {
     let mut text = format!("{access}\n");
     if profile.thoroughness == Thoroughness::Full {
         let overlap = profile.overlap();
-        let verdict = if overlap < 1.1 { "gains nothing" } else { "pays" };
+        let verdict = if overlap < 1.2 { "gains nothing" } else { "pays" };
         let _ =
             writeln!(text, "reading while writing {verdict}: together {overlap:.2} of what one of them reaches alone");
         let least = units::bytes(profile.least_random_read());

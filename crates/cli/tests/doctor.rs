@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::path::Path;
+
 use common::{eagre, parts, run};
 use serde_json::Value;
 
@@ -75,6 +77,49 @@ fn an_environment_in_which_no_stream_opens_is_trouble() {
         assert_eq!(fact["verdict"], "missing");
         assert!(fact["cure"].as_str().unwrap().contains("unset"), "{fact}");
     }
+}
+
+/// Runs the doctor on a directory, with a cache directory of its own.
+fn on(cache: &Path, arguments: &[&str], directory: &Path) -> (i32, String, String) {
+    parts(&eagre().arg("doctor").args(arguments).arg(directory).env("XDG_CACHE_HOME", cache).output().unwrap())
+}
+
+#[test]
+fn a_directory_is_measured_once() {
+    let (cache, directory) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let examine = |arguments: &[&str]| {
+        let (code, json, err) = on(cache.path(), arguments, directory.path());
+        assert_eq!((code, err.as_str()), (0, ""));
+        serde_json::from_str::<Value>(&json).unwrap()
+    };
+    // No time: one request of each kind.
+    let first = examine(&["--json", "--seconds", "0"]);
+    assert_eq!(first["cached"], false);
+    let again = examine(&["--json"]);
+    assert_eq!(again["cached"], true);
+    assert_eq!(again["measured"], first["measured"]);
+    assert!(first["measured"].as_array().unwrap().len() > 50);
+    assert_eq!(examine(&["--json", "--measure", "--seconds", "0"])["cached"], false);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    let (_, table, _) = on(cache.path(), &[], directory.path());
+    for heading in ["\nrandom reads\n", "\nsequential writes\n", " ago; --measure measures again"] {
+        assert!(table.contains(heading), "{table}");
+    }
+}
+
+#[test]
+fn a_place_that_cannot_be_measured_is_one_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    std::fs::write(&file, b"").unwrap();
+    let (code, out, err) = on(directory.path(), &[], &file);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert_eq!(err, format!("eagre: measure: {}: Not a directory; name a directory\n", file.display()));
+    let missing = directory.path().join("missing");
+    let (code, _, err) = on(directory.path(), &["--json"], &missing);
+    assert_eq!(code, 2);
+    assert_eq!(err, format!("eagre: measure: {}: No such file or directory; check the name\n", missing.display()));
+    assert_eq!(run(&["doctor", "--measure"]).0, 2);
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Every benchmark, as data: work, sizes, contenders, target ratios and where they come from.
 //!
 //! Nothing else in this crate names a row, a size or a target. The rows are in [`streams`] (blocks and pipes), [`memory`]
-//! (memory that grows), [`partition`], [`rewire`], [`sort`] and [`files`]. [`work`] and [`way`] say what there is to do and
+//! (memory that grows), [`partition`], [`rewire`], [`sort`], [`files`] and [`external`]. [`work`] and [`way`] say what there is to do and
 //! how contenders do it, [`mod@unit`] what their speeds are shown in, [`target`] what can be asked of them.
 
+mod external;
+mod file_sort;
 mod files;
 mod memory;
 mod partition;
@@ -17,6 +19,8 @@ mod unit;
 mod way;
 mod work;
 
+pub(crate) use external::PREFIX as EXTERNAL;
+pub(crate) use file_sort::{Budget, Data, Emulated, FileSort, Kernel, Sorter};
 pub(crate) use rewire::PREFIX as REWIRE;
 pub(crate) use rewiring::{FilePages, Fill, Rewiring, Timed, Wiring};
 pub(crate) use sorting::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Slack, Sorting, TRIAL};
@@ -92,6 +96,7 @@ pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
         .chain(rewire::ROWS)
         .chain(sort::ROWS)
         .chain(files::ROWS)
+        .chain(external::ROWS)
 }
 
 /// The row called `name`.
@@ -160,6 +165,14 @@ mod tests {
                         assert!(row.name.starts_with(REWIRE));
                     }
                     Work::Read => assert!(case.size < 2 * GIB, "one read(2) gives no more"),
+                    Work::FileSort(FileSort { data, .. }) => {
+                        assert_eq!((case.size % data.item(), case.quick % data.item()), (0, 0));
+                        assert!(case.quick <= 1_000_000 && row.name.starts_with(EXTERNAL));
+                    }
+                    Work::Kernel { .. } => assert!(case.quick <= 1_000_000 && case.quick % 200 == 0),
+                    Work::Gensort { threads, .. } => {
+                        assert!(threads > 0 && case.quick <= 1_000_000 && row.name.starts_with(EXTERNAL));
+                    }
                 }
             }
         }

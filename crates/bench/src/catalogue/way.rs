@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{By, Wiring};
+use super::{By, Kernel, Sorter, Wiring};
 
 /// How a contender does the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,12 @@ pub(crate) enum Way {
     Program(Program),
     /// Sorting, in a process of its own.
     Sort(By),
+    /// Sorting a file, in a process of its own.
+    FileSort(Sorter),
+    /// Records sorted or merged in memory.
+    Kernel(Kernel),
+    /// Records of the sort benchmark, made or checked by the library.
+    Gensort,
 }
 
 /// How code of this program does a file job.
@@ -111,6 +117,9 @@ impl Way {
                 | Way::Own(Method::Eagre | Method::EagrePointer)
                 | Way::Program(Program::Eagre)
                 | Way::Sort(By::Eagre(_))
+                | Way::FileSort(Sorter::Eagre(_))
+                | Way::Kernel(Kernel::Eagre)
+                | Way::Gensort
         )
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Rewiring, Sorting, TRIAL};
+use super::{Data, FileSort, Rewiring, Sorting, TRIAL};
 use crate::memory::Pages;
 
 /// The work of a case.
@@ -27,6 +27,12 @@ pub(crate) enum Work {
     File(FileJob),
     /// Sort keys in memory.
     Sort(Sorting),
+    /// Sort a file into another.
+    FileSort(FileSort),
+    /// Sort records of the sort benchmark in memory with one thread, or merge sorted runs of them.
+    Kernel { merge: bool },
+    /// Generate or check records of the sort benchmark in memory, with so many threads.
+    Gensort { check: bool, threads: usize },
     /// Partition keys in memory by their highest `bits` bits.
     Partition { bits: u32 },
 }
@@ -35,14 +41,25 @@ impl Work {
     /// The number of rounds that count if `pairs` were asked for: fewer for work that takes long.
     pub(crate) fn rounds(self, pairs: usize) -> usize {
         match self {
-            Work::Sort(Sorting { rounds: Some(few), .. }) => pairs.min(few),
+            Work::Sort(Sorting { rounds: Some(few), .. }) | Work::FileSort(FileSort { rounds: few, .. }) => {
+                pairs.min(few)
+            }
             _ => pairs,
         }
     }
 
-    /// `size`, or `keys` if it is more and the work is sorting.
-    pub(crate) fn limited(self, size: u64, keys: u64) -> u64 {
-        if matches!(self, Work::Sort(_)) { size.min(keys) } else { size }
+    /// `size`, or `keys` or `bytes` if it is more and the work is to sort keys in memory, or a file.
+    pub(crate) fn limited(self, size: u64, keys: u64, bytes: u64) -> u64 {
+        match self {
+            Work::Sort(_) => size.min(keys),
+            Work::FileSort(FileSort { data, .. }) if bytes < size => bytes / data.item() * data.item(),
+            _ => size,
+        }
+    }
+
+    /// Whether it runs only if long cases are asked for.
+    pub(crate) fn is_long(self) -> bool {
+        matches!(self, Work::FileSort(FileSort { long: true, .. }))
     }
 
     /// For work with many peers: a trial on one part in this many of the work selects the peers that run all rounds.
@@ -96,6 +113,8 @@ pub(crate) enum Corpus {
     Stations,
     /// `key;value` lines of `keys` keys, uniform or Zipf-distributed; its size is in rows.
     Keys { keys: u32, zipf: bool },
+    /// Something to sort.
+    Sortable(Data),
 }
 
 /// Where a file is.

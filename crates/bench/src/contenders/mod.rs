@@ -1,14 +1,18 @@
 //! Everyone who takes part, behind one trait: one file per family.
 
 mod channel;
+mod compiler;
+mod external;
 #[allow(unsafe_code, reason = "a signal handler, and the touch that calls it")]
 mod fault;
 #[allow(unsafe_code, reason = "maps files")]
 pub(crate) mod file;
 mod first_touch;
+mod gensort;
 #[allow(unsafe_code, reason = "vectors on mappings of their own")]
 pub(crate) mod grow;
 mod iterator;
+mod kernel;
 mod os_pipe;
 #[allow(unsafe_code, reason = "loops that write past the caches, and chunks of memory")]
 pub(crate) mod partition;
@@ -109,6 +113,18 @@ pub(crate) fn build(entry: &Entry, work: Work, store: &Arc<Store>) -> Result<Box
         Work::File(job) => file::build(entry.way, job, store),
         Work::Sort(sorting) => match entry.way {
             Way::Sort(by) => sort::build(by, sorting, store),
+            _ => Err(mismatch(entry.way)),
+        },
+        Work::FileSort(sort) => match entry.way {
+            Way::FileSort(sorter) => external::build(sorter, sort, store),
+            _ => Err(mismatch(entry.way)),
+        },
+        Work::Kernel { merge } => match entry.way {
+            Way::Kernel(kernel) => Ok(Box::new(kernel::Kernels { kernel, merge })),
+            _ => Err(mismatch(entry.way)),
+        },
+        Work::Gensort { check, threads } => match entry.way {
+            Way::Gensort => Ok(Box::new(gensort::Gensort { check, threads })),
             _ => Err(mismatch(entry.way)),
         },
         Work::Pipe { streams } if streams > 1 && !entry.one => Ok(Box::new(several::Several::new(entry.way, streams)?)),

@@ -2,12 +2,14 @@
 //!
 //! The kind and the size of a corpus determine its bytes, and with them the right answers ([`Expected`]), which no contender
 //! has to supply. So its generators stay as they are: with others, kept files and recorded results would be of other bytes.
-//! One corpus exists at a time; the next one replaces it. All files are in a directory of this process, `run-PID`, below the
+//! One corpus exists at a time, in several forms if it is to
+//! be sorted; the next one replaces it. All files are in a directory of this process, `run-PID`, below the
 //! bench directory. It is removed at the end, on SIGINT and SIGTERM too; the next run removes what a killed run left. With
 //! `--keep` corpora stay in the bench directory itself, and later runs use them.
 
 pub(crate) mod keys;
 pub(crate) mod numbers;
+pub(crate) mod sortable;
 mod stations;
 pub(crate) mod table;
 mod text;
@@ -19,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::{Corpus, Place};
+use crate::catalogue::{Corpus, Data, Place};
 use crate::corpus::table::Table;
 use crate::trouble::Trouble;
 
@@ -42,6 +44,8 @@ pub(crate) enum Expected {
     Stations(Table),
     /// Of rows of many keys.
     Keys(keys::Figures),
+    /// Of something to sort.
+    Sorted(sortable::Contents),
 }
 
 /// Ascending offsets, as their count and a digest.
@@ -91,14 +95,23 @@ impl Drop for Made {
     }
 }
 
-/// The identity of a corpus.
-type Key = (Corpus, Place, u64);
+/// The identity of a corpus: its kind, where it is, its size, and its form, which is empty as it was made.
+type Key = (Corpus, Place, u64, &'static str);
+
+/// Up to this size, in bytes, all forms of a corpus exist together; larger ones are made anew for each contender.
+const TOGETHER: u64 = 6_000_000_000;
+
+/// Whether a corpus may stay when another one is made: if it holds the same in another form, and both are small.
+fn together(a: Key, b: Key) -> bool {
+    let kind = |corpus| if corpus == Corpus::Sortable(Data::Ascii) { Corpus::Sortable(Data::Records) } else { corpus };
+    (kind(a.0), a.1, a.2) == (kind(b.0), b.1, b.2) && a.2 <= TOGETHER
+}
 
 /// The place of corpora and outputs.
 pub(crate) struct Store {
     disk: PathBuf,
     keep: bool,
-    current: Mutex<Option<(Key, Arc<Made>)>>,
+    current: Mutex<Vec<(Key, Arc<Made>)>>,
 }
 
 /// The bench directory on a tmpfs.
@@ -109,7 +122,7 @@ impl Store {
     pub(crate) fn new(directory: Option<PathBuf>, keep: bool) -> io::Result<Store> {
         let set = || std::env::var_os("EAGRE_BENCH_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
         let disk = directory.or_else(set).unwrap_or_else(|| "/var/tmp/eagre-bench".into());
-        let store = Store { disk, keep, current: Mutex::new(None) };
+        let store = Store { disk, keep, current: Mutex::default() };
         for place in [Place::Disk, Place::Memory] {
             remove_leftovers(store.root(place));
         }
@@ -160,15 +173,47 @@ impl Store {
         }
     }
 
+    /// An empty directory for what a contender sets aside.
+    pub(crate) fn temporary(&self, place: Place) -> Result<PathBuf, Trouble> {
+        let path = self.room(place)?.join("temporary");
+        match fs::remove_dir_all(&path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(Trouble::failed("temporary", e)),
+            _ => fs::create_dir(&path).map_err(|e| Trouble::failed("temporary", e))?,
+        }
+        Ok(path)
+    }
+
     /// The corpus of this kind and size; makes it if necessary. The previous corpus is removed first.
     pub(crate) fn corpus(&self, corpus: Corpus, place: Place, size: u64) -> Result<Arc<Made>, Trouble> {
+        self.current_or((corpus, place, size, ""), || self.make(corpus, place, size))
+    }
+
+    /// The same corpus in another form, which `convert` makes of one file in another.
+    pub(crate) fn form(
+        &self,
+        (corpus, place, size): (Corpus, Place, u64),
+        form: &'static str,
+        convert: impl FnOnce(&Path, &Path) -> Result<(), Trouble>,
+    ) -> Result<Arc<Made>, Trouble> {
+        let plain = self.corpus(corpus, place, size)?;
+        self.current_or((corpus, place, size, form), || {
+            let path = self.room(place)?.join(form);
+            let mut made = Made { path, bytes: 0, expected: plain.expected.clone(), kept: false };
+            convert(&plain.path, &made.path)?;
+            made.bytes = fs::metadata(&made.path).map_err(|e| Trouble::failed(form, e))?.len();
+            Ok(made)
+        })
+    }
+
+    /// What there is by this name, or else what `make` makes, after all is gone that may not stay beside it.
+    fn current_or(&self, key: Key, make: impl FnOnce() -> Result<Made, Trouble>) -> Result<Arc<Made>, Trouble> {
         let mut current = self.current();
-        match &*current {
-            Some((key, made)) if *key == (corpus, place, size) => return Ok(Arc::clone(made)),
-            _ => *current = None,
+        if let Some((_, made)) = current.iter().find(|(other, _)| *other == key) {
+            return Ok(Arc::clone(made));
         }
-        let made = Arc::new(self.make(corpus, place, size)?);
-        *current = Some(((corpus, place, size), Arc::clone(&made)));
+        current.retain(|(other, _)| together(*other, key));
+        let made = Arc::new(make()?);
+        current.push((key, Arc::clone(&made)));
         Ok(made)
     }
 
@@ -177,6 +222,7 @@ impl Store {
             Corpus::Numbers => format!("numbers-{size}"),
             Corpus::Text { every } => format!("text-{every}-{size}"),
             Corpus::Stations => format!("stations-{size}"),
+            Corpus::Sortable(data) => format!("{}-{size}", sortable_name(data)),
             Corpus::Keys { keys, zipf } => format!("keys-{keys}-{}-{size}", if zipf { "zipf" } else { "uniform" }),
         };
         let kept = self.root(place).join(&name);
@@ -190,6 +236,7 @@ impl Store {
             Corpus::Numbers => numbers::make(&made.path, size).map(|()| Expected::Numbers),
             Corpus::Text { every } => text::make(&made.path, size, every),
             Corpus::Stations => make_stations(&made.path, size),
+            Corpus::Sortable(data) => sortable::make(&made.path, data, size).map(Expected::Sorted),
             Corpus::Keys { keys, zipf } => keys::make(&made.path, size, keys, zipf).map(Expected::Keys),
         }
         .map_err(failed)?;
@@ -209,7 +256,7 @@ impl Store {
         used.map(|root| format!("{} ({})", root.display(), file_system(root))).collect()
     }
 
-    fn current(&self) -> MutexGuard<'_, Option<(Key, Arc<Made>)>> {
+    fn current(&self) -> MutexGuard<'_, Vec<(Key, Arc<Made>)>> {
         self.current.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
@@ -226,6 +273,14 @@ impl Store {
 impl Drop for Store {
     fn drop(&mut self) {
         self.clear();
+    }
+}
+
+/// What a file to sort is called.
+fn sortable_name(data: Data) -> String {
+    match data {
+        Data::Fixed { value } => format!("fixed-{value}"),
+        other => format!("{other:?}").to_lowercase(),
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) fn make(path: &Path, size: u64, every: u64) -> io::Result<Expected> {
 }
 
 /// An endless text.
-struct Words {
+pub(super) struct Words {
     random: Random,
     vocabulary: Vec<Vec<u8>>,
     /// Words left in the present line.
@@ -55,7 +55,7 @@ struct Words {
 }
 
 impl Words {
-    fn new() -> Words {
+    pub(super) fn new() -> Words {
         let mut random = Random(1);
         let mut word = || {
             let letters = 2 + random.below(5) + random.below(5);
@@ -63,6 +63,20 @@ impl Words {
         };
         let vocabulary = (0..VOCABULARY).map(|_| word()).collect();
         Words { random, vocabulary, left: 12, rest: Vec::new() }
+    }
+
+    /// Adds the rest of the present line to `line`, its end included.
+    pub(super) fn line(&mut self, line: &mut Vec<u8>) {
+        loop {
+            let draw = self.random.below(VOCABULARY).min(self.random.below(VOCABULARY));
+            line.extend_from_slice(&self.vocabulary[draw as usize]);
+            let end = self.left == 0;
+            line.push(if end { b'\n' } else { b' ' });
+            self.left = if end { 2 + self.random.below(24) } else { self.left - 1 };
+            if end {
+                return;
+            }
+        }
     }
 
     /// The next bytes of the text.
@@ -89,15 +103,25 @@ impl Words {
 }
 
 /// A generator of pseudo-random numbers: xorshift, multiplied.
-struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
+    /// One of many sequences; `seed` is not zero.
+    pub(super) fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
     /// A number less than `bound`, which is small.
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
+        ((self.next() >> 32) * bound) >> 32
+    }
+
+    /// Any number.
+    pub(super) fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
-        ((self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) * bound) >> 32
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
 }
 

@@ -35,6 +35,10 @@ pub(crate) struct Plan {
     pub quick: bool,
     /// The most keys to sort at once.
     pub keys: u64,
+    /// The most bytes of a file to sort.
+    pub bytes: u64,
+    /// Whether to run the cases that take long, too.
+    pub long: bool,
     /// The contenders to run; all if empty.
     pub only: Vec<String>,
     /// Whether to show progress on standard error.
@@ -56,7 +60,7 @@ pub(crate) fn run(row: &Row, plan: &Plan, bench: &mut Bench) -> Result<Vec<CaseR
     bench.patience.wait_for_quiet();
     let before = bench.gauge.measure();
     let mut ran = Vec::new();
-    for case in row.cases {
+    for case in row.cases.iter().filter(|case| plan.long || !case.work.is_long()) {
         let place = |name: &str, why: &str| format!("{}, {}: {name}: {why}", row.name, case.name);
         let mut entrants = Vec::new();
         for entry in row.contenders {
@@ -72,7 +76,7 @@ pub(crate) fn run(row: &Row, plan: &Plan, bench: &mut Bench) -> Result<Vec<CaseR
             };
             entrants.push(Entrant::new(*entry, contender));
         }
-        let size = if plan.quick { case.quick } else { case.work.limited(case.size, plan.keys) };
+        let size = if plan.quick { case.quick } else { case.work.limited(case.size, plan.keys, plan.bytes) };
         if let Some(part) = case.work.trial().filter(|_| !plan.quick) {
             trial(row, size / part, &mut entrants).map_err(|(name, why)| place(name, &why))?;
         }

@@ -54,7 +54,7 @@ const ROW: Row = Row {
 
 fn plan(quick: bool) -> Plan {
     let pairs = if quick { 1 } else { 15 };
-    Plan { pairs, quick, keys: u64::MAX, only: vec![], progress: false }
+    Plan { pairs, quick, keys: u64::MAX, bytes: u64::MAX, long: false, only: vec![], progress: false }
 }
 
 /// The machine slows down to a tenth during the run; the paired ratio does not notice.

@@ -354,10 +354,14 @@ impl<'a> Sorting<'a> {
     /// One piece of each record of the input, `cached` of them in the page cache.
     fn pieces(&self, profile: &'a Profile, piece: f64, cached: f64) -> Transfer<'a> {
         let threads = self.job.threads;
-        // Past the page cache, whole blocks of the device move.
-        let block = f64::from(profile.identity.direct.unwrap_or(4096));
-        let moved = ((1.0 + (piece - 1.0) / block).ceil() * block) as u64;
-        let one = moved as f64 / profile.rate(Access::RandomRead, moved, RANDOM_DEPTH);
+        // Past the page cache, whole blocks move. Some devices are slow with the smallest that they take.
+        let small = f64::from(profile.identity.direct.unwrap_or(4096));
+        let (moved, one) = [small, small.max(4096.0)]
+            .map(|block| ((1.0 + (piece - 1.0) / block).ceil() * block) as u64)
+            .map(|moved| (moved, profile.seconds(Access::RandomRead, moved, moved, RANDOM_DEPTH)))
+            .into_iter()
+            .min_by(|a, b| a.1.total_cmp(&b.1))
+            .unwrap_or_default();
         let one_cached = piece / profile.rate(Access::CachedGather, piece as u64, threads);
         let (count, cold) = (self.records(), 1.0 - cached);
         Transfer {

@@ -101,7 +101,7 @@ impl Model {
             }
             _ => (time, at_once),
         };
-        Measured { rate: request as f64 * at_once / time, ..*measured }
+        Measured::new(access, request, depth, request as f64 * at_once / time)
     }
 }
 

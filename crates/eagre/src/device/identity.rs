@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, StatxAttributes, StatxFlags, fstatfs, fstatvfs, statx};
+use rustix::io::Errno;
 
 use crate::file::cache;
 
@@ -39,7 +40,7 @@ impl Identity {
         let directory = File::open(path)?;
         let there = directory.metadata()?;
         if !there.is_dir() {
-            return Err(io::ErrorKind::NotADirectory.into());
+            return Err(Errno::NOTDIR.into());
         }
         let (major, minor) = (rustix::fs::major(there.dev()), rustix::fs::minor(there.dev()));
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();

@@ -24,7 +24,7 @@ const DATA: u64 = 1 << 30;
 /// On a file system in memory, and where bytes are brought into the page cache.
 const DATA_IN_MEMORY: u64 = 256 * MIB;
 /// For a probe.
-const DATA_OF_PROBE: u64 = 128 * MIB;
+const DATA_OF_PROBE: u64 = 64 * MIB;
 /// Pieces that are gathered: records with short, usual and long values.
 const PIECES: [u64; 4] = [16, 100, 256, 1024];
 
@@ -54,13 +54,13 @@ pub(super) struct Cell {
 
 impl Profile {
     /// Measures the file system of `directory` with scratch files that have no name. It takes about `budget`, at most 30
-    /// seconds unless the device is very slow, and no more than an eighth of the free room (1.5 GB at most). `progress` is
-    /// called before each of the measurements, and can end them.
+    /// seconds unless the device is very slow, and no more than an eighth of the free room (1.5 GB at most). With less time
+    /// the numbers are less exact. `progress` is called before each of the measurements, and can end them.
     ///
     /// The numbers are right only if nothing else uses the device meanwhile.
     ///
     /// # Errors
-    /// Those of the system, with the name of the directory: it does not exist or may not be written, it has less than 256
+    /// Those of the system, with the name of the directory: it does not exist or may not be written, it has less than 192
     /// MiB of free room, or a request fails. `Interrupted` if `progress` said `Break`.
     pub fn measure(
         directory: &Path,
@@ -76,9 +76,9 @@ impl Profile {
     /// [`Profile::load`] has none.
     ///
     /// # Errors
-    /// As [`Profile::measure`].
+    /// As [`Profile::measure`], but 48 MiB of free room are enough.
     pub fn probe(directory: &Path) -> io::Result<Profile> {
-        let budget = Duration::from_millis(400);
+        let budget = Duration::from_millis(300);
         let whatever = &mut |_: &Step| ControlFlow::Continue(());
         take(directory, &essential(), Thoroughness::Probe, DATA_OF_PROBE, budget, whatever)
             .map_err(|error| named(directory, &error))
@@ -118,6 +118,7 @@ pub(super) fn essential() -> Vec<Cell> {
         Cell { access: Access::RandomRead, request: 4 * KIB, depth: 16 },
         Cell { access: Access::CachedRead, request: 256 * KIB, depth: threads },
         Cell { access: Access::CachedGather, request: 100, depth: threads },
+        Cell { access: Access::CachedGather, request: 1024, depth: threads },
     ]
 }
 
@@ -165,8 +166,8 @@ struct Bench {
     sink_region: u64,
     /// Requests past the page cache are multiples of this.
     alignment: u64,
-    /// The part of `data` that was brought into the page cache.
-    mapping: Option<Mapping>,
+    /// The part of `data` that was brought into the page cache: its bytes, and a mapping of them if there can be one.
+    warm: Option<(u64, Option<Mapping>)>,
 }
 
 impl Bench {
@@ -177,21 +178,30 @@ impl Bench {
         let most = if identity.in_memory { most.min(DATA_IN_MEMORY).min(spare_memory()) } else { most };
         // Both files together take an eighth of the room.
         let region = most.min(free / 12) / LARGEST * LARGEST;
-        if region < 4 * LARGEST {
+        let least = if thoroughness == Thoroughness::Probe { LARGEST } else { 4 * LARGEST };
+        if region < least {
             return Err(rustix::io::Errno::NOSPC.into());
         }
         let sink_region = (region / 2).next_multiple_of(LARGEST);
         let data = Scratch::new(directory, region + sink_region)?;
         identity.look_at(data.cached());
-        if !data.is_direct() {
-            identity.direct = None;
-        }
         let sink = match thoroughness {
             Thoroughness::Full => Some(Scratch::new(directory, region + sink_region)?),
             Thoroughness::Probe => None,
         };
-        let alignment = identity.direct.map_or(1, u64::from);
-        Ok(Bench { data, region, sink, sink_region, alignment, mapping: None })
+        let mut bench = Bench { data, region, sink, sink_region, alignment: 1, warm: None };
+        // Some file systems open files for transfers past the page cache, and then refuse these.
+        let first = load(bench.data.direct(), Access::SequentialWrite, LARGEST, 1, LARGEST);
+        if one(first, Duration::ZERO).is_err() {
+            for scratch in [Some(&mut bench.data), bench.sink.as_mut()].into_iter().flatten() {
+                scratch.give_up_direct();
+            }
+        }
+        if !bench.data.is_direct() {
+            identity.direct = None;
+        }
+        bench.alignment = identity.direct.map_or(1, u64::from);
+        Ok(bench)
     }
 
     /// Writes the file that is read later, as far as that goes in `time`.
@@ -208,7 +218,10 @@ impl Bench {
     fn measure(&mut self, cell: &Cell, time: Duration) -> io::Result<Vec<Measured>> {
         let &Cell { access, request, depth } = cell;
         let moved = match access {
-            Access::CachedRead | Access::CachedGather => self.cached(cell, time)?,
+            Access::CachedRead | Access::CachedGather => match self.cached(cell, time)? {
+                Some(moved) => moved,
+                None => return Ok(Vec::new()),
+            },
             _ if !request.is_multiple_of(self.alignment) => return Ok(Vec::new()),
             Access::ReadBesideWrite | Access::WriteBesideRead => return self.beside(cell, time),
             Access::SequentialWrite | Access::DurableWrite => self.written(cell, time)?,
@@ -256,25 +269,28 @@ impl Bench {
             .collect())
     }
 
-    /// Reads bytes that are in the page cache.
-    fn cached(&mut self, cell: &Cell, time: Duration) -> io::Result<Moved> {
+    /// Reads bytes that are in the page cache. `None` if they cannot be mapped.
+    fn cached(&mut self, cell: &Cell, time: Duration) -> io::Result<Option<Moved>> {
         let &Cell { access, request, depth } = cell;
-        let region = self.region.min(DATA_IN_MEMORY).min(spare_memory().max(LARGEST)) / LARGEST * LARGEST;
-        let mapping = match &mut self.mapping {
-            Some(mapping) => mapping,
+        let (region, mapping) = match &mut self.warm {
+            Some(warm) => warm,
             none => {
+                let region = self.region.min(DATA_IN_MEMORY).min(spare_memory()) / LARGEST * LARGEST;
+                let region = region.max(LARGEST);
                 let all = Load { again: false, ..load(self.data.cached(), Access::CachedRead, MIB, 1, region) };
                 one(all, Duration::MAX)?;
-                let mapping = Mapping::new(self.data.cached(), 0, region as usize)?;
-                mapping.populate(0..region as usize);
-                none.insert(mapping)
+                let mapping = Mapping::new(self.data.cached(), 0, region as usize).ok();
+                if let Some(mapping) = &mapping {
+                    mapping.populate(0..region as usize);
+                }
+                none.insert((region, mapping))
             }
         };
-        if access == Access::CachedGather {
-            return bench::gather(mapping, request as usize, depth, time);
+        match (access, mapping) {
+            (Access::CachedGather, None) => Ok(None),
+            (Access::CachedGather, Some(mapping)) => bench::gather(mapping, request as usize, depth, time).map(Some),
+            _ => one(load(self.data.cached(), access, request, depth, *region), time).map(Some),
         }
-        let region = mapping.len() as u64;
-        one(load(self.data.cached(), access, request, depth, region), time)
     }
 }
 

@@ -103,10 +103,10 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// A measurement; `rate` in bytes per second.
+    /// A measurement; `rate` in bytes per second. It is rounded to whole ones, as a kept profile has it, and 1 at least.
     #[must_use]
     pub fn new(access: Access, request: u64, depth: u32, rate: f64) -> Measured {
-        Measured { access, request, depth, rate }
+        Measured { access, request, depth, rate: rate.round().max(1.0) }
     }
 }
 
@@ -181,7 +181,9 @@ impl Profile {
     /// fraction of what it reaches alone. 2 if they do not notice each other; at most 1 if overlapping gains nothing.
     #[must_use]
     pub fn overlap(&self) -> f64 {
-        let beside = self.measured.iter().find(|measured| measured.access == Access::ReadBesideWrite);
+        // Few requests do not keep a device busy, so they do not disturb each other.
+        let beside = self.measured.iter().filter(|measured| measured.access == Access::ReadBesideWrite);
+        let beside = beside.max_by_key(|measured| measured.depth);
         let Some(&Measured { request, depth, .. }) = beside else { return 1.0 };
         let of = |access| self.rate(access, request, depth);
         of(Access::ReadBesideWrite) / of(Access::SequentialRead)

@@ -41,6 +41,11 @@ impl Scratch {
         self.direct.is_some()
     }
 
+    /// Goes through the page cache from now on.
+    pub(super) fn give_up_direct(&mut self) {
+        self.direct = None;
+    }
+
     /// Makes the file empty, and allocates space for `bytes` bytes, as the writers of Eagre do.
     pub(super) fn restart(&self, bytes: u64) -> io::Result<()> {
         self.cached().set_len(0)?;

@@ -59,6 +59,7 @@ fn everything_is_measured_and_nothing_left_behind() {
         let key = |m: &Measured| (m.access, m.request, m.depth);
         key(a) < key(b)
     }));
+    assert_eq!(parse(&profile.to_string()).as_ref(), Some(&profile));
     let count = full().len() as u32;
     assert_eq!(steps, (0..count).map(|done| (done, count)).collect::<Vec<_>>());
 }

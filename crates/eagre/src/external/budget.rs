@@ -22,7 +22,7 @@ const PIECES: u64 = 1 << 20;
 /// The memory of a sort, divided.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
-    total: u64,
+    pub(super) total: u64,
     pub(super) threads: usize,
     /// The blocks of the streams of the input and the output.
     pub(super) block: BlockSize,

@@ -1,22 +1,17 @@
 //! As many records as memory holds, and their words.
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
-
-use eagre_mem::threads::with_helpers;
 
 use super::budget::Budget;
 use super::inputs::{Found, Inputs};
-use super::kernels::{Index, IndexError, Order};
-use super::trouble;
+use super::kernels::{Index, Order};
+use super::{pieces, trouble};
 use crate::records::{Format, Malformed};
 use crate::sort::Sorter;
 use crate::{BlockSize, Pool, RewiredVec};
 
 /// How many bytes are read before their words are made.
 const BATCH: usize = 8 << 20;
-/// The words of how many bytes one thread makes at a time. Lines may be short: a word has 16 bytes.
-const PIECE: usize = 512 << 10;
 
 /// Records in memory. Two vectors share one pool: how many words there are for so many bytes is not known before.
 pub(super) struct Chunk<'f, F> {
@@ -133,19 +128,15 @@ impl<'f, F: Format> Chunk<'f, F> {
     /// record. False if memory is full.
     fn parse(&mut self, last: bool) -> io::Result<bool> {
         while self.parsed < self.bytes.len() {
-            // As many pieces as threads, each of which ends between records.
-            let mut ends = Vec::new();
-            let mut at = self.parsed;
-            while ends.len() < 4 * self.budget.threads && at < self.bytes.len() {
-                let Some(end) = self.end_of_piece(at, last)? else { break };
-                ends.push(at..end);
-                at = end;
-            }
-            if ends.is_empty() {
+            let threads = self.budget.threads;
+            let pieces = pieces::cut(self.format, &self.bytes, self.parsed, 4 * threads, last);
+            let pieces = pieces.map_err(|why| self.malformed(why))?;
+            if pieces.is_empty() {
                 return Ok(true);
             }
-            let made = self.make(&ends)?;
-            for (range, words) in ends.iter().zip(made) {
+            let made = pieces::words(self.format, &self.index, &self.bytes, &pieces, threads).map_err(trouble)?;
+            self.longest = self.longest.max(made.longest);
+            for (range, words) in pieces.iter().zip(made.words) {
                 let used = self.bytes.len() as u64 + 16 * (self.words.len() + words.len()) as u64 + 2 * self.block;
                 if used > self.budget.chunk && !self.words.is_empty() {
                     return Ok(false);
@@ -157,63 +148,10 @@ impl<'f, F: Format> Chunk<'f, F> {
         Ok(true)
     }
 
-    /// Where a piece ends that begins at `at`: behind a whole record. `None` if there is no whole record.
-    fn end_of_piece(&mut self, at: usize, last: bool) -> io::Result<Option<usize>> {
-        let bytes = &self.bytes[at..];
-        if let Some(size) = self.format.record_size() {
-            let whole = bytes.len().min(PIECE.max(size)) / size * size;
-            if last && whole == 0 {
-                self.format.length(bytes, true).map_err(|why| self.malformed(at, why))?;
-            }
-            self.longest = size;
-            return Ok((whole > 0).then_some(at + whole));
-        }
-        let piece = &bytes[..bytes.len().min(PIECE)];
-        // Text: the last end of a line in the piece.
-        if let (Some(end), Some(_)) = (self.format.terminator(), self.format.boundary(bytes, 0))
-            && let Some(found) = memchr::memrchr(end, piece)
-        {
-            return Ok(Some(at + found + 1));
-        }
-        let mut length = 0;
-        while length < PIECE && length < bytes.len() {
-            match self.format.length(&bytes[length..], last).map_err(|why| self.malformed(at + length, why))? {
-                Some(record) => length += record,
-                None => break,
-            }
-        }
-        Ok((length > 0).then_some(at + length))
-    }
-
-    fn malformed(&self, _at: usize, why: Malformed) -> io::Error {
+    fn malformed(&self, why: Malformed) -> io::Error {
         let (name, end) = &self.place;
-        let (Malformed::Truncated { bytes, .. } | Malformed::Unclosed { bytes }) = why;
-        let message = format!("read: {name}: {why}, from byte {} on", end.saturating_sub(bytes));
+        let message = format!("read: {name}: {why}, from byte {} on", end.saturating_sub(why.bytes()));
         io::Error::new(io::ErrorKind::InvalidData, message)
-    }
-
-    /// Makes the words of ranges, by several threads.
-    fn make(&mut self, ranges: &[std::ops::Range<usize>]) -> io::Result<Vec<Vec<u128>>> {
-        let made: Vec<_> = ranges.iter().map(|_| Mutex::new((Vec::new(), Ok(0)))).collect();
-        let next = std::sync::atomic::AtomicUsize::new(0);
-        let work = || {
-            loop {
-                let number = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                let Some(range) = ranges.get(number) else { break };
-                let mut made = made[number].lock().unwrap_or_else(PoisonError::into_inner);
-                let (words, outcome) = &mut *made;
-                *outcome = self.index.append(self.format, &self.bytes, range.clone(), words);
-            }
-        };
-        let helpers = self.budget.threads.min(ranges.len()) - 1;
-        with_helpers(Some(c"eagre-index"), helpers, &work, work);
-        let mut all = Vec::new();
-        for made in made {
-            let (words, outcome) = made.into_inner().unwrap_or_else(PoisonError::into_inner);
-            self.longest = self.longest.max(outcome.map_err(|error: IndexError| trouble(error))?);
-            all.push(words);
-        }
-        Ok(all)
     }
 
     /// Puts the words in order.

@@ -10,6 +10,7 @@
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use eagre_mem::threads;
@@ -17,7 +18,8 @@ use eagre_mem::threads;
 use super::budget::Budget;
 use super::chunk::Chunk;
 use super::inputs::{Input, Inputs};
-use super::kernels::{self, Merge, MergeError};
+use super::kernels::{self, InMemory, Merge, MergeError};
+use super::plan::{self, Plan};
 use super::run::{Run, RunReader, Temporary};
 use super::{FileSorter, LEAST_MEMORY, Progress, Report, trouble};
 use crate::Pipe;
@@ -31,11 +33,11 @@ use crate::sort::Sorter;
 const BATCH: usize = 256 << 10;
 
 pub(super) struct Job<'a, F> {
-    settings: &'a FileSorter<'a>,
-    format: &'a F,
-    budget: Budget,
-    temporary: Temporary,
-    report: Report,
+    pub(super) settings: &'a FileSorter<'a>,
+    pub(super) format: &'a F,
+    pub(super) budget: Budget,
+    pub(super) temporary: Temporary,
+    pub(super) report: Report,
     /// When the hook was called last.
     told: Option<Instant>,
 }
@@ -55,7 +57,7 @@ impl<'a, F: Format> Job<'a, F> {
     }
 
     /// Tells the hook, unless it was just told.
-    fn tell(&mut self, phase: &'static str, done: u64, total: Option<u64>) -> io::Result<()> {
+    pub(super) fn tell(&mut self, phase: &'static str, done: u64, total: Option<u64>) -> io::Result<()> {
         const PAUSE: Duration = Duration::from_millis(50);
         let Some(hook) = self.settings.hook else { return Ok(()) };
         if self.told.is_some_and(|told| told.elapsed() < PAUSE) {
@@ -69,6 +71,14 @@ impl<'a, F: Format> Job<'a, F> {
     }
 
     pub(super) fn sort(mut self, inputs: Vec<Input>, output: Output, name: &Path) -> io::Result<Report> {
+        let choice = plan::choose(self.settings, self.format, &self.budget, &inputs, &output)?;
+        self.report.choice = Some(choice.clone());
+        if let (Plan::OnePass | Plan::MergePass, [Input { name: from, from: scan::Input::File(file) }]) =
+            (choice.plan, &inputs[..])
+        {
+            let (file, from) = (file.try_clone()?, from.clone());
+            return self.sort_pointers(&file, &from, choice.plan, output, name);
+        }
         let mut inputs = Inputs::new(inputs, self.budget.block);
         let all = !self.settings.unique && self.settings.head.is_none();
         if let Some(total) = inputs.total.filter(|_| all) {
@@ -93,7 +103,7 @@ impl<'a, F: Format> Job<'a, F> {
             self.sort_chunk(&mut chunk)?;
             if last {
                 let Some(output) = output.take() else { break };
-                self.report.plan = "in-memory";
+                self.report.plan = Plan::InMemory;
                 let mut writer = self.begin(output, name, total.filter(|_| all))?;
                 let written = self.write_chunk(&mut chunk, "write", |bytes| Ok(writer.copy_in(bytes)?))?;
                 drop(chunk);
@@ -107,7 +117,7 @@ impl<'a, F: Format> Job<'a, F> {
             }
         }
         drop(chunk);
-        self.report.plan = "classic";
+        self.report.plan = Plan::Classic;
         self.report.runs = runs.len() as u64;
         let output = output.take().ok_or(io::ErrorKind::Other)?;
         self.merge_runs(runs, &inputs, output, name)
@@ -133,22 +143,25 @@ impl<'a, F: Format> Job<'a, F> {
         let started = Instant::now();
         let index = chunk.index;
         let (bytes, words) = chunk.parts();
+        let format = self.format;
         let mut unique = self.settings.unique;
         if let Some(head) = self.settings.head {
             if unique {
-                kernels::keep_first(&index, self.format, bytes, words);
+                kernels::keep_first(&index, format, bytes, words);
                 unique = false;
             }
             words.truncate(usize::try_from(head).unwrap_or(usize::MAX));
         }
         let (mut written, mut failure) = (0, None);
-        let total = Some(bytes.len() as u64);
+        let (total, mean) = (Some(bytes.len() as u64), bytes.len() / words.len().max(1));
         let threads = self.budget.threads;
-        let format = self.format;
-        let this = std::sync::Mutex::new(&mut *self);
-        kernels::gather(&index, format, bytes, words, unique, threads, |bytes| {
+        let repeated = |before, word| kernels::is_repeated(&index, format, bytes, (before, word));
+        let repeated = unique.then_some(&repeated as &(dyn Fn(u128, u128) -> bool + Sync));
+        let source = InMemory { format, bytes };
+        let this = Mutex::new(&mut *self);
+        kernels::gather(&index, &source, words, mean, repeated, threads, |bytes| {
             written += bytes.len() as u64;
-            let mut this = this.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut this = this.lock().unwrap_or_else(PoisonError::into_inner);
             match put(bytes).and_then(|()| this.tell(phase, written, total)) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
@@ -156,8 +169,7 @@ impl<'a, F: Format> Job<'a, F> {
                     ControlFlow::Break(())
                 }
             }
-        })
-        .map_err(trouble)?;
+        })?;
         if let Some(failure) = failure {
             return Err(failure);
         }
@@ -166,7 +178,13 @@ impl<'a, F: Format> Job<'a, F> {
     }
 
     /// Merges runs until there is one, which is the output.
-    fn merge_runs(mut self, mut runs: Vec<Run>, inputs: &Inputs, output: Output, name: &Path) -> io::Result<Report> {
+    pub(super) fn merge_runs(
+        mut self,
+        mut runs: Vec<Run>,
+        inputs: &Inputs,
+        output: Output,
+        name: &Path,
+    ) -> io::Result<Report> {
         let mut at = 0;
         loop {
             let longest = runs.iter().map(|run| run.longest).max().unwrap_or(0);
@@ -258,13 +276,13 @@ impl<'a, F: Format> Job<'a, F> {
             };
             sources.push(RunReader::new(reader, budget.block.bytes()).ended_by(self.format.terminator()));
         }
-        self.report.plan = "merge";
+        self.report.plan = Plan::Classic;
         let mut writer = self.begin(output, name, None)?;
         let written = self.merge(sources, "merge", total.unwrap_or(0), |bytes| Ok(writer.copy_in(bytes)?))?;
         self.end(&listed, writer, written)
     }
 
-    fn begin(&self, output: Output, name: &Path, length: Option<u64>) -> io::Result<FileWriter> {
+    pub(super) fn begin(&self, output: Output, name: &Path, length: Option<u64>) -> io::Result<FileWriter> {
         let stream = Pipe::builder().block_size(self.budget.block).explicit();
         let options = WriteOptions::new().explicit().stream(stream);
         let options = match length {
@@ -275,7 +293,7 @@ impl<'a, F: Format> Job<'a, F> {
         options.write(output, name)
     }
 
-    fn end(mut self, inputs: &Inputs, writer: FileWriter, written: u64) -> io::Result<Report> {
+    pub(super) fn end(mut self, inputs: &Inputs, writer: FileWriter, written: u64) -> io::Result<Report> {
         let started = Instant::now();
         inputs.check_unchanged()?;
         writer.finish()?;
@@ -286,11 +304,11 @@ impl<'a, F: Format> Job<'a, F> {
     }
 }
 
-fn check_room(output: &Output, name: &Path, bytes: u64) -> io::Result<()> {
+pub(super) fn check_room(output: &Output, name: &Path, bytes: u64) -> io::Result<()> {
     output.check_room(bytes).map_err(|error| crate::file::failure::Task::of("write", name).error(&error))
 }
 
-fn why_unmerged(error: MergeError<io::Error>) -> io::Error {
+pub(super) fn why_unmerged(error: MergeError<io::Error>) -> io::Error {
     match error {
         MergeError::Source { error, .. } => error,
         MergeError::Malformed(number, why) => {

@@ -22,6 +22,9 @@ mod chunk;
 mod inputs;
 mod job;
 pub mod kernels;
+mod pieces;
+mod plan;
+mod pointers;
 mod report;
 mod run;
 
@@ -32,6 +35,7 @@ use std::path::{Path, PathBuf};
 
 pub use budget::LEAST_MEMORY;
 pub use inputs::Input;
+pub use plan::{Choice, Plan};
 pub use report::{Phase, Progress, Report};
 
 use crate::file::Output;
@@ -51,6 +55,7 @@ pub struct FileSorter<'a> {
     order: Order,
     unique: bool,
     head: Option<u64>,
+    plan: Plan,
     hook: Option<Hook<'a>>,
 }
 
@@ -70,6 +75,7 @@ impl<'a> FileSorter<'a> {
             order: Order::default(),
             unique: false,
             head: None,
+            plan: Plan::Auto,
             hook: None,
         }
     }
@@ -108,6 +114,12 @@ impl<'a> FileSorter<'a> {
     /// Only the first `records` of the result are written.
     pub fn head(mut self, records: u64) -> Self {
         self.head = Some(records);
+        self
+    }
+
+    /// How to sort. Default: what is expected to be the fastest.
+    pub fn plan(mut self, plan: Plan) -> Self {
+        self.plan = plan;
         self
     }
 

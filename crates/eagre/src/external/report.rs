@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use super::plan::{Choice, Plan};
+
 /// How far a sort is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -29,11 +31,13 @@ pub struct Phase {
 }
 
 /// What a sort did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
     /// How it was done.
-    pub plan: &'static str,
+    pub plan: Plan,
+    /// Why it was done so.
+    pub choice: Option<Choice>,
     /// The records of the inputs.
     pub records: u64,
     /// The bytes of the inputs.

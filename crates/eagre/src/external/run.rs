@@ -27,6 +27,11 @@ impl Temporary {
         Temporary { directories, next: 0 }
     }
 
+    /// The first of them.
+    pub(super) fn first(&self) -> &Path {
+        &self.directories[0]
+    }
+
     /// Begins a run.
     pub(super) fn create(&mut self, block: BlockSize) -> io::Result<RunWriter> {
         let directory = &self.directories[self.next % self.directories.len()];

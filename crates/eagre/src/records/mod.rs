@@ -101,6 +101,16 @@ pub enum Malformed {
     },
 }
 
+impl Malformed {
+    /// How many bytes at the end are no whole record.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Malformed::Truncated { bytes, .. } | Malformed::Unclosed { bytes } => *bytes,
+        }
+    }
+}
+
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

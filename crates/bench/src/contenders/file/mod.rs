@@ -8,7 +8,7 @@ mod finding;
 mod fio;
 mod library;
 pub(crate) mod own;
-mod program;
+pub(super) mod program;
 pub(crate) mod python;
 mod reading;
 mod writing;

@@ -74,13 +74,23 @@ fn origin(program: Program) -> (&'static str, &'static str) {
 
 /// Where the program is: the `eagre` command beside this program, all others on the path.
 fn locate(program: Program, name: &str, cure: &str) -> Result<PathBuf, Trouble> {
-    let folders: Vec<PathBuf> = match program {
-        Program::Eagre => {
-            std::env::current_exe().ok().and_then(|path| Some(path.parent()?.to_owned())).into_iter().collect()
-        }
-        _ => std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default(),
-    };
-    let found = folders.iter().map(|folder| folder.join(name)).find(|path| path.is_file());
+    if program == Program::Eagre { beside(name, cure) } else { on_path(name, cure) }
+}
+
+/// The program `name` beside this program.
+pub(in crate::contenders) fn beside(name: &str, cure: &str) -> Result<PathBuf, Trouble> {
+    let folder = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.to_owned()));
+    within(folder, name, cure)
+}
+
+/// The program `name` on the path.
+pub(in crate::contenders) fn on_path(name: &str, cure: &str) -> Result<PathBuf, Trouble> {
+    within(std::env::var_os("PATH").iter().flat_map(std::env::split_paths), name, cure)
+}
+
+/// The program `name` in the first of the folders that has one.
+fn within(folders: impl IntoIterator<Item = PathBuf>, name: &str, cure: &str) -> Result<PathBuf, Trouble> {
+    let found = folders.into_iter().map(|folder| folder.join(name)).find(|path| path.is_file());
     found.ok_or_else(|| Trouble::Unavailable(format!("no {name}; {cure}")))
 }
 
@@ -108,7 +118,7 @@ fn subcommand(task: Task) -> &'static str {
 }
 
 /// The first line of `--version`.
-fn version(program: &Path) -> String {
+pub(in crate::contenders) fn version(program: &Path) -> String {
     let output = Command::new(program).arg("--version").output();
     let output = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     output.lines().next().unwrap_or("version unknown").to_owned()
@@ -210,7 +220,7 @@ impl Other {
 }
 
 /// A command as a line, the program by its name alone.
-fn line(command: &Command) -> String {
+pub(in crate::contenders) fn line(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let arguments = command.get_args().map(|argument| {
         let argument = argument.to_string_lossy();

@@ -69,6 +69,7 @@ pub(crate) enum Library {
     Polars,
     Duckdb,
     Numpy,
+    Pyarrow,
 }
 
 impl Library {
@@ -77,6 +78,7 @@ impl Library {
             Library::Polars => "polars",
             Library::Duckdb => "duckdb",
             Library::Numpy => "numpy",
+            Library::Pyarrow => "pyarrow",
         }
     }
 
@@ -100,6 +102,7 @@ impl Library {
             Library::Polars => "import polars as pl",
             Library::Duckdb => "import duckdb",
             Library::Numpy => "import numpy as np",
+            Library::Pyarrow => "import pyarrow as pa",
         }
     }
 

@@ -7,12 +7,13 @@ use std::ffi::{CStr, CString, c_char, c_uint, c_void};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Mutex;
 
 use super::array::Plain;
 use crate::catalogue::Foreign;
 use crate::contenders::Trouble;
+use crate::contenders::compiler::{cache, run};
 use crate::corpus::Store;
 
 /// A library of sorts.
@@ -70,12 +71,6 @@ fn place(foreign: Foreign) -> (&'static Source, &'static str) {
     }
 }
 
-/// The user's directory for such libraries, and for headers that no package of the system has.
-fn cache() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    Some(set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?.join("eagre/peers"))
-}
-
 /// The library `foreign` is in, built if it is not there.
 pub(super) fn library(foreign: Foreign, store: &Store) -> Result<PathBuf, Trouble> {
     let (source, _) = place(foreign);
@@ -126,21 +121,6 @@ fn compiler(flags: &[&str], path: &Path) -> Command {
 #[cfg(test)]
 pub(super) fn compile(text: &str, path: &Path) -> Result<(), String> {
     run(&mut compiler(&[], path), text)
-}
-
-/// Runs the compiler on `text`; an error is its first complaint.
-fn run(command: &mut Command, text: &str) -> Result<(), String> {
-    use std::io::Write;
-    let command = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut compiler = command.spawn().map_err(|e| e.to_string())?;
-    let written = compiler.stdin.take().map(|mut source| source.write_all(text.as_bytes()));
-    let output = compiler.wait_with_output().map_err(|e| e.to_string())?;
-    if output.status.success() && matches!(written, Some(Ok(()))) {
-        return Ok(());
-    }
-    let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
-    let first = complaints.lines().find(|line| line.contains("error")).or(complaints.lines().next());
-    Err(first.unwrap_or("failed").trim_start_matches("<stdin>:").to_owned())
 }
 
 /// A function of such a library that sorts keys of one kind.

@@ -4,8 +4,9 @@ use std::ops::ControlFlow;
 
 use eagre_mem::heap;
 
+use super::gather::{InMemory, gather};
 use super::index::IndexError;
-use super::{Index, Order, gather};
+use super::{Index, Order};
 use crate::records::{Format, Malformed};
 use crate::sort::{SortError, Sorter};
 
@@ -70,12 +71,14 @@ pub fn sort_and_partition(
     for cut in cuts {
         let end = cut.max(start);
         let threads = sorter.team_size(end - start);
-        gather(&index, format, records, &words[start..end], false, threads, |bytes| {
+        let source = InMemory { format, bytes: records };
+        let mean = records.len() / words.len().max(1);
+        let gathered = gather(&index, &source, &words[start..end], mean, None, threads, |bytes| {
             out[done..done + bytes.len()].copy_from_slice(bytes);
             done += bytes.len();
             ControlFlow::Continue(())
-        })
-        .map_err(SortError::from)?;
+        });
+        gathered.map_err(|_| SortError::Memory { bytes: mean })?;
         ends.push(done);
         start = end;
     }

@@ -3,14 +3,16 @@
 //! Each thread takes a piece of the words, copies their records into a buffer of its own that fits the cache, waits for its
 //! turn, and hands it over. So the pieces arrive in order, whatever the sizes of their records.
 
+use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use eagre_mem::heap::{self, Refused};
+use eagre_mem::heap;
 use eagre_mem::threads::with_helpers;
 
 use super::Index;
+use super::index::record_at;
 use super::prefetch::prefetch;
 use super::ties::compare_keys;
 use crate::records::Format;
@@ -20,35 +22,60 @@ const PIECE: usize = 256 << 10;
 /// How many records ahead one is fetched.
 const AHEAD: usize = 12;
 
-/// Hands the records of `words` to `put`, in order, piece by piece, until it breaks. Of records with equal keys only the
-/// first if `unique`.
-pub(crate) fn gather<F: Format>(
+/// Where the records of words come from.
+pub(crate) trait Fetch: Sync {
+    /// Hints that the record at `position` will be needed soon.
+    fn announce(&self, position: usize);
+
+    /// Appends the record at `position`.
+    fn fetch(&self, position: usize, out: &mut Vec<u8>) -> io::Result<()>;
+}
+
+/// Records in memory, or in a mapped file.
+pub(crate) struct InMemory<'a, F> {
+    pub(crate) format: &'a F,
+    pub(crate) bytes: &'a [u8],
+}
+
+impl<F: Format> Fetch for InMemory<'_, F> {
+    #[inline]
+    fn announce(&self, position: usize) {
+        prefetch(self.bytes, position);
+    }
+
+    #[inline]
+    fn fetch(&self, position: usize, out: &mut Vec<u8>) -> io::Result<()> {
+        let record = record_at(self.format, self.bytes, position);
+        if out.capacity() - out.len() < record.len() {
+            heap::reserve(out, record.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        }
+        out.extend_from_slice(record);
+        Ok(())
+    }
+}
+
+/// Hands the records of `words` to `put`, in order, piece by piece, until it breaks. `mean` is about the size of a
+/// record. A word is left out if `repeated` says so of it and the one before.
+pub(crate) fn gather(
     index: &Index,
-    format: &F,
-    bytes: &[u8],
+    records: &impl Fetch,
     words: &[u128],
-    unique: bool,
+    mean: usize,
+    repeated: Option<&(dyn Fn(u128, u128) -> bool + Sync)>,
     threads: usize,
     put: impl FnMut(&[u8]) -> ControlFlow<()> + Send,
-) -> Result<(), Refused> {
-    // As the size of records is not known, what they have on average.
-    let mean = format.record_size().unwrap_or_else(|| (bytes.len() / words.len().max(1)).max(1));
-    let step = (PIECE / mean).clamp(1, 1 << 14);
-    let copy = |piece: usize, out: &mut Vec<u8>| -> Result<(), Refused> {
+) -> io::Result<()> {
+    let step = (PIECE / mean.max(1)).clamp(1, 1 << 14);
+    let copy = |piece: usize, out: &mut Vec<u8>| {
         let (start, end) = (piece * step, words.len().min((piece + 1) * step));
-        let mut scratch = (Vec::new(), Vec::new());
         for at in start..end {
             if let Some(&ahead) = words.get(at + AHEAD) {
-                prefetch(bytes, index.position(ahead));
+                records.announce(index.position(ahead));
             }
-            let record = index.record(format, bytes, words[at]);
-            if unique && at > 0 && is_repeated(index, format, bytes, (words[at - 1], words[at]), &mut scratch) {
+            if at > 0 && repeated.is_some_and(|repeated| repeated(words[at - 1], words[at])) {
                 continue;
             }
-            if out.capacity() - out.len() <= record.len() {
-                heap::reserve(out, record.len() + 1)?;
-            }
-            out.extend_from_slice(record);
+            records.fetch(index.position(words[at]), out)?;
         }
         Ok(())
     };
@@ -57,11 +84,10 @@ pub(crate) fn gather<F: Format>(
 
 /// Keeps only the first word of those whose records have equal keys. All are in order.
 pub(crate) fn keep_first<F: Format>(index: &Index, format: &F, bytes: &[u8], words: &mut crate::RewiredVec<u128>) {
-    let mut scratch = (Vec::new(), Vec::new());
     let mut kept = 0;
     for at in 0..words.len() {
         let word = words[at];
-        if kept == 0 || !is_repeated(index, format, bytes, (words[kept - 1], word), &mut scratch) {
+        if kept == 0 || !is_repeated(index, format, bytes, (words[kept - 1], word)) {
             words[kept] = word;
             kept += 1;
         }
@@ -69,17 +95,10 @@ pub(crate) fn keep_first<F: Format>(index: &Index, format: &F, bytes: &[u8], wor
     words.truncate(kept);
 }
 
-fn is_repeated<F: Format>(
-    index: &Index,
-    format: &F,
-    bytes: &[u8],
-    (before, word): (u128, u128),
-    scratch: &mut (Vec<u8>, Vec<u8>),
-) -> bool {
+pub(crate) fn is_repeated<F: Format>(index: &Index, format: &F, bytes: &[u8], (before, word): (u128, u128)) -> bool {
     // The prefix of a word may be that of any part of its key, but equal keys have equal ones.
-    index.prefix_of(before) == index.prefix_of(word)
-        && compare_keys(format, (index.record(format, bytes, before), index.record(format, bytes, word)), scratch)
-            .is_eq()
+    let records = || (index.record(format, bytes, before), index.record(format, bytes, word));
+    index.prefix_of(before) == index.prefix_of(word) && compare_keys(format, records(), &mut Default::default()).is_eq()
 }
 
 /// Makes `pieces` pieces of bytes in buffers of `size` bytes, several at once, and hands them to `put` one after the other,
@@ -88,22 +107,22 @@ pub(crate) fn in_order(
     pieces: usize,
     threads: usize,
     size: usize,
-    make: &(dyn Fn(usize, &mut Vec<u8>) -> Result<(), Refused> + Sync),
+    make: &(dyn Fn(usize, &mut Vec<u8>) -> io::Result<()> + Sync),
     put: impl FnMut(&[u8]) -> ControlFlow<()> + Send,
-) -> Result<(), Refused> {
-    let turn = Turn { state: Mutex::new(State { next: 0, put, refused: None }), changed: Condvar::new() };
+) -> io::Result<()> {
+    let turn = Turn { state: Mutex::new(State { next: 0, put, failure: None }), changed: Condvar::new() };
     let (taken, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let work = || {
         let _panic = StopOnPanic { over: &over, changed: &turn.changed };
         let mut buffer = Vec::new();
-        let made = heap::reserve(&mut buffer, size);
+        let reserved = heap::reserve(&mut buffer, size);
         loop {
             let piece = taken.fetch_add(1, Relaxed);
             if piece >= pieces || over.load(Relaxed) {
                 break;
             }
             buffer.clear();
-            let made = made.and_then(|()| make(piece, &mut buffer));
+            let made = reserved.map_err(|_| io::ErrorKind::OutOfMemory.into()).and_then(|()| make(piece, &mut buffer));
             let mut state = turn.state.lock().unwrap_or_else(PoisonError::into_inner);
             while state.next != piece && !over.load(Relaxed) {
                 state = turn.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -114,8 +133,8 @@ pub(crate) fn in_order(
             match made {
                 Ok(()) if (state.put)(&buffer).is_continue() => state.next += 1,
                 Ok(()) => over.store(true, Relaxed),
-                Err(refused) => {
-                    state.refused = Some(refused);
+                Err(error) => {
+                    state.failure = Some(error);
                     over.store(true, Relaxed);
                 }
             }
@@ -125,8 +144,8 @@ pub(crate) fn in_order(
     // Another thread calls `put` only while it holds the lock.
     let helpers = threads.min(pieces).saturating_sub(1);
     with_helpers(Some(c"eagre-gather"), helpers, &work, work);
-    let State { refused, .. } = turn.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-    refused.map_or(Ok(()), Err)
+    let State { failure, .. } = turn.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failure.map_or(Ok(()), Err)
 }
 
 struct Turn<P> {
@@ -138,7 +157,7 @@ struct State<P> {
     /// The piece whose turn it is.
     next: usize,
     put: P,
-    refused: Option<Refused>,
+    failure: Option<io::Error>,
 }
 
 /// A thread that panicked never hands its piece over, so the others must not wait for it.

@@ -57,7 +57,12 @@ impl Index {
         word >> self.bits
     }
 
-    pub(super) fn order(&self) -> Order {
+    /// These bits where they are in the word.
+    pub(crate) fn key_bits(&self, word: u128) -> u128 {
+        word >> self.bits << self.bits
+    }
+
+    pub(crate) fn order(&self) -> Order {
         self.order
     }
 
@@ -95,7 +100,8 @@ impl Index {
             if words.len() == words.capacity() {
                 heap::reserve(words, (words.len() / 2).max(1 << 10)).map_err(SortError::from)?;
             }
-            words.push(self.word(format.key(&rest[..length], &mut scratch), 0, at));
+            let word = self.order.turn(format.prefix(&rest[..length], &mut scratch));
+            words.push(self.with(word >> self.bits, at));
             at += length;
             longest = longest.max(length);
         }
@@ -121,10 +127,20 @@ impl Index {
     #[inline]
     #[must_use]
     pub fn record<'b, F: Format>(&self, format: &F, bytes: &'b [u8], word: u128) -> &'b [u8] {
-        let rest = &bytes[self.position(word)..];
-        let length = format.length(rest, true).ok().flatten().unwrap_or(rest.len());
-        &rest[..length]
+        record_at(format, bytes, self.position(word))
     }
+}
+
+/// The record at `position`. Where the bytes have changed since it was found, what there is of it; nothing behind their end.
+#[inline]
+pub(super) fn record_at<'b, F: Format>(format: &F, bytes: &'b [u8], position: usize) -> &'b [u8] {
+    let rest = bytes.get(position..).unwrap_or_default();
+    let length = match format.record_size() {
+        Some(size) => size.min(rest.len()),
+        None if rest.is_empty() => 0,
+        None => format.length(rest, true).ok().flatten().unwrap_or(rest.len()),
+    };
+    &rest[..length]
 }
 
 /// Why there is no index.

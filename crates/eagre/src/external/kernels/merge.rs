@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use super::Order;
 use super::ties::compare_keys;
-use crate::records::{self, Format, Malformed};
+use crate::records::{Format, Malformed};
 
 /// A source of sorted records.
 pub trait Source {
@@ -151,8 +151,7 @@ impl<'f, F: Format, S: Source> Merge<'f, F, S> {
             if !bytes.is_empty() {
                 let length = self.format.length(bytes, last).map_err(|why| MergeError::Malformed(number, why))?;
                 if let Some(length) = length {
-                    let key = self.format.key(&bytes[..length], &mut self.scratch.0);
-                    let word = self.order.turn(records::word(key, 0));
+                    let word = self.order.turn(self.format.prefix(&bytes[..length], &mut self.scratch.0));
                     self.lengths[number] = length;
                     return Ok(Player { word, source: number as u32 });
                 }

@@ -18,7 +18,7 @@ mod prefetch;
 mod ties;
 
 pub use boundaries::{sample_boundaries, sort_and_partition};
-pub(crate) use gather::{gather, keep_first};
+pub(crate) use gather::{Fetch, InMemory, gather, is_repeated, keep_first};
 pub use index::{Index, IndexError};
 pub use merge::{Merge, MergeError, Source};
 
@@ -39,7 +39,7 @@ impl Order {
 
     /// A word of a key, turned so that words ascend.
     #[inline]
-    pub(super) fn turn(self, word: u128) -> u128 {
+    pub(crate) fn turn(self, word: u128) -> u128 {
         if self.descending { !word } else { word }
     }
 

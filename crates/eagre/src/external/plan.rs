@@ -1,0 +1,245 @@
+//! Which way to sort is the fastest here.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::str::FromStr;
+
+use super::FileSorter;
+use super::budget::Budget;
+use super::inputs::Input;
+use crate::device::cost::{self, Devices, Estimate, Processor, Way};
+use crate::device::{Identity, Profile, Thoroughness};
+use crate::file::{Output, cache};
+use crate::records::Format;
+use crate::scan;
+
+/// A way to sort a file (WiscSort, PVLDB 16, 2023, sections 3 and 4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Plan {
+    /// What is expected to be the fastest.
+    #[default]
+    Auto,
+    /// All records are read into memory and sorted there.
+    InMemory,
+    /// Keys and pointers are sorted in memory. Then records are fetched from the input in their order.
+    OnePass,
+    /// Keys and pointers are sorted in runs, and the runs merged. Then records are fetched from the input in their order.
+    MergePass,
+    /// Whole records are sorted in runs, and the runs merged.
+    Classic,
+}
+
+impl Plan {
+    const NAMES: [(Plan, &'static str); 5] = [
+        (Plan::Auto, "auto"),
+        (Plan::InMemory, "in-memory"),
+        (Plan::OnePass, "one-pass"),
+        (Plan::MergePass, "merge-pass"),
+        (Plan::Classic, "classic"),
+    ];
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Plan::NAMES.iter().find(|(plan, _)| plan == self);
+        f.pad(name.map_or("", |(_, name)| name))
+    }
+}
+
+impl FromStr for Plan {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Plan, String> {
+        let found = Plan::NAMES.iter().find(|(_, name)| *name == text);
+        found
+            .map(|(plan, _)| *plan)
+            .ok_or_else(|| "not a plan; there are auto, in-memory, one-pass, merge-pass and classic".to_owned())
+    }
+}
+
+/// A plan, and why it was chosen.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Choice {
+    /// The plan.
+    pub plan: Plan,
+    /// The reason, in a line.
+    pub reason: String,
+    /// What is expected of the plans that were considered, the best first.
+    pub estimates: Vec<Estimate>,
+}
+
+impl Choice {
+    fn new(plan: Plan, reason: impl Into<String>) -> Choice {
+        Choice { plan, reason: reason.into(), estimates: Vec::new() }
+    }
+
+    /// How long the plan is expected to take, in seconds.
+    #[must_use]
+    pub fn seconds(&self) -> Option<f64> {
+        let mut own = self.estimates.iter().filter(|estimate| plan_of(estimate.way) == self.plan);
+        own.next().map(Estimate::seconds)
+    }
+}
+
+fn plan_of(way: Way) -> Plan {
+    match way {
+        Way::OnePass => Plan::OnePass,
+        Way::MergePass => Plan::MergePass,
+        Way::Classic => Plan::Classic,
+        _ => Plan::InMemory,
+    }
+}
+
+/// Inputs below this size are not worth a probe of their device.
+const LEAST_TO_PROBE: u64 = 1 << 30;
+
+/// Chooses the plan of a sort.
+///
+/// # Errors
+/// The plan that was asked for is not possible.
+pub(super) fn choose<F: Format>(
+    settings: &FileSorter<'_>,
+    format: &F,
+    budget: &Budget,
+    inputs: &[Input],
+    output: &Output,
+) -> io::Result<Choice> {
+    let pointers = pointable(settings, format, inputs);
+    let wanted = settings.plan;
+    if let (Plan::OnePass | Plan::MergePass, Err(why)) = (wanted, &pointers) {
+        let text = format!("sort: --plan {wanted}: {why}; use another plan");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    let file = match pointers {
+        Ok(file) => file,
+        Err(why) => return Ok(Choice::new(Plan::Classic, format!("records are read once: {why}"))),
+    };
+    let facts = look(settings, format, budget, file)?;
+    let devices = match profiles(settings, file, output, facts.input >= LEAST_TO_PROBE && facts.cached < 1.0) {
+        Ok(devices) => devices,
+        Err(_) if wanted == Plan::Auto => return Ok(Choice::new(Plan::Classic, "nothing is known about the device")),
+        Err(_) => return Ok(Choice::new(wanted, "it was asked for")),
+    };
+    let devices = Devices { input: &devices[0], temporary: &devices[1], output: &devices[2] };
+    let estimates = cost::rank(&facts, &devices, &Processor::default());
+    let best = estimates.first().map_or(Plan::Classic, |best| plan_of(best.way));
+    let (plan, reason) = match wanted {
+        Plan::Auto => (best, reason(&facts, best)),
+        wanted => (wanted, "it was asked for".to_owned()),
+    };
+    Ok(Choice { plan, reason, estimates })
+}
+
+fn reason(facts: &cost::Job, plan: Plan) -> String {
+    let cached = facts.cached * 100.0;
+    match plan {
+        Plan::InMemory => "all records fit into memory".to_owned(),
+        Plan::OnePass => {
+            format!("keys and pointers fit into memory, and records are fetched fast ({cached:.0} % are cached)")
+        }
+        Plan::MergePass => format!("records are fetched fast ({cached:.0} % are cached), but their keys need runs"),
+        _ => format!(
+            "records are read in order: fetching {:.0} bytes each is slower ({cached:.0} % are cached)",
+            facts.record
+        ),
+    }
+}
+
+/// The file to whose records pointers may point, or why there is none.
+fn pointable<'i, F: Format>(
+    settings: &FileSorter<'_>,
+    format: &F,
+    inputs: &'i [Input],
+) -> Result<&'i File, &'static str> {
+    let [Input { from: scan::Input::File(file), .. }] = inputs else {
+        return Err("the input is not a single file");
+    };
+    let metadata = file.metadata().map_err(|_| "the input cannot be looked at")?;
+    if !metadata.is_file() || metadata.blocks() == 0 || rustix::fs::tell(file).is_ok_and(|at| at > 0) {
+        return Err("the input is not a regular file");
+    }
+    if settings.unique {
+        return Err("repeated records are left out");
+    }
+    if let Some(end) = format.terminator() {
+        let mut last = [0];
+        let read = std::os::unix::fs::FileExt::read_at(file, &mut last, metadata.len() - 1);
+        if !matches!(read, Ok(1)) || last[0] != end {
+            return Err("the last line lacks its end");
+        }
+    }
+    Ok(file)
+}
+
+/// What is known about the records of a file.
+fn look<F: Format>(settings: &FileSorter<'_>, format: &F, budget: &Budget, file: &File) -> io::Result<cost::Job> {
+    const SAMPLE: usize = 64 << 10;
+    let input = file.metadata()?.len();
+    let mut sample = vec![0; SAMPLE.min(usize::try_from(input).unwrap_or(SAMPLE))];
+    let read = std::os::unix::fs::FileExt::read_at(file, &mut sample, 0)?;
+    let (mut at, mut records) = (0, 0_u32);
+    while at < read {
+        match format.length(&sample[at..read], false) {
+            Ok(Some(length)) => (at, records) = (at + length, records + 1),
+            _ => break,
+        }
+    }
+    let record =
+        format.record_size().map_or(at.max(read.min(1)) as f64 / f64::from(records.max(1)), |size| size as f64);
+    let cached = cache::warmth(file, 0, input).map_or(0.0, |warmth| match warmth {
+        cache::Warmth::Warm(part) | cache::Warmth::Half(part) | cache::Warmth::Cold(part) => part,
+    });
+    let _ = settings;
+    Ok(cost::Job {
+        input,
+        record,
+        key: format.key_size().unwrap_or(16) as u64,
+        memory: budget.total,
+        threads: budget.threads as u32,
+        cached,
+        page_cache: 0,
+        strided: format.record_size().is_some(),
+        text: format.terminator().is_some(),
+    })
+}
+
+/// The profiles of the devices of the input, of temporary files and of the output.
+fn profiles(settings: &FileSorter<'_>, input: &File, output: &Output, probe: bool) -> io::Result<[Profile; 3]> {
+    let temporary = super::run::Temporary::new(&settings.temporary);
+    let input = place(input);
+    let output = place(output.file());
+    let mut known: Vec<Profile> = Vec::new();
+    let mut find = |path: &Path| -> io::Result<Profile> {
+        let identity = Identity::of(path)?;
+        if let Some(same) = known.iter().find(|profile| profile.identity.is_same_device(&identity)) {
+            return Ok(same.clone());
+        }
+        let directory = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("/")) };
+        let cached = Profile::load(directory).ok().flatten();
+        let profile = match cached {
+            Some(profile) => profile,
+            None if probe && !identity.is_byte_addressable() => Profile::probe(directory)?,
+            None => Profile::new(identity, Thoroughness::Probe, Vec::new()),
+        };
+        known.push(profile.clone());
+        Ok(profile)
+    };
+    Ok([find(&input)?, find(temporary.first())?, find(&output)?])
+}
+
+/// The name of an open file, or of its directory if it has none.
+fn place(file: &File) -> std::path::PathBuf {
+    use std::os::fd::AsRawFd;
+    let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let path = std::fs::read_link(&link).unwrap_or_else(|_| link.into());
+    match path.try_exists() {
+        Ok(true) => path,
+        // A file without a name is shown with one that does not exist, in its directory.
+        _ => path.parent().map_or_else(|| "/".into(), Path::to_path_buf),
+    }
+}

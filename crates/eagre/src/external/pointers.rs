@@ -1,0 +1,349 @@
+//! Sorting keys and pointers, and fetching the records from the input.
+//!
+//! ```text
+//! OnePass     input ──keys──> words, sorted ───────────────────────> fetch records ──> output
+//! MergePass   input ──keys──> words, sorted ──> runs ──> merge ──┘
+//! ```
+//!
+//! The input is mapped. Its pages belong to the page cache, so the memory of the sort is that of the words. A file that is in
+//! memory itself counts as memory of whoever maps it: its pages are unmapped again after use, and its records are fetched
+//! by reading.
+
+use std::fs::File;
+use std::io;
+use std::ops::ControlFlow;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use eagre_mem::{LookError, Mapping, heap};
+
+use super::inputs::Inputs;
+use super::job::{Job, check_room, why_unmerged};
+use super::kernels::{Fetch, InMemory, Index, Merge, gather};
+use super::plan::Plan;
+use super::run::{Run, RunReader};
+use super::{Report, pieces, trouble};
+use crate::file::{FileWriter, Output, cache};
+use crate::records::{Format, Malformed};
+use crate::sort::Sorter;
+use crate::{BlockSize, Pool, RewiredVec};
+
+/// How much of a file that lives in memory is mapped at once.
+const RELEASE: usize = 32 << 20;
+/// How many words of a merge are gathered at once.
+const BATCH: usize = 1 << 16;
+
+/// A mapped input.
+struct Pointed<'a> {
+    file: &'a File,
+    mapping: &'a Mapping,
+    bytes: &'a [u8],
+    /// Whether the file lives in memory.
+    in_memory: bool,
+    /// The name in messages.
+    name: &'a str,
+}
+
+impl<F: Format> Job<'_, F> {
+    /// Sorts one regular file by pointers.
+    pub(super) fn sort_pointers(
+        mut self,
+        file: &File,
+        from: &str,
+        plan: Plan,
+        output: Output,
+        name: &Path,
+    ) -> io::Result<Report> {
+        let length = file.metadata()?.len();
+        if self.settings.head.is_none() {
+            check_room(&output, name, length)?;
+        }
+        let size = usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let mut watched = Inputs::new(Vec::new(), self.budget.block);
+        watched.watch(from, file)?;
+        watched.done = length;
+        self.report.plan = plan;
+        let in_memory = cache::alignment(file).is_none();
+        let mapping = Mapping::new(file, 0, size)?;
+        let done = mapping.look(0..size, |bytes| {
+            let input = Pointed { file, mapping: &mapping, bytes, in_memory, name: from };
+            self.sort_by_pointers(&input, plan, output, name)
+        });
+        match done {
+            Ok(done) => {
+                let (writer, written) = done?;
+                self.end(&watched, writer, written)
+            }
+            Err(LookError::Gone { offset }) => {
+                let text =
+                    format!("read: {from}: it was cut shorter while it was sorted, or cannot be read at byte {offset}");
+                Err(io::Error::other(text))
+            }
+            Err(error) => Err(io::Error::other(format!("sort: {from}: {error}; use --plan classic"))),
+        }
+    }
+
+    fn sort_by_pointers(
+        &mut self,
+        input: &Pointed<'_>,
+        plan: Plan,
+        output: Output,
+        name: &Path,
+    ) -> io::Result<(FileWriter, u64)> {
+        let index = Index::new(self.format, input.bytes.len() as u64, self.settings.order);
+        let size = if self.budget.chunk >= 128 << 20 { BlockSize::DEFAULT } else { BlockSize::MIN };
+        let blocks = (self.budget.chunk / size.bytes() as u64).clamp(8, u64::from(u32::MAX)) as u32;
+        let pool = Pool::new(size, blocks, None, None).map_err(trouble)?;
+        let most = blocks as usize * (size.bytes() / 16);
+        let mut words = RewiredVec::<u128>::with_limit(&pool, most).map_err(trouble)?;
+        let (mut runs, mut at) = (Vec::new(), 0);
+        loop {
+            at = self.read_words(input, &index, &mut words, at, most)?;
+            let started = Instant::now();
+            self.report.records += words.len() as u64;
+            let sorter = Sorter::new().threads(self.budget.threads).slack(self.budget.slack as usize);
+            index.sort(self.format, input.bytes, &mut words, &sorter).map_err(trouble)?;
+            self.report.add("sort", started, 0, 0);
+            let last = at == input.bytes.len();
+            if last && runs.is_empty() && plan == Plan::OnePass {
+                break;
+            }
+            if plan == Plan::OnePass {
+                let text = format!(
+                    "sort: --plan one-pass: the keys of {} do not fit into memory; use more with --memory, or --plan merge-pass",
+                    input.name
+                );
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+            }
+            runs.push(self.write_words(&words)?);
+            words.clear();
+            if last {
+                break;
+            }
+        }
+        let total = self.settings.head.is_none().then_some(input.bytes.len() as u64);
+        let mut writer = self.begin(output, name, total)?;
+        let started = Instant::now();
+        let written = if runs.is_empty() {
+            if let Some(head) = self.settings.head {
+                words.truncate(usize::try_from(head).unwrap_or(usize::MAX));
+            }
+            self.fetch(input, &index, &words, "gather", 0, &mut writer)?
+        } else {
+            drop(words);
+            drop(pool);
+            self.merge_words(input, &index, runs, &mut writer)?
+        };
+        self.report.add("gather", started, written, written);
+        Ok((writer, written))
+    }
+
+    /// Reads records from `at` on until `words` is full, and returns where they end.
+    fn read_words(
+        &mut self,
+        input: &Pointed<'_>,
+        index: &Index,
+        words: &mut RewiredVec<u128>,
+        mut at: usize,
+        most: usize,
+    ) -> io::Result<usize> {
+        let started = Instant::now();
+        let (start, total) = (at, Some(input.bytes.len() as u64));
+        let mut released = at;
+        'all: while at < input.bytes.len() {
+            let cut = pieces::cut(self.format, input.bytes, at, 8 * self.budget.threads, true);
+            let cut = cut.map_err(|why| malformed(input, why))?;
+            let made = pieces::words(self.format, index, input.bytes, &cut, self.budget.threads).map_err(trouble)?;
+            for (range, made) in cut.iter().zip(made.words) {
+                if words.len() + made.len() > most {
+                    break 'all;
+                }
+                words.try_extend_from_slice(&made).map_err(trouble)?;
+                at = range.end;
+            }
+            if input.in_memory && at - released > RELEASE {
+                input.mapping.release(released..at);
+                released = at;
+            }
+            self.tell("read keys", at as u64, total)?;
+        }
+        if input.in_memory {
+            input.mapping.release(released..at);
+        }
+        self.report.add("read keys", started, (at - start) as u64, 0);
+        Ok(at)
+    }
+
+    /// Writes a run of words.
+    fn write_words(&mut self, words: &[u128]) -> io::Result<Run> {
+        let started = Instant::now();
+        let mut run = self.temporary.create(self.budget.block)?;
+        let mut bytes = Vec::new();
+        for piece in words.chunks(1 << 14) {
+            bytes.clear();
+            heap::reserve(&mut bytes, 16 * piece.len()).map_err(trouble)?;
+            piece.iter().for_each(|word| bytes.extend_from_slice(&word.to_be_bytes()));
+            run.put(&bytes)?;
+        }
+        self.report.runs += 1;
+        self.report.add("write runs", started, 0, 16 * words.len() as u64);
+        run.finish(16)
+    }
+
+    /// Fetches the records of words, and returns how many bytes that were.
+    fn fetch(
+        &mut self,
+        input: &Pointed<'_>,
+        index: &Index,
+        words: &[u128],
+        phase: &'static str,
+        before: u64,
+        writer: &mut FileWriter,
+    ) -> io::Result<u64> {
+        let (mut written, mut failure) = (0, None);
+        let threads = self.budget.threads;
+        let mean = (input.bytes.len() as u64 / self.report.records.max(1)) as usize;
+        let (format, total) = (self.format, Some(input.bytes.len() as u64));
+        let this = Mutex::new(&mut *self);
+        let put = |bytes: &[u8]| {
+            written += bytes.len() as u64;
+            let mut this = this.lock().unwrap_or_else(PoisonError::into_inner);
+            let put = writer.copy_in(bytes).map_err(io::Error::from);
+            match put.and_then(|()| this.tell(phase, before + written, total)) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failure = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        };
+        if input.in_memory {
+            let records = ByReading { format, file: input.file, guess: (2 * mean).clamp(64, 64 << 10) };
+            gather(index, &records, words, mean, None, threads, put)?;
+        } else {
+            gather(index, &InMemory { format, bytes: input.bytes }, words, mean, None, threads, put)?;
+        }
+        failure.map_or(Ok(written), Err)
+    }
+
+    /// Merges runs of words, and fetches the records of what comes out.
+    fn merge_words(
+        &mut self,
+        input: &Pointed<'_>,
+        index: &Index,
+        mut runs: Vec<Run>,
+        writer: &mut FileWriter,
+    ) -> io::Result<u64> {
+        let format = Words { index, format: self.format, bytes: input.bytes };
+        let budget = self.budget.merge(runs.len(), 16);
+        while runs.len() > budget.at_once {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "sort: --plan merge-pass: too many runs of keys; use more --memory, or --plan classic",
+            ));
+        }
+        self.report.merges += 1;
+        let sources: Vec<RunReader> = runs.drain(..).map(|run| run.open(budget.block)).collect::<io::Result<_>>()?;
+        let mut merge = Merge::new(&format, sources, self.settings.order).map_err(why_unmerged)?;
+        let mut left = self.settings.head.unwrap_or(u64::MAX);
+        let mut words = Vec::new();
+        heap::reserve(&mut words, BATCH).map_err(trouble)?;
+        let mut written = 0;
+        loop {
+            words.clear();
+            while words.len() < BATCH && left > 0 {
+                let Some(word) = merge.record() else { break };
+                words.push(u128::from_be_bytes(word.try_into().unwrap_or_default()));
+                left -= 1;
+                merge.advance().map_err(why_unmerged)?;
+            }
+            if words.is_empty() {
+                return Ok(written);
+            }
+            written += self.fetch(input, index, &words, "gather", written, writer)?;
+        }
+    }
+}
+
+fn malformed(input: &Pointed<'_>, why: Malformed) -> io::Error {
+    let at = input.bytes.len() as u64 - why.bytes();
+    io::Error::new(io::ErrorKind::InvalidData, format!("read: {}: {why}, from byte {at} on", input.name))
+}
+
+/// Records that are read from a file one by one.
+struct ByReading<'a, F> {
+    format: &'a F,
+    file: &'a File,
+    /// How many bytes are read of a record of unknown size.
+    guess: usize,
+}
+
+impl<F: Format> Fetch for ByReading<'_, F> {
+    fn announce(&self, _: usize) {}
+
+    fn fetch(&self, position: usize, out: &mut Vec<u8>) -> io::Result<()> {
+        let start = out.len();
+        let mut size = self.format.record_size().unwrap_or(self.guess);
+        loop {
+            heap::reserve(out, size).map_err(trouble)?;
+            out.resize(start + size, 0);
+            let mut read = 0;
+            while read < size {
+                match self.file.read_at(&mut out[start + read..], (position + read) as u64)? {
+                    0 => break,
+                    more => read += more,
+                }
+            }
+            let last = read < size;
+            match self
+                .format
+                .length(&out[start..start + read], last)
+                .map_err(|why| io::Error::other(why.to_string()))?
+            {
+                Some(length) => {
+                    out.truncate(start + length);
+                    return Ok(());
+                }
+                None => size *= 4,
+            }
+        }
+    }
+}
+
+/// Words in a run as records. Those whose keys agree in all bits are told apart by the records they point to.
+struct Words<'a, F> {
+    index: &'a Index,
+    format: &'a F,
+    bytes: &'a [u8],
+}
+
+impl<F: Format> Format for Words<'_, F> {
+    #[inline]
+    fn length(&self, bytes: &[u8], _: bool) -> Result<Option<usize>, Malformed> {
+        Ok((bytes.len() >= 16).then_some(16))
+    }
+
+    fn key<'a>(&self, record: &'a [u8], scratch: &'a mut Vec<u8>) -> &'a [u8] {
+        let word = u128::from_be_bytes(record.try_into().unwrap_or_default());
+        let key = self.format.key(self.index.record(self.format, self.bytes, word), scratch).to_vec();
+        *scratch = key;
+        scratch
+    }
+
+    /// The bits of the key. The merge turns them if the order descends; here they are turned already.
+    #[inline]
+    fn prefix(&self, record: &[u8], _: &mut Vec<u8>) -> u128 {
+        let word = u128::from_be_bytes(record.try_into().unwrap_or_default());
+        self.index.order().turn(self.index.key_bits(word))
+    }
+
+    fn key_size(&self) -> Option<usize> {
+        self.format.key_size().filter(|&size| size <= self.index.prefix())
+    }
+
+    fn record_size(&self) -> Option<usize> {
+        Some(16)
+    }
+}
