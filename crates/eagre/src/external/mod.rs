@@ -38,6 +38,7 @@ pub use inputs::Input;
 pub use plan::{Choice, Plan};
 pub use report::{Phase, Progress, Report};
 
+use crate::device::{Emulated, Pattern};
 use crate::file::Output;
 use crate::records::Format;
 use kernels::Order;
@@ -56,6 +57,7 @@ pub struct FileSorter<'a> {
     unique: bool,
     head: Option<u64>,
     plan: Plan,
+    device: Option<&'a Emulated>,
     hook: Option<Hook<'a>>,
 }
 
@@ -76,6 +78,7 @@ impl<'a> FileSorter<'a> {
             unique: false,
             head: None,
             plan: Plan::Auto,
+            device: None,
             hook: None,
         }
     }
@@ -123,8 +126,17 @@ impl<'a> FileSorter<'a> {
         self
     }
 
+    /// Slows all reading and writing down as if files were on this device, and plans for it.
+    pub fn emulate(mut self, device: &'a Emulated) -> Self {
+        self.device = Some(device);
+        self
+    }
+
     /// Calls `hook` with how far the work is, a few times a second at most.
-    pub fn progress<'b>(self, hook: &'b (dyn Fn(Progress) -> ControlFlow<()> + Sync)) -> FileSorter<'b> {
+    pub fn progress<'b>(self, hook: &'b (dyn Fn(Progress) -> ControlFlow<()> + Sync)) -> FileSorter<'b>
+    where
+        'a: 'b,
+    {
         FileSorter { hook: Some(hook), ..self }
     }
 
@@ -183,6 +195,31 @@ impl std::fmt::Debug for FileSorter<'_> {
             .field("unique", &self.unique)
             .field("head", &self.head)
             .finish_non_exhaustive()
+    }
+}
+
+/// What an emulated device adds to reads and writes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Delays<'a> {
+    device: Option<&'a Emulated>,
+    /// Whether records are fetched one by one, and about how large they are.
+    piece: Option<u64>,
+}
+
+impl Delays<'_> {
+    fn read<R>(&self, bytes: u64, read: impl FnOnce() -> R) -> R {
+        let pattern = self.piece.map_or(Pattern::Sequential, |piece| Pattern::Random { piece });
+        match self.device {
+            Some(device) => device.read(pattern, bytes, read),
+            None => read(),
+        }
+    }
+
+    fn write<R>(&self, bytes: u64, write: impl FnOnce() -> R) -> R {
+        match self.device {
+            Some(device) => device.write(bytes, write),
+            None => write(),
+        }
     }
 }
 
