@@ -4,6 +4,7 @@
 //! control group of 64 MiB more.
 
 use super::{
+    Baseline,
     Budget::{self, Ample, Quarter},
     Cache::{self, Cold, Warm},
     Case, Data, Emulated, Entry, FileSort, Kernel, MIB,
@@ -29,6 +30,20 @@ const STXXL: Entry = entry("stxxl", Sorter::Stxxl, "stxxl::stream::sort from fil
 const EXTSORT: Entry = entry("extsort", Sorter::Extsort, "the extsort crate, whose segments take the memory there is");
 const DUCKDB: Entry = entry("duckdb", Sorter::Duckdb, "duckdb, ORDER BY from parquet to parquet, neither compressed");
 const POLARS: Entry = entry("polars", Sorter::Polars, "polars, streaming sort from parquet to parquet, as duckdb");
+const PMSORT: Entry =
+    entry("pmsort", Sorter::Baseline(Baseline::PmSort), "PMSort: keys and pointers in runs; one thread");
+const PMSORT_PLUS: Entry = entry(
+    "pmsort+",
+    Sorter::Baseline(Baseline::PmSortPlus { overlap: false }),
+    "PMSort+: several threads, writes between reads",
+);
+const PMSORT_OVERLAP: Entry = entry(
+    "pmsort+overlap",
+    Sorter::Baseline(Baseline::PmSortPlus { overlap: true }),
+    "PMSort+: several threads, writes at the same time as reads",
+);
+const SAMPLE_SORT: Entry =
+    entry("sample-sort", Sorter::Baseline(Baseline::SampleSort), "a copy of the file, sorted in place by samples");
 const TWO_PASSES: Entry =
     entry("two-passes", Sorter::TwoPasses, "not a sort: reads and writes all bytes twice with O_DIRECT, the ceiling");
 
@@ -116,7 +131,7 @@ pub(super) const ROWS: &[Row] = &[
             plans("BARD", Some(Emulated::Bard)),
             plans("BRAID", Some(Emulated::Braid)),
         ],
-        contenders: &[EAGRE, ONE_PASS, MERGE_PASS, CLASSIC],
+        contenders: &[EAGRE, ONE_PASS, MERGE_PASS, CLASSIC, PMSORT, PMSORT_PLUS, PMSORT_OVERLAP, SAMPLE_SORT],
         targets: &[
             // The planner takes the plan that wins: what it loses is the time to choose.
             Target::must_best("eagre", 0.9, &["one-pass", "merge-pass", "classic"]),

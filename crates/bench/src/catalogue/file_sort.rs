@@ -136,6 +136,19 @@ pub(crate) enum Sorter {
     Duckdb,
     /// The polars library from Python.
     Polars,
+    /// A sort that WiscSort is compared with.
+    Baseline(Baseline),
     /// Not a sort: reads and writes all bytes twice, past the page cache.
     TwoPasses,
+}
+
+/// A sort that WiscSort is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Baseline {
+    /// Keys and pointers in runs, one thread.
+    PmSort,
+    /// The same with several threads that read, and writes at the same time or between.
+    PmSortPlus { overlap: bool },
+    /// Whole records in place.
+    SampleSort,
 }
