@@ -17,12 +17,23 @@ pub(crate) struct FileSort {
     pub budget: Budget,
     /// How many threads may work on it.
     pub threads: usize,
+    /// What else uses the device meanwhile.
+    pub background: Option<Background>,
     /// The device that Eagre takes it to be on.
     pub device: Option<Emulated>,
     /// Whether it runs only if long cases are asked for.
     pub long: bool,
     /// At most so many rounds.
     pub rounds: usize,
+}
+
+/// Threads of another program that use the device while a sort runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Background {
+    /// How many.
+    pub threads: usize,
+    /// Whether they write; else they read.
+    pub writes: bool,
 }
 
 /// How much memory a sort may take.

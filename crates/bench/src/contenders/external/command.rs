@@ -190,6 +190,7 @@ mod tests {
             cache: Cache::Cold,
             budget: Budget::Quarter,
             threads: 2,
+            background: None,
             device,
             long: false,
             rounds: 1,
