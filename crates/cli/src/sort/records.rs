@@ -2,13 +2,16 @@
 
 use std::io;
 use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
 
+use eagre::device::Emulated;
 use eagre::external::{FileSorter, Input, Progress as Sorted};
 use eagre::records::{Checker, Fixed, Format, KeyRange, Klv, Lines, take_first};
 use eagre::scan;
 
 use super::Args;
 use super::gnu::Checking;
+use super::outcome::Outcome;
 use super::report::RecordCheck;
 use super::text::{self, Common};
 use crate::console::Console;
@@ -143,7 +146,13 @@ impl Records<'_> {
             console.watch(Progress::new("sort", None));
         }
         let gauge = console.gauge();
+        let phase = Mutex::new("sort");
         let show = |sorted: Sorted| {
+            let mut shown = phase.lock().unwrap_or_else(PoisonError::into_inner);
+            if *shown != sorted.phase && !args.no_progress {
+                *shown = sorted.phase;
+                gauge.show(Progress::new(sorted.phase, sorted.total));
+            }
             gauge.advance(sorted.done);
             ControlFlow::Continue(())
         };
@@ -154,6 +163,11 @@ impl Records<'_> {
         sorter = sorter.header(&header);
         if let Some(head) = args.head {
             sorter = sorter.head(head as u64);
+        }
+        sorter = sorter.plan(args.plan);
+        let emulated = args.emulate.clone().map(Emulated::new);
+        if let Some(device) = &emulated {
+            sorter = sorter.emulate(device);
         }
         for directory in &args.temp {
             sorter = sorter.temporary(directory);
@@ -170,16 +184,12 @@ impl Records<'_> {
             std::io::ErrorKind::BrokenPipe if direct => Failure::Unheard,
             _ => Failure::Trouble(message::of_file(&error)),
         })?;
+        let outcome = Outcome::new(&report, &target, args.threads().get());
         if args.explain {
-            for phase in &report.phases {
-                console.remark(&format!(
-                    "{:12} {:8.3} s  read {:12}  written {:12}",
-                    phase.name,
-                    phase.time.as_secs_f64(),
-                    phase.read,
-                    phase.written
-                ));
-            }
+            console.remark(&outcome.explain());
+        }
+        if args.json {
+            console.print_json(&outcome)?;
         }
         Ok(Exit::Yes)
     }
