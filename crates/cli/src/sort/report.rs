@@ -4,7 +4,6 @@ use std::fmt;
 use std::time::Duration;
 
 use eagre::keys::{Disorder, FileKey};
-use eagre::records;
 use serde::Serialize;
 
 use crate::inputs::Argument;
@@ -145,8 +144,9 @@ struct RecordPlace {
 }
 
 impl RecordCheck {
-    pub(super) fn new(input: &Argument, disorder: Option<records::Place>) -> RecordCheck {
-        let disorder = disorder.map(|place| RecordPlace { index: place.record, byte: place.offset });
+    /// `disorder` is the index of the record and its place in bytes.
+    pub(super) fn new(input: &Argument, disorder: Option<(u64, u64)>) -> RecordCheck {
+        let disorder = disorder.map(|(index, byte)| RecordPlace { index, byte });
         RecordCheck { file: name::Json::new(input.name()), sorted: disorder.is_none(), disorder }
     }
 }

@@ -172,14 +172,17 @@ impl<'a, F: Format> Job<'a, F> {
     }
 
     pub(super) fn begin(&self, output: Output, name: &Path, length: Option<u64>) -> io::Result<FileWriter> {
+        let header = self.settings.header;
         let stream = Pipe::builder().block_size(self.budget.block).explicit();
         let options = WriteOptions::new().explicit().stream(stream);
         let options = match length {
             // A last line may get its end.
-            Some(length) if self.format.terminator().is_none() => options.length(length),
+            Some(length) if self.format.terminator().is_none() => options.length(length + header.len() as u64),
             _ => options,
         };
-        options.write(output, name)
+        let mut writer = options.write(output, name)?;
+        writer.copy_in(header)?;
+        Ok(writer)
     }
 
     pub(super) fn end(mut self, inputs: &Inputs, writer: FileWriter, written: u64) -> io::Result<Report> {
@@ -187,7 +190,7 @@ impl<'a, F: Format> Job<'a, F> {
         inputs.check_unchanged()?;
         writer.finish()?;
         self.report.add("sync", started, 0, 0);
-        self.report.written = written;
+        self.report.written = written + self.settings.header.len() as u64;
         self.report.bytes = inputs.done;
         Ok(self.report)
     }

@@ -57,6 +57,7 @@ pub struct FileSorter<'a> {
     order: Order,
     unique: bool,
     head: Option<u64>,
+    header: &'a [u8],
     plan: Plan,
     device: Option<&'a Emulated>,
     hook: Option<Hook<'a>>,
@@ -78,6 +79,7 @@ impl<'a> FileSorter<'a> {
             order: Order::default(),
             unique: false,
             head: None,
+            header: &[],
             plan: Plan::Auto,
             device: None,
             hook: None,
@@ -112,6 +114,12 @@ impl<'a> FileSorter<'a> {
     /// Of records with equal keys, only the first is written.
     pub fn unique(mut self, unique: bool) -> Self {
         self.unique = unique;
+        self
+    }
+
+    /// Bytes that are written before the records, such as the [first records](crate::records::take_first) of an input.
+    pub fn header(mut self, bytes: &'a [u8]) -> Self {
+        self.header = bytes;
         self
     }
 
