@@ -19,11 +19,12 @@ use super::budget::Budget;
 use super::chunk::Chunk;
 use super::inputs::{Input, Inputs};
 use super::kernels::{self, InMemory, Merge, MergeError};
+use super::passes::Passes;
 use super::plan::{self, Plan};
 use super::run::{Run, RunReader, Temporary};
 use super::{Delays, FileSorter, LEAST_MEMORY, Progress, Report, trouble};
 use crate::Pipe;
-use crate::doctor::available_memory;
+use crate::doctor::{Available, Bound, available_memory};
 use crate::file::{FileWriter, Output, ReadOptions, WriteOptions};
 use crate::records::Format;
 use crate::scan;
@@ -42,10 +43,9 @@ pub(super) struct Job<'a, F> {
     told: Option<Instant>,
 }
 
-impl<'a, F: Format> Job<'a, F> {
+impl<'a, F> Job<'a, F> {
     pub(super) fn new(settings: &'a FileSorter<'a>, format: &'a F) -> io::Result<Self> {
-        let half = || available_memory().map_or(1 << 30, |available| (available.bytes / 2).max(LEAST_MEMORY));
-        let memory = settings.memory.unwrap_or_else(half);
+        let memory = settings.memory.unwrap_or_else(default_memory);
         if memory < LEAST_MEMORY {
             let text = format!("sort: {memory} bytes of memory are too few; it takes {LEAST_MEMORY} at least");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
@@ -74,6 +74,30 @@ impl<'a, F: Format> Job<'a, F> {
         }
     }
 
+    /// Begins to write the output.
+    pub(super) fn create(&self, output: Output, name: &Path, length: Option<u64>) -> io::Result<FileWriter> {
+        let stream = Pipe::builder().block_size(self.budget.block).explicit();
+        let options = WriteOptions::new().explicit().stream(stream);
+        let options = match length {
+            Some(length) => options.length(length),
+            None => options,
+        };
+        options.write(output, name)
+    }
+
+    /// Completes the output.
+    pub(super) fn end(mut self, inputs: &Inputs, writer: FileWriter, written: u64) -> io::Result<Report> {
+        let started = Instant::now();
+        inputs.check_unchanged()?;
+        writer.finish()?;
+        self.report.add("sync", started, 0, 0);
+        self.report.written = written;
+        self.report.bytes = inputs.done;
+        Ok(self.report)
+    }
+}
+
+impl<F: Format> Job<'_, F> {
     pub(super) fn sort(mut self, inputs: Vec<Input>, output: Output, name: &Path) -> io::Result<Report> {
         let choice = plan::choose(self.settings, self.format, &self.budget, &inputs, &output)?;
         self.report.choice = Some(choice.clone());
@@ -191,34 +215,26 @@ impl<'a, F: Format> Job<'a, F> {
         output: Output,
         name: &Path,
     ) -> io::Result<Report> {
-        let mut at = 0;
+        let mut passes = Passes::default();
         loop {
             let longest = runs.iter().map(|run| run.longest).max().unwrap_or(0);
             let budget = self.budget.merge(runs.len(), longest);
-            if runs.len() <= budget.at_once {
+            let Some(group) = passes.next(runs.len(), budget.at_once) else {
                 let total: u64 = runs.iter().map(|run| run.bytes).sum();
                 let exact = !self.settings.unique && self.settings.head.is_none();
                 let sources = runs.into_iter().map(|run| run.open(budget.block)).collect::<io::Result<_>>()?;
                 let mut writer = self.begin(output, name, exact.then_some(total))?;
                 let written = self.merge(sources, "merge", total, |bytes| Ok(writer.copy_in(bytes)?))?;
                 return self.end(inputs, writer, written);
-            }
-            // As few as are needed for the rest to be merged at once. Neighbours, whose place the longer run takes: so records
-            // with equal keys keep their order. The next merge takes the next ones, so no record is merged more often
-            // than others by more than once.
-            let take = (runs.len() - budget.at_once + 1).min(budget.at_once);
-            if at + take > runs.len() {
-                at = 0;
-            }
-            let behind = runs.split_off(at + take);
-            let merged = runs.split_off(at);
+            };
+            let behind = runs.split_off(group.end);
+            let merged = runs.split_off(group.start);
             let total = merged.iter().map(|run| run.bytes).sum();
             let sources = merged.into_iter().map(|run| run.open(budget.block)).collect::<io::Result<_>>()?;
             let mut run = self.temporary.create(self.budget.block)?;
             self.merge(sources, "merge runs", total, |bytes| run.put(bytes))?;
             runs.push(run.finish(longest)?);
             runs.extend(behind);
-            at += 1;
         }
     }
 
@@ -290,25 +306,20 @@ impl<'a, F: Format> Job<'a, F> {
     }
 
     pub(super) fn begin(&self, output: Output, name: &Path, length: Option<u64>) -> io::Result<FileWriter> {
-        let stream = Pipe::builder().block_size(self.budget.block).explicit();
-        let options = WriteOptions::new().explicit().stream(stream);
-        let options = match length {
-            // A last line may get its end.
-            Some(length) if self.format.terminator().is_none() => options.length(length),
-            _ => options,
-        };
-        options.write(output, name)
+        // A last line may get its end.
+        self.create(output, name, length.filter(|_| self.format.terminator().is_none()))
     }
+}
 
-    pub(super) fn end(mut self, inputs: &Inputs, writer: FileWriter, written: u64) -> io::Result<Report> {
-        let started = Instant::now();
-        inputs.check_unchanged()?;
-        writer.finish()?;
-        self.report.add("sync", started, 0, 0);
-        self.report.written = written;
-        self.report.bytes = inputs.done;
-        Ok(self.report)
-    }
+/// Half of the memory that is available. Where addresses are limited, memory takes several times as many: in a pool, in
+/// vectors, and in the heap of each thread.
+fn default_memory() -> u64 {
+    let memory = match available_memory() {
+        Some(Available { bytes, bound: Bound::AddressSpace, .. }) => bytes / 8,
+        Some(Available { bytes, .. }) => bytes / 2,
+        None => 1 << 30,
+    };
+    memory.max(LEAST_MEMORY)
 }
 
 pub(super) fn check_room(output: &Output, name: &Path, bytes: u64) -> io::Result<()> {

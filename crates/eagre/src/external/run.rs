@@ -8,6 +8,7 @@ use eagre_mem::transfer::set_direct;
 
 use super::kernels::Source;
 use crate::file::{FileWriter, Output, ReadOptions, WriteOptions};
+use crate::keys::{self, FileKey};
 use crate::{BlockSize, Pipe, Reader};
 
 /// Where runs go: directories in turn.
@@ -76,6 +77,11 @@ impl RunWriter {
         Ok(self.writer.copy_in(bytes)?)
     }
 
+    pub(super) fn put_keys<K: FileKey>(&mut self, keys: &[K]) -> io::Result<()> {
+        self.bytes += size_of_val(keys) as u64;
+        Ok(keys::put(keys, &mut self.writer)?)
+    }
+
     pub(super) fn finish(self, longest: usize) -> io::Result<Run> {
         let output = self.writer.finish_unseen()?;
         // It was written past the page cache. How it is read is decided then.
@@ -96,10 +102,13 @@ pub(super) struct Run {
 impl Run {
     /// Reads it from its beginning, in pieces of a block. Its room on the disk is free when the source is dropped.
     pub(super) fn open(self, block: BlockSize) -> io::Result<RunReader> {
+        Ok(RunReader::new(self.stream(block)?, block.bytes()))
+    }
+
+    /// The bytes of the run.
+    pub(super) fn stream(self, block: BlockSize) -> io::Result<Reader> {
         let stream = Pipe::builder().block_size(block).lookback(0).explicit();
-        let reader =
-            ReadOptions::new().explicit().from(0).length(self.bytes).stream(stream).read(self.file, &self.name)?;
-        Ok(RunReader::new(reader, block.bytes()))
+        ReadOptions::new().explicit().from(0).length(self.bytes).stream(stream).read(self.file, &self.name)
     }
 }
 
