@@ -11,7 +11,7 @@ use crate::BlockSize;
 pub const LEAST_MEMORY: u64 = 16 << 20;
 
 /// The most runs that are merged at once. Each has a thread that reads ahead.
-const MOST_RUNS: usize = 128;
+pub(super) const MOST_RUNS: usize = 128;
 /// The blocks of a stream between a file and one end that uses explicit calls: in flight, waiting and in use.
 const BLOCKS: u64 = 5;
 /// Blocks that a disk reads at nearly full speed.
@@ -44,9 +44,15 @@ impl Budget {
         let threads = threads.clamp(1, (total / (16 << 20)).clamp(1, 256) as usize);
         let streams = 2 * BLOCKS * block.bytes() as u64;
         let pieces = threads as u64 * PIECES;
-        let slack = (threads as u64 * SORTING + total / 256).min(total / 4);
+        let slack = (threads as u64 * SORTING + total / 160).min(total / 4);
         let chunk = total.saturating_sub(streams + slack + pieces).max(total / 4);
         Budget { total, threads, block, slack, chunk }
+    }
+
+    /// The same, but sorting takes at most so many bytes beside the words.
+    pub(super) fn slack(self, bytes: u64) -> Budget {
+        let slack = self.slack.min(bytes);
+        Budget { slack, chunk: self.chunk + (self.slack - slack), ..self }
     }
 
     /// How `runs` runs are merged, whose longest record has `longest` bytes.

@@ -22,7 +22,7 @@ use super::plan::{self, Plan};
 use super::run::Temporary;
 use super::{Delays, FileSorter, LEAST_MEMORY, Progress, Report};
 use crate::Pipe;
-use crate::doctor::available_memory;
+use crate::doctor::{Available, Bound, available_memory};
 use crate::file::{FileWriter, Output, WriteOptions};
 use crate::records::Format;
 use crate::scan;
@@ -38,10 +38,9 @@ pub(super) struct Job<'a, F> {
     told: Option<Instant>,
 }
 
-impl<'a, F: Format> Job<'a, F> {
+impl<'a, F> Job<'a, F> {
     pub(super) fn new(settings: &'a FileSorter<'a>, format: &'a F) -> io::Result<Self> {
-        let half = || available_memory().map_or(1 << 30, |available| (available.bytes / 2).max(LEAST_MEMORY));
-        let memory = settings.memory.unwrap_or_else(half);
+        let memory = settings.memory.unwrap_or_else(default_memory);
         if memory < LEAST_MEMORY {
             let text = format!("sort: {memory} bytes of memory are too few; it takes {LEAST_MEMORY} at least");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
@@ -70,6 +69,30 @@ impl<'a, F: Format> Job<'a, F> {
         }
     }
 
+    /// Begins to write the output.
+    pub(super) fn create(&self, output: Output, name: &Path, length: Option<u64>) -> io::Result<FileWriter> {
+        let stream = Pipe::builder().block_size(self.budget.block).explicit();
+        let options = WriteOptions::new().explicit().stream(stream);
+        let options = match length {
+            Some(length) => options.length(length),
+            None => options,
+        };
+        options.write(output, name)
+    }
+
+    /// Completes the output.
+    pub(super) fn end(mut self, inputs: &Inputs, writer: FileWriter, written: u64) -> io::Result<Report> {
+        let started = Instant::now();
+        inputs.check_unchanged()?;
+        writer.finish()?;
+        self.report.add("sync", started, 0, 0);
+        self.report.written = written + self.settings.header.len() as u64;
+        self.report.bytes = inputs.done;
+        Ok(self.report)
+    }
+}
+
+impl<F: Format> Job<'_, F> {
     pub(super) fn sort(mut self, inputs: Vec<Input>, output: Output, name: &Path) -> io::Result<Report> {
         let choice = plan::choose(self.settings, self.format, &self.budget, &inputs, &output)?;
         self.report.choice = Some(choice.clone());
@@ -173,27 +196,23 @@ impl<'a, F: Format> Job<'a, F> {
 
     pub(super) fn begin(&self, output: Output, name: &Path, length: Option<u64>) -> io::Result<FileWriter> {
         let header = self.settings.header;
-        let stream = Pipe::builder().block_size(self.budget.block).explicit();
-        let options = WriteOptions::new().explicit().stream(stream);
-        let options = match length {
-            // A last line may get its end.
-            Some(length) if self.format.terminator().is_none() => options.length(length + header.len() as u64),
-            _ => options,
-        };
-        let mut writer = options.write(output, name)?;
+        // A last line may get its end.
+        let length = length.filter(|_| self.format.terminator().is_none());
+        let mut writer = self.create(output, name, length.map(|length| length + header.len() as u64))?;
         writer.copy_in(header)?;
         Ok(writer)
     }
+}
 
-    pub(super) fn end(mut self, inputs: &Inputs, writer: FileWriter, written: u64) -> io::Result<Report> {
-        let started = Instant::now();
-        inputs.check_unchanged()?;
-        writer.finish()?;
-        self.report.add("sync", started, 0, 0);
-        self.report.written = written + self.settings.header.len() as u64;
-        self.report.bytes = inputs.done;
-        Ok(self.report)
-    }
+/// Half of the memory that is available. Where addresses are limited, memory takes several times as many: in a pool, in
+/// vectors, and in the heap of each thread.
+fn default_memory() -> u64 {
+    let memory = match available_memory() {
+        Some(Available { bytes, bound: Bound::AddressSpace, .. }) => bytes / 8,
+        Some(Available { bytes, .. }) => bytes / 2,
+        None => 1 << 30,
+    };
+    memory.max(LEAST_MEMORY)
 }
 
 pub(super) fn check_room(output: &Output, name: &Path, bytes: u64) -> io::Result<()> {

@@ -12,6 +12,7 @@ use super::budget::MergeBudget;
 use super::inputs::{Input, Inputs};
 use super::job::Job;
 use super::kernels::{self, Merge, MergeError, Order, Piece};
+use super::passes::Passes;
 use super::plan::Plan;
 use super::run::{Run, RunReader};
 use super::{Report, trouble};
@@ -32,33 +33,25 @@ impl<F: Format> Job<'_, F> {
         output: Output,
         name: &Path,
     ) -> io::Result<Report> {
-        let mut at = 0;
+        let mut passes = Passes::default();
         loop {
             let longest = runs.iter().map(|run| run.longest).max().unwrap_or(0);
             let budget = self.budget.merge(runs.len(), longest);
-            if runs.len() <= budget.at_once {
+            let Some(group) = passes.next(runs.len(), budget.at_once) else {
                 let total: u64 = runs.iter().map(|run| run.bytes).sum();
                 let exact = !self.settings.unique && self.settings.head.is_none();
                 let mut writer = self.begin(output, name, exact.then_some(total))?;
                 let written = self.merge_together(&runs, &budget, "merge", |bytes| Ok(writer.copy_in(bytes)?))?;
                 drop(runs);
                 return self.end(inputs, writer, written);
-            }
-            // As few as are needed for the rest to be merged at once. Neighbours, whose place the longer run takes: so records
-            // with equal keys keep their order. The next merge takes the next ones, so no record is merged more often
-            // than others by more than once.
-            let take = (runs.len() - budget.at_once + 1).min(budget.at_once);
-            if at + take > runs.len() {
-                at = 0;
-            }
-            let behind = runs.split_off(at + take);
-            let merged = runs.split_off(at);
+            };
+            let behind = runs.split_off(group.end);
+            let merged = runs.split_off(group.start);
             let (format, mut run) = (self.format, self.temporary.create(self.budget.block)?);
             self.merge_together(&merged, &budget, "merge runs", |bytes| run.put(format, bytes))?;
             drop(merged);
             runs.push(run.finish(longest)?);
             runs.extend(behind);
-            at += 1;
         }
     }
 

@@ -8,6 +8,7 @@ use eagre_mem::transfer::set_direct;
 
 use super::kernels::Source;
 use crate::file::{Caching, FileWriter, Output, ReadOptions, WriteOptions, cache};
+use crate::keys::{self, FileKey};
 use crate::records::Format;
 use crate::{BlockSize, Pipe, Reader};
 
@@ -104,6 +105,11 @@ impl RunWriter {
         Ok(self.writer.copy_in(bytes)?)
     }
 
+    pub(super) fn put_keys<K: FileKey>(&mut self, keys: &[K]) -> io::Result<()> {
+        self.bytes += size_of_val(keys) as u64;
+        Ok(keys::put(keys, &mut self.writer)?)
+    }
+
     pub(super) fn finish(self, longest: usize) -> io::Result<Run> {
         let output = self.writer.finish_unseen()?;
         // It was written past the page cache. How it is read is decided then.
@@ -144,6 +150,13 @@ impl Run {
         let mut reader = RunReader::new(reader, block.bytes());
         reader.lead = (start - from) as usize;
         Ok(reader)
+    }
+
+    /// The bytes of the run.
+    pub(super) fn stream(self, block: BlockSize) -> io::Result<Reader> {
+        let stream = Pipe::builder().block_size(block).lookback(0).explicit();
+        let options = ReadOptions::new().explicit().caching(Caching::Unbuffered).from(0).length(self.bytes);
+        options.stream(stream).read(self.file, &self.name)
     }
 }
 
