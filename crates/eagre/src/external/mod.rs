@@ -22,6 +22,7 @@ mod chunk;
 mod inputs;
 mod job;
 pub mod kernels;
+mod merging;
 mod pieces;
 mod plan;
 mod pointers;
