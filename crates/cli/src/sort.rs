@@ -4,6 +4,7 @@
 
 mod gnu;
 mod numbers;
+mod outcome;
 mod records;
 mod report;
 mod text;
@@ -11,6 +12,8 @@ mod text;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 
+use eagre::device::Model;
+use eagre::external::Plan;
 use eagre::options;
 
 use crate::console::Console;
@@ -94,6 +97,14 @@ pub(crate) struct Args {
     /// Put temporary files into DIR; may be given several times [default: TMPDIR, or /var/tmp]
     #[arg(short = 'T', long, visible_alias = "temporary-directory", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     temp: Vec<OsString>,
+
+    /// How to sort: auto (what is expected to be the fastest), in-memory, one-pass, merge-pass or classic
+    #[arg(long, value_name = "PLAN", default_value_t)]
+    plan: Plan,
+
+    /// Be as slow as another device: bd, brd, bard or braid
+    #[arg(long, value_name = "DEVICE", hide = true)]
+    emulate: Option<Model>,
 
     /// Use at most SIZE bytes of memory beside the keys; K, M or G may follow [default: 64M, or an eighth of the keys' size if that is more]
     #[arg(long, value_name = "SIZE", value_parser = size)]

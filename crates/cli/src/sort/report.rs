@@ -125,6 +125,30 @@ impl Check {
     }
 }
 
+/// The output of `--check --json` for records, which are counted from 0.
+#[derive(Serialize)]
+pub(super) struct RecordCheck {
+    #[serde(flatten)]
+    file: name::Json,
+    sorted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disorder: Option<RecordPlace>,
+}
+
+#[derive(Serialize)]
+struct RecordPlace {
+    index: u64,
+    byte: u64,
+}
+
+impl RecordCheck {
+    /// `disorder` is the index of the record and its place in bytes.
+    pub(super) fn new(input: &Argument, disorder: Option<(u64, u64)>) -> RecordCheck {
+        let disorder = disorder.map(|(index, byte)| RecordPlace { index, byte });
+        RecordCheck { file: name::Json::new(input.name()), sorted: disorder.is_none(), disorder }
+    }
+}
+
 /// The first key that is out of order, in one line.
 pub(super) fn disorder<K: FileKey>(input: &Argument, found: &Disorder<K>) -> String {
     let Disorder { index, before, key, .. } = found;

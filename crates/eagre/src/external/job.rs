@@ -9,8 +9,7 @@
 
 use std::io;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use eagre_mem::threads;
@@ -18,20 +17,16 @@ use eagre_mem::threads;
 use super::budget::Budget;
 use super::chunk::Chunk;
 use super::inputs::{Input, Inputs};
-use super::kernels::{self, InMemory, Merge, MergeError};
-use super::passes::Passes;
+use super::kernels::{self, InMemory};
 use super::plan::{self, Plan};
-use super::run::{Run, RunReader, Temporary};
-use super::{Delays, FileSorter, LEAST_MEMORY, Progress, Report, trouble};
+use super::run::Temporary;
+use super::{Delays, FileSorter, LEAST_MEMORY, Progress, Report};
 use crate::Pipe;
 use crate::doctor::{Available, Bound, available_memory};
-use crate::file::{FileWriter, Output, ReadOptions, WriteOptions};
+use crate::file::{FileWriter, Output, WriteOptions};
 use crate::records::Format;
 use crate::scan;
 use crate::sort::Sorter;
-
-/// How many bytes of a merge are put together before they go to the stream.
-const BATCH: usize = 256 << 10;
 
 pub(super) struct Job<'a, F> {
     pub(super) settings: &'a FileSorter<'a>,
@@ -91,7 +86,7 @@ impl<'a, F> Job<'a, F> {
         inputs.check_unchanged()?;
         writer.finish()?;
         self.report.add("sync", started, 0, 0);
-        self.report.written = written;
+        self.report.written = written + self.settings.header.len() as u64;
         self.report.bytes = inputs.done;
         Ok(self.report)
     }
@@ -137,8 +132,9 @@ impl<F: Format> Job<'_, F> {
                 drop(chunk);
                 return self.end(&inputs, writer, written);
             }
+            let format = self.format;
             let mut run = self.temporary.create(self.budget.block)?;
-            self.write_chunk(&mut chunk, "write runs", |bytes| run.put(bytes))?;
+            self.write_chunk(&mut chunk, "write runs", |bytes| run.put(format, bytes))?;
             runs.push(run.finish(chunk.longest)?);
             if !more {
                 break;
@@ -180,134 +176,31 @@ impl<F: Format> Job<'_, F> {
             }
             words.truncate(usize::try_from(head).unwrap_or(usize::MAX));
         }
-        let (mut written, mut failure) = (0, None);
+        let mut written = 0;
         let (total, mean) = (Some(bytes.len() as u64), bytes.len() / words.len().max(1));
         let threads = self.budget.threads;
         let repeated = |before, word| kernels::is_repeated(&index, format, bytes, (before, word));
         let repeated = unique.then_some(&repeated as &(dyn Fn(u128, u128) -> bool + Sync));
         let source = InMemory { format, bytes };
-        let this = Mutex::new(&mut *self);
-        let delays = this.lock().unwrap_or_else(PoisonError::into_inner).delays();
-        let wrote = |bytes: usize| delays.write(bytes as u64, || ());
-        kernels::gather(&index, &source, words, mean, repeated, threads, &wrote, |bytes| {
+        let delays = self.delays();
+        let made = |bytes: usize| delays.write(bytes as u64, || ());
+        let mut put = |bytes: &[u8]| {
             written += bytes.len() as u64;
-            let mut this = this.lock().unwrap_or_else(PoisonError::into_inner);
-            match put(bytes).and_then(|()| this.tell(phase, written, total)) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failure = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
-        })?;
-        if let Some(failure) = failure {
-            return Err(failure);
-        }
+            put(bytes)?;
+            self.tell(phase, written, total)
+        };
+        kernels::gather(&index, &source, words, mean, repeated, threads, &made, &mut put)?;
         self.report.add(phase, started, 0, written);
         Ok(written)
     }
 
-    /// Merges runs until there is one, which is the output.
-    pub(super) fn merge_runs(
-        mut self,
-        mut runs: Vec<Run>,
-        inputs: &Inputs,
-        output: Output,
-        name: &Path,
-    ) -> io::Result<Report> {
-        let mut passes = Passes::default();
-        loop {
-            let longest = runs.iter().map(|run| run.longest).max().unwrap_or(0);
-            let budget = self.budget.merge(runs.len(), longest);
-            let Some(group) = passes.next(runs.len(), budget.at_once) else {
-                let total: u64 = runs.iter().map(|run| run.bytes).sum();
-                let exact = !self.settings.unique && self.settings.head.is_none();
-                let sources = runs.into_iter().map(|run| run.open(budget.block)).collect::<io::Result<_>>()?;
-                let mut writer = self.begin(output, name, exact.then_some(total))?;
-                let written = self.merge(sources, "merge", total, |bytes| Ok(writer.copy_in(bytes)?))?;
-                return self.end(inputs, writer, written);
-            };
-            let behind = runs.split_off(group.end);
-            let merged = runs.split_off(group.start);
-            let total = merged.iter().map(|run| run.bytes).sum();
-            let sources = merged.into_iter().map(|run| run.open(budget.block)).collect::<io::Result<_>>()?;
-            let mut run = self.temporary.create(self.budget.block)?;
-            self.merge(sources, "merge runs", total, |bytes| run.put(bytes))?;
-            runs.push(run.finish(longest)?);
-            runs.extend(behind);
-        }
-    }
-
-    /// Merges sources, and hands what comes out to `put`. Returns how many bytes that were.
-    fn merge(
-        &mut self,
-        sources: Vec<RunReader>,
-        phase: &'static str,
-        total: u64,
-        mut put: impl FnMut(&[u8]) -> io::Result<()>,
-    ) -> io::Result<u64> {
-        let started = Instant::now();
-        self.report.merges += 1;
-        let (order, delays) = (self.settings.order, self.delays());
-        let mut merge = Merge::new(self.format, sources, order).map_err(why_unmerged)?;
-        let mut batch = Vec::new();
-        eagre_mem::heap::reserve(&mut batch, 2 * BATCH).map_err(trouble)?;
-        let mut last = LastKey::new(self.settings.unique);
-        let mut left = self.settings.head.unwrap_or(u64::MAX);
-        let (mut read, mut written) = (0_u64, 0_u64);
-        while let Some(record) = merge.record()
-            && left > 0
-        {
-            read += record.len() as u64;
-            if !last.is_repeated(self.format, record) {
-                left -= 1;
-                if batch.len() + record.len() > BATCH {
-                    written += batch.len() as u64;
-                    delays.read(batch.len() as u64, || ());
-                    delays.write(batch.len() as u64, || put(&batch))?;
-                    batch.clear();
-                    self.tell(phase, read, Some(total))?;
-                }
-                if record.len() > BATCH {
-                    written += record.len() as u64;
-                    put(record)?;
-                } else {
-                    batch.extend_from_slice(record);
-                }
-            }
-            merge.advance().map_err(why_unmerged)?;
-        }
-        put(&batch)?;
-        written += batch.len() as u64;
-        self.report.add(phase, started, read, written);
-        Ok(written)
-    }
-
-    pub(super) fn merge_inputs(mut self, inputs: Vec<Input>, output: Output, name: &Path) -> io::Result<Report> {
-        let budget = self.budget.merge(inputs.len().max(1), 0);
-        let mut listed = Inputs::new(Vec::new(), self.budget.block);
-        let total = inputs.iter().try_fold(0_u64, |sum, input| sum.checked_add(input.bytes()?));
-        let mut sources = Vec::new();
-        for Input { name, from } in inputs {
-            let reader = match from {
-                scan::Input::Stream(reader) => reader,
-                scan::Input::File(file) => {
-                    listed.watch(&name, &file)?;
-                    let stream = Pipe::builder().block_size(budget.block).lookback(0).explicit();
-                    ReadOptions::new().explicit().stream(stream).read(file, PathBuf::from(name))?
-                }
-            };
-            sources.push(RunReader::new(reader, budget.block.bytes()).ended_by(self.format.terminator()));
-        }
-        self.report.plan = Plan::Classic;
-        let mut writer = self.begin(output, name, None)?;
-        let written = self.merge(sources, "merge", total.unwrap_or(0), |bytes| Ok(writer.copy_in(bytes)?))?;
-        self.end(&listed, writer, written)
-    }
-
     pub(super) fn begin(&self, output: Output, name: &Path, length: Option<u64>) -> io::Result<FileWriter> {
+        let header = self.settings.header;
         // A last line may get its end.
-        self.create(output, name, length.filter(|_| self.format.terminator().is_none()))
+        let length = length.filter(|_| self.format.terminator().is_none());
+        let mut writer = self.create(output, name, length.map(|length| length + header.len() as u64))?;
+        writer.copy_in(header)?;
+        Ok(writer)
     }
 }
 
@@ -324,46 +217,4 @@ fn default_memory() -> u64 {
 
 pub(super) fn check_room(output: &Output, name: &Path, bytes: u64) -> io::Result<()> {
     output.check_room(bytes).map_err(|error| crate::file::failure::Task::of("write", name).error(&error))
-}
-
-pub(super) fn why_unmerged(error: MergeError<io::Error>) -> io::Error {
-    match error {
-        MergeError::Source { error, .. } => error,
-        MergeError::Malformed(number, why) => {
-            io::Error::new(io::ErrorKind::InvalidData, format!("sort: input {}: {why}", number + 1))
-        }
-    }
-}
-
-/// The key that was written last.
-struct LastKey {
-    wanted: bool,
-    key: Option<Vec<u8>>,
-    scratch: Vec<u8>,
-}
-
-impl LastKey {
-    fn new(wanted: bool) -> LastKey {
-        LastKey { wanted, key: None, scratch: Vec::new() }
-    }
-
-    /// Whether the record has the key of the one before.
-    fn is_repeated<F: Format>(&mut self, format: &F, record: &[u8]) -> bool {
-        if !self.wanted {
-            return false;
-        }
-        let key = format.key(record, &mut self.scratch);
-        match &mut self.key {
-            Some(last) if last == key => true,
-            Some(last) => {
-                last.clear();
-                last.extend_from_slice(key);
-                false
-            }
-            None => {
-                self.key = Some(key.to_vec());
-                false
-            }
-        }
-    }
 }

@@ -22,6 +22,7 @@ mod chunk;
 mod inputs;
 mod job;
 pub mod kernels;
+mod merging;
 mod numbers;
 mod passes;
 mod pieces;
@@ -59,6 +60,7 @@ pub struct FileSorter<'a> {
     order: Order,
     unique: bool,
     head: Option<u64>,
+    header: &'a [u8],
     by_first: bool,
     slack: Option<u64>,
     plan: Plan,
@@ -82,6 +84,7 @@ impl<'a> FileSorter<'a> {
             order: Order::default(),
             unique: false,
             head: None,
+            header: &[],
             by_first: false,
             slack: None,
             plan: Plan::Auto,
@@ -118,6 +121,12 @@ impl<'a> FileSorter<'a> {
     /// Of records with equal keys, only the first is written.
     pub fn unique(mut self, unique: bool) -> Self {
         self.unique = unique;
+        self
+    }
+
+    /// Bytes that are written before the records, such as the [first records](crate::records::take_first) of an input.
+    pub fn header(mut self, bytes: &'a [u8]) -> Self {
+        self.header = bytes;
         self
     }
 

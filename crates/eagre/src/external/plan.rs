@@ -81,17 +81,19 @@ impl Choice {
     /// How long the plan is expected to take, in seconds.
     #[must_use]
     pub fn seconds(&self) -> Option<f64> {
-        let mut own = self.estimates.iter().filter(|estimate| plan_of(estimate.way) == self.plan);
+        let mut own = self.estimates.iter().filter(|estimate| Plan::from(estimate.way) == self.plan);
         own.next().map(Estimate::seconds)
     }
 }
 
-fn plan_of(way: Way) -> Plan {
-    match way {
-        Way::OnePass => Plan::OnePass,
-        Way::MergePass => Plan::MergePass,
-        Way::Classic => Plan::Classic,
-        _ => Plan::InMemory,
+impl From<Way> for Plan {
+    fn from(way: Way) -> Plan {
+        match way {
+            Way::InMemory => Plan::InMemory,
+            Way::OnePass => Plan::OnePass,
+            Way::MergePass => Plan::MergePass,
+            Way::Classic => Plan::Classic,
+        }
     }
 }
 
@@ -131,7 +133,7 @@ pub(super) fn choose<F: Format>(
     };
     let devices = Devices { input: &devices[0], temporary: &devices[1], output: &devices[2] };
     let estimates = cost::rank(&facts, &devices, &Processor::default());
-    let best = estimates.first().map_or(Plan::Classic, |best| plan_of(best.way));
+    let best = estimates.first().map_or(Plan::Classic, |best| Plan::from(best.way));
     let (plan, reason) = match wanted {
         Plan::Auto => (best, reason(&facts, best)),
         wanted => (wanted, "it was asked for".to_owned()),
