@@ -1,7 +1,6 @@
-//! `eagre sort`: sorts files of numbers in memory.
+//! `eagre sort`: sorts files of any size.
 //!
-//! The keys are read into a vector that grows without copying, and sorted there. The output appears complete or not at
-//! all, so nothing is lost whatever happens, even if the output replaces the input.
+//! The output appears complete or not at all, so nothing is lost whatever happens, even if the output replaces the input.
 
 mod gnu;
 mod numbers;
@@ -34,7 +33,8 @@ together. With no FILE, or when FILE is -, standard input is read.
 Floating-point numbers are in their total order: -NaN, -infinity, negative numbers, -0, 0, positive \
 numbers, infinity, NaN. NaNs are ordered by their bits, and 0 and -0 are different keys.
 
-All keys must fit into memory; little more is needed. OUT appears only when all of it is on the disk, \
+Files may be larger than memory: then sorted runs go to temporary files (-T), and are merged. OUT \
+appears only when all of it is on the disk, \
 and never if anything fails or the command is killed. So OUT may be one of the FILEs.";
 
 const AFTER: &str = "\

@@ -261,7 +261,7 @@ fn what_cannot_be_sorted() {
     fs::write(path("a"), bytes(&[3, 1])).unwrap();
     fs::write(path("odd"), [7; 19]).unwrap();
     fs::create_dir(path("folder")).unwrap();
-    // As large as a file can be where there is no memory for it, and a byte that is really there.
+    // As large as a file can be where there is no room for it, and a byte that is really there.
     let huge = File::create(path("huge")).unwrap();
     std::os::unix::fs::FileExt::write_at(&huge, &[1], 0).unwrap();
     huge.set_len(8 << 40).unwrap();
@@ -282,12 +282,10 @@ fn what_cannot_be_sorted() {
         assert_eq!(sort(folder.path(), &arguments), (2, String::new(), why), "{arguments:?}");
         assert_eq!(names(folder.path()), ["a", "folder", "huge", "odd"]);
     }
-    let (code, _, err) = sort(folder.path(), &["--keys", "u64", "huge", "-o", "b"]);
-    assert_eq!(code, 2);
-    assert!(
-        err.starts_with("eagre: sort: huge: needs 8.1 TiB of memory, and ") && err.contains(" are available; "),
-        "{err}"
-    );
+    let why = "eagre: write: b: No space left on device; make room, or write elsewhere\n";
+    assert_eq!(sort(folder.path(), &["--keys", "u64", "huge", "-o", "b"]), (2, String::new(), why.to_owned()));
+    let (code, _, err) = sort(folder.path(), &["--keys", "u64", "--memory", "1M", "a", "-o", "b"]);
+    assert!(code == 2 && err.contains("1048576 bytes of memory are too few; it takes 16777216 at least"), "{err}");
     // What comes through a pipe is seen to be cut short when it has ended.
     let mut child = eagre();
     child.args(["sort", "--keys", "u32"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -388,23 +386,52 @@ fn a_full_disk_leaves_the_file_as_it_was() {
     assert_eq!((out.as_str(), err.as_str()), ("2\nold\nb\nmounted\n", full));
 }
 
-/// Without enough addresses it is refused beforehand, and where nobody can know, in the middle.
+/// More keys than there are addresses for are sorted in runs.
 #[test]
-fn no_memory() {
+fn few_addresses() {
     let folder = tempfile::tempdir().unwrap();
-    // A hole but for its first byte.
-    let file = File::create(folder.path().join("a")).unwrap();
-    (&file).write_all(&[1]).unwrap();
-    file.set_len(1 << 30).unwrap();
-    for (input, said) in [("a", "needs 2.1 GiB of addresses, and "), ("- < a", "needs 2"), ("<(cat a)", "more than ")] {
+    let mut keys = numbers(5 << 20);
+    fs::write(folder.path().join("a"), bytes(&keys)).unwrap();
+    keys.sort_unstable();
+    for input in ["a", "- < a", "<(cat a)"] {
         let eagre = env!("CARGO_BIN_EXE_eagre");
-        let script = format!("ulimit -v 500000 && '{eagre}' sort --keys u64 -o b {input}");
+        let script = format!("ulimit -v 500000 && '{eagre}' sort --keys u64 --temp . --json -o b {input}");
         let output = Command::new("bash").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
         let (code, out, err) = parts(&output);
-        assert_eq!((code, out.as_str(), err.lines().count()), (2, "", 1), "{err}");
-        assert!(err.contains(said) && err.contains("; "), "{err}");
-        assert_eq!(names(folder.path()), ["a"]);
+        assert_eq!((code, err.as_str()), (0, ""), "{input}");
+        let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert!(json["runs"].as_u64() > Some(1), "{out}");
+        assert!(fs::read(folder.path().join("b")).unwrap() == bytes(&keys), "{input}");
+        assert_eq!(names(folder.path()), ["a", "b"]);
     }
+}
+
+/// Files larger than memory, in their own place too.
+#[test]
+fn larger_than_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let mut keys: Vec<u64> = numbers(3 << 20).into_iter().map(|number| number % 2_000_000).collect();
+    fs::write(path("a"), bytes(&keys)).unwrap();
+    let all = ["--keys", "u64", "--memory", "16M", "--temp", "."];
+    let mut unique = keys.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    unique.reverse();
+    assert_sorts(folder.path(), &[&all[..], &["-ru", "a", "-o", "b"]].concat());
+    assert!(fs::read(path("b")).unwrap() == bytes(&unique));
+    assert_sorts(folder.path(), &[&all[..], &["-r", "-u", "--head", "1000", "a", "-o", "b"]].concat());
+    assert!(fs::read(path("b")).unwrap() == bytes(&unique[..1000]));
+
+    let (code, out, err) = sort(folder.path(), &[&all[..], &["--json", "--explain", "a", "-o", "a"]].concat());
+    keys.sort_unstable();
+    assert!(fs::read(path("a")).unwrap() == bytes(&keys));
+    assert!(code == 0 && err.lines().count() == 1 && err.contains(", merged from "), "{err}");
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((json["keys"].as_u64(), json["merges"].as_u64()), (Some(3 << 20), Some(1)));
+    assert!(json["runs"].as_u64() > Some(1) && json["memory"]["keys"].as_u64() == Some(24 << 20), "{out}");
+    assert!(json["memory"]["peak"].as_u64().is_none_or(|peak| peak < (16 << 20) + (32 << 20)), "{out}");
+    assert_eq!(names(folder.path()), ["a", "b"]);
 }
 
 #[test]

@@ -56,6 +56,10 @@ pub(super) struct Numbers<'a, K> {
 
 impl<'a, K: FileKey> Numbers<'a, K> {
     pub(super) fn new(settings: &'a FileSorter<'a>) -> io::Result<Self> {
+        if let plan @ (Plan::OnePass | Plan::MergePass) = settings.plan {
+            let text = format!("sort: --plan {plan}: numbers have no records to point to; use another plan");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
         let mut job = Job::new(settings, &())?;
         if let Some(slack) = settings.slack {
             job.budget = job.budget.slack(slack);

@@ -231,6 +231,9 @@ fn what_cannot_be_sorted_is_said() {
     let in_memory = settings.clone().plan(Plan::InMemory);
     let text = sort::<u8>(&in_memory, SMALL, From::File, &noise(7, 1 << 18)).unwrap_err().to_string();
     assert!(text.contains("do not fit into memory"), "{text}");
+    let one_pass = settings.clone().plan(Plan::OnePass);
+    let text = sort::<u8>(&one_pass, SMALL, From::File, b"12").unwrap_err().to_string();
+    assert_eq!(text, "sort: --plan one-pass: numbers have no records to point to; use another plan");
     for (phase, count) in [("read", 1000), ("sort", 1 << 19), ("write", 1000), ("merge", 1 << 18)] {
         let stop = |progress: crate::external::Progress| match progress.phase == phase {
             true => ControlFlow::Break(()),
