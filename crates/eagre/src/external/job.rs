@@ -21,11 +21,12 @@ use super::inputs::{Input, Inputs};
 use super::kernels::{self, InMemory, Merge, MergeError};
 use super::plan::{self, Plan};
 use super::run::{Run, RunReader, Temporary};
+use super::verify::{self, Expected};
 use super::{FileSorter, LEAST_MEMORY, Progress, Report, trouble};
 use crate::Pipe;
 use crate::doctor::available_memory;
 use crate::file::{FileWriter, Output, ReadOptions, WriteOptions};
-use crate::records::Format;
+use crate::records::{Checksum, Format};
 use crate::scan;
 use crate::sort::Sorter;
 
@@ -38,6 +39,8 @@ pub(super) struct Job<'a, F> {
     pub(super) budget: Budget,
     pub(super) temporary: Temporary,
     pub(super) report: Report,
+    /// Which records the inputs have, if the output must have the same.
+    pub(super) checksum: Option<Checksum>,
     /// When the hook was called last.
     told: Option<Instant>,
 }
@@ -53,7 +56,9 @@ impl<'a, F: Format> Job<'a, F> {
         let threads = if settings.threads == 0 { threads::available().get() } else { settings.threads };
         let budget = Budget::new(memory, threads);
         let temporary = Temporary::new(&settings.temporary);
-        Ok(Job { settings, format, budget, temporary, report: Report::default(), told: None })
+        let same = settings.verify && !settings.unique && settings.head.is_none();
+        let checksum = same.then(Checksum::default);
+        Ok(Job { settings, format, budget, temporary, report: Report::default(), checksum, told: None })
     }
 
     /// Tells the hook, unless it was just told.
@@ -71,6 +76,7 @@ impl<'a, F: Format> Job<'a, F> {
     }
 
     pub(super) fn sort(mut self, inputs: Vec<Input>, output: Output, name: &Path) -> io::Result<Report> {
+        self.check_verifiable(&output, name)?;
         let choice = plan::choose(self.settings, self.format, &self.budget, &inputs, &output)?;
         self.report.choice = Some(choice.clone());
         if let (Plan::OnePass | Plan::MergePass, [Input { name: from, from: scan::Input::File(file) }]) =
@@ -86,6 +92,7 @@ impl<'a, F: Format> Job<'a, F> {
         }
         let mut runs = Vec::new();
         let mut chunk = Chunk::new(self.format, self.budget, self.settings.order)?;
+        chunk.checksum = self.checksum;
         let mut output = Some(output);
         loop {
             let started = Instant::now();
@@ -93,6 +100,7 @@ impl<'a, F: Format> Job<'a, F> {
             let total = inputs.total;
             let more = chunk.fill(&mut inputs, &mut |done| self.tell("read", done, total))?;
             self.report.add("read", started, inputs.done - before, 0);
+            self.checksum = chunk.checksum;
             let last = !more && runs.is_empty();
             if more
                 && runs.is_empty()
@@ -107,7 +115,7 @@ impl<'a, F: Format> Job<'a, F> {
                 let mut writer = self.begin(output, name, total.filter(|_| all))?;
                 let written = self.write_chunk(&mut chunk, "write", |bytes| Ok(writer.copy_in(bytes)?))?;
                 drop(chunk);
-                return self.end(&inputs, writer, written);
+                return self.end(&inputs, writer, written, name);
             }
             let mut run = self.temporary.create(self.budget.block)?;
             self.write_chunk(&mut chunk, "write runs", |bytes| run.put(bytes))?;
@@ -194,8 +202,8 @@ impl<'a, F: Format> Job<'a, F> {
                 let exact = !self.settings.unique && self.settings.head.is_none();
                 let sources = runs.into_iter().map(|run| run.open(budget.block)).collect::<io::Result<_>>()?;
                 let mut writer = self.begin(output, name, exact.then_some(total))?;
-                let written = self.merge(sources, "merge", total, |bytes| Ok(writer.copy_in(bytes)?))?;
-                return self.end(inputs, writer, written);
+                let written = self.merge(sources, "merge", total, None, |bytes| Ok(writer.copy_in(bytes)?))?;
+                return self.end(inputs, writer, written, name);
             }
             // As few as are needed for the rest to be merged at once. Neighbours, whose place the longer run takes: so records
             // with equal keys keep their order. The next merge takes the next ones, so no record is merged more often
@@ -209,7 +217,7 @@ impl<'a, F: Format> Job<'a, F> {
             let total = merged.iter().map(|run| run.bytes).sum();
             let sources = merged.into_iter().map(|run| run.open(budget.block)).collect::<io::Result<_>>()?;
             let mut run = self.temporary.create(self.budget.block)?;
-            self.merge(sources, "merge runs", total, |bytes| run.put(bytes))?;
+            self.merge(sources, "merge runs", total, None, |bytes| run.put(bytes))?;
             runs.push(run.finish(longest)?);
             runs.extend(behind);
             at += 1;
@@ -222,6 +230,7 @@ impl<'a, F: Format> Job<'a, F> {
         sources: Vec<RunReader>,
         phase: &'static str,
         total: u64,
+        mut sum: Option<&mut Checksum>,
         mut put: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> io::Result<u64> {
         let started = Instant::now();
@@ -237,6 +246,9 @@ impl<'a, F: Format> Job<'a, F> {
             && left > 0
         {
             read += record.len() as u64;
+            if let Some(sum) = &mut sum {
+                sum.include(self.format, record);
+            }
             if !last.is_repeated(self.format, record) {
                 left -= 1;
                 if batch.len() + record.len() > BATCH {
@@ -261,6 +273,7 @@ impl<'a, F: Format> Job<'a, F> {
     }
 
     pub(super) fn merge_inputs(mut self, inputs: Vec<Input>, output: Output, name: &Path) -> io::Result<Report> {
+        self.check_verifiable(&output, name)?;
         let budget = self.budget.merge(inputs.len().max(1), 0);
         let mut listed = Inputs::new(Vec::new(), self.budget.block);
         let total = inputs.iter().try_fold(0_u64, |sum, input| sum.checked_add(input.bytes()?));
@@ -278,8 +291,10 @@ impl<'a, F: Format> Job<'a, F> {
         }
         self.report.plan = Plan::Classic;
         let mut writer = self.begin(output, name, None)?;
-        let written = self.merge(sources, "merge", total.unwrap_or(0), |bytes| Ok(writer.copy_in(bytes)?))?;
-        self.end(&listed, writer, written)
+        let (mut sum, total) = (self.checksum, total.unwrap_or(0));
+        let written = self.merge(sources, "merge", total, sum.as_mut(), |bytes| Ok(writer.copy_in(bytes)?))?;
+        self.checksum = sum;
+        self.end(&listed, writer, written, name)
     }
 
     pub(super) fn begin(&self, output: Output, name: &Path, length: Option<u64>) -> io::Result<FileWriter> {
@@ -293,14 +308,45 @@ impl<'a, F: Format> Job<'a, F> {
         options.write(output, name)
     }
 
-    pub(super) fn end(mut self, inputs: &Inputs, writer: FileWriter, written: u64) -> io::Result<Report> {
+    pub(super) fn end(mut self, inputs: &Inputs, writer: FileWriter, written: u64, name: &Path) -> io::Result<Report> {
         let started = Instant::now();
         inputs.check_unchanged()?;
-        writer.finish()?;
+        if self.settings.verify {
+            writer.finish_checked(|output| self.verify(output, written, name))?;
+        } else {
+            writer.finish()?;
+        }
         self.report.add("sync", started, 0, 0);
         self.report.written = written;
         self.report.bytes = inputs.done;
         Ok(self.report)
+    }
+
+    /// # Errors
+    /// The output is to be verified, and cannot be read back.
+    pub(super) fn check_verifiable(&self, output: &Output, name: &Path) -> io::Result<()> {
+        if !(self.settings.verify && output.is_direct()) {
+            return Ok(());
+        }
+        let place = crate::file::name::shown(name.as_os_str().as_encoded_bytes());
+        let text = format!("verify: {place}: what is written there cannot be read back; name a regular file with -o");
+        Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+    }
+
+    fn verify(&mut self, output: &Output, written: u64, name: &Path) -> io::Result<()> {
+        let FileSorter { order, unique, .. } = *self.settings;
+        let expected = Expected { descending: order.descending, unique, bytes: written, checksum: self.checksum };
+        let place = crate::file::name::shown(name.as_os_str().as_encoded_bytes());
+        let (format, threads) = (self.format, self.budget.threads);
+        let this = Mutex::new(&mut *self);
+        let hook = |done| {
+            let mut this = this.lock().unwrap_or_else(PoisonError::into_inner);
+            match this.tell("verify", done, Some(written)) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        };
+        verify::records(format, output, &place, &expected, threads, &hook)
     }
 }
 

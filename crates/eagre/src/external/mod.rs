@@ -19,6 +19,9 @@
 
 mod budget;
 mod chunk;
+mod gather_file;
+mod index_file;
+mod index_sort;
 mod inputs;
 mod job;
 pub mod kernels;
@@ -27,6 +30,7 @@ mod plan;
 mod pointers;
 mod report;
 mod run;
+mod verify;
 
 use std::fs::File;
 use std::io;
@@ -34,6 +38,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 pub use budget::LEAST_MEMORY;
+pub use gather_file::{Gatherer, gather};
+pub use index_file::{IndexEntry, IndexHeader};
 pub use inputs::Input;
 pub use plan::{Choice, Plan};
 pub use report::{Phase, Progress, Report};
@@ -56,6 +62,7 @@ pub struct FileSorter<'a> {
     unique: bool,
     head: Option<u64>,
     plan: Plan,
+    verify: bool,
     hook: Option<Hook<'a>>,
 }
 
@@ -76,6 +83,7 @@ impl<'a> FileSorter<'a> {
             unique: false,
             head: None,
             plan: Plan::Auto,
+            verify: false,
             hook: None,
         }
     }
@@ -123,6 +131,14 @@ impl<'a> FileSorter<'a> {
         self
     }
 
+    /// Whether to read the output back from the device before it appears, and to compare it with the inputs: the records
+    /// must be in order and, by their [checksums](crate::records::checksum()), the same. With [`unique`](Self::unique) or
+    /// [`head`](Self::head), only their order and their size are compared. A difference is an error of the kind `InvalidData`.
+    pub fn verify(mut self, verify: bool) -> Self {
+        self.verify = verify;
+        self
+    }
+
     /// Calls `hook` with how far the work is, a few times a second at most.
     pub fn progress<'b>(self, hook: &'b (dyn Fn(Progress) -> ControlFlow<()> + Sync)) -> FileSorter<'b> {
         FileSorter { hook: Some(hook), ..self }
@@ -158,6 +174,24 @@ impl<'a> FileSorter<'a> {
         job::Job::new(self, format)?.sort(inputs, output, name.as_ref())
     }
 
+    /// Writes the sorted index of a file instead of its records: their keys, and where they are (see [`IndexHeader`]). A
+    /// [`Gatherer`] makes records of it. The data must be a regular file, read from its beginning.
+    ///
+    /// Keys that fit into a word of 12 bytes, of records of one size, are read once, in order. Of others, the records are read
+    /// again in the order of their keys.
+    ///
+    /// # Errors
+    /// As [`sort`](Self::sort); `InvalidInput` if `input` is no regular file.
+    pub fn index<F: Format>(
+        &self,
+        format: &F,
+        input: Input,
+        output: Output,
+        name: impl AsRef<Path>,
+    ) -> io::Result<Report> {
+        job::Job::new(self, format)?.index(input, output, name.as_ref())
+    }
+
     /// Merges inputs that are sorted already. Records with equal keys come in the order of the inputs.
     ///
     /// # Errors
@@ -182,6 +216,8 @@ impl std::fmt::Debug for FileSorter<'_> {
             .field("order", &self.order)
             .field("unique", &self.unique)
             .field("head", &self.head)
+            .field("plan", &self.plan)
+            .field("verify", &self.verify)
             .finish_non_exhaustive()
     }
 }
@@ -232,5 +268,7 @@ impl From<kernels::IndexError> for Trouble {
     }
 }
 
+#[cfg(test)]
+mod index_tests;
 #[cfg(test)]
 mod tests;

@@ -18,9 +18,10 @@ mod prefetch;
 mod ties;
 
 pub use boundaries::{sample_boundaries, sort_and_partition};
-pub(crate) use gather::{Fetch, InMemory, gather, is_repeated, keep_first};
+pub(crate) use gather::{Fetch, InMemory, gather, in_order, is_repeated, keep_first};
 pub use index::{Index, IndexError};
 pub use merge::{Merge, MergeError, Source};
+pub(crate) use prefetch::prefetch;
 
 /// How records are put in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
