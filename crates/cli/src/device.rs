@@ -41,6 +41,7 @@ impl Request<'_> {
         let directory = Path::new(self.directory);
         if !self.measure
             && let Some(profile) = Profile::load(directory).map_err(trouble)?
+            && profile.thoroughness == Thoroughness::Full
         {
             return Ok((profile, true));
         }

@@ -5,6 +5,7 @@
 
 mod gnu;
 mod numbers;
+mod outcome;
 mod records;
 mod report;
 mod text;
@@ -12,6 +13,8 @@ mod text;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 
+use eagre::device::Model;
+use eagre::external::Plan;
 use eagre::options;
 
 use crate::console::Console;
@@ -95,12 +98,20 @@ pub(crate) struct Args {
     #[arg(short = 'T', long, visible_alias = "temporary-directory", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     temp: Vec<OsString>,
 
+    /// How to sort: auto (what is expected to be the fastest), in-memory, one-pass, merge-pass or classic
+    #[arg(long, value_name = "PLAN", default_value_t)]
+    plan: Plan,
+
+    /// Be as slow as another device: bd, brd, bard or braid
+    #[arg(long, value_name = "DEVICE", hide = true)]
+    emulate: Option<Model>,
+
     /// Use at most SIZE bytes of memory beside the keys; K, M or G may follow [default: 64M, or an eighth of the keys' size if that is more]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     slack: Option<u64>,
 
     /// Write the sorted index instead of the data: the keys, and where their records are. 'eagre gather' makes records of it
-    #[arg(long, conflicts_with_all = ["merge", "check", "check_quietly", "json"])]
+    #[arg(long, conflicts_with_all = ["merge", "check", "check_quietly"])]
     index: bool,
 
     /// Read OUT back before it appears, and compare its records with those of the FILEs

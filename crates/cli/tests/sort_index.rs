@@ -98,6 +98,11 @@ fn what_is_wrong_with_an_index_is_one_line() {
         ("gather index -o out", "see 'eagre gather --help'"),
         ("sort --index data copy -o out", "--index takes one FILE, not 2"),
         ("sort --index --merge data -o out", "cannot be used with"),
+        (
+            "sort --index data -o data",
+            "sort: data: the index would replace the records that it points to; name another",
+        ),
+        ("sort --index --plan classic data -o out", "--plan classic: an index is made by one-pass or merge-pass"),
         ("sort --index - -o out", "an index points into a regular file"),
     ] {
         refused(room.path(), arguments, said);

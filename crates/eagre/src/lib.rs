@@ -100,6 +100,8 @@ mod pages {
     struct Memory;
     #[doc = include_str!("../../../docs/partition.md")]
     struct Partition;
+    #[doc = include_str!("../../../docs/sorting-files.md")]
+    struct SortingFiles;
     #[doc = include_str!("../../../docs/sorting.md")]
     struct Sorting;
 }

@@ -1,11 +1,17 @@
 //! Sorting files of records of any size.
 
+use std::io;
 use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
 
+use eagre::device::Emulated;
 use eagre::external::{FileSorter, Input, Progress as Sorted};
-use eagre::records::{Fixed, Format, KeyRange, Klv, Lines};
+use eagre::records::{Checker, Fixed, Format, KeyRange, Klv, Lines, Place};
 
 use super::Args;
+use super::gnu::Checking;
+use super::outcome::Outcome;
+use super::report::RecordCheck;
 use super::text::{self, Common};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, Run};
@@ -82,10 +88,42 @@ impl Records<'_> {
         self.sort(&format.map_err(text::wrong)?, console)
     }
 
+    fn check_order<F: Format>(&self, format: &F, how: Checking, console: &mut Console) -> Run {
+        let args = self.args;
+        let [input] = &args.sources.list("sort")?[..] else {
+            let message = Message::new("sort", "--check", "one file at a time can be looked at");
+            return Err(Failure::Trouble(message.cure(Some("name one")).to_string()));
+        };
+        let trouble = |error: &io::Error| Failure::Trouble(Message::from_io("sort", input.place(), error).to_string());
+        let opened = input.open_scan().map_err(|error| trouble(&error))?;
+        if !args.no_progress && !input.is_typed() {
+            console.watch(Progress::new("check", input.size().ok().flatten()));
+        }
+        let gauge = console.gauge();
+        let show = |done| {
+            gauge.advance(done);
+            ControlFlow::Continue(())
+        };
+        let checker = Checker::new(format).descending(args.reverse).unique(args.unique).progress(&show);
+        let found = checker.threads(args.threads().get()).input(opened).map_err(|error| trouble(&error.into()))?;
+        let disorder = found.first_unordered;
+        if args.json {
+            console.print_json(&RecordCheck::new(input, disorder))?;
+        } else if let (Some(Place { record, offset, .. }), Checking::DiagnoseFirst) = (disorder, how) {
+            // Lines are counted from 1, as in all tools.
+            let why = match format.terminator() {
+                Some(_) => format!("disorder at line {} (byte {offset})", record + 1),
+                None => format!("disorder at record {record} (byte {offset})"),
+            };
+            console.remark(&Message::new("sort", input.place(), why).to_string());
+        }
+        Ok(if disorder.is_some() { Exit::No } else { Exit::Yes })
+    }
+
     fn sort<F: Format>(&self, format: &F, console: &mut Console) -> Run {
         let args = self.args;
-        if args.gnu.check().is_some() {
-            return Err(text::wrong("-c is for --keys; use 'eagre check' for other formats".to_owned()));
+        if let Some(how) = args.gnu.check() {
+            return self.check_order(format, how, console);
         }
         let target = args.target();
         target.check_json("sort", "records", args.json, "name a file with -o")?;
@@ -107,7 +145,13 @@ impl Records<'_> {
             console.watch(Progress::new("sort", None));
         }
         let gauge = console.gauge();
+        let phase = Mutex::new("sort");
         let show = |sorted: Sorted| {
+            let mut shown = phase.lock().unwrap_or_else(PoisonError::into_inner);
+            if *shown != sorted.phase && !args.no_progress {
+                *shown = sorted.phase;
+                gauge.show(Progress::new(sorted.phase, sorted.total));
+            }
             gauge.advance(sorted.done);
             ControlFlow::Continue(())
         };
@@ -117,6 +161,11 @@ impl Records<'_> {
         }
         if let Some(head) = args.head {
             sorter = sorter.head(head as u64);
+        }
+        sorter = sorter.plan(args.plan);
+        let emulated = args.emulate.clone().map(Emulated::new);
+        if let Some(device) = &emulated {
+            sorter = sorter.emulate(device);
         }
         for directory in &args.temp {
             sorter = sorter.temporary(directory);
@@ -137,16 +186,12 @@ impl Records<'_> {
             std::io::ErrorKind::BrokenPipe if direct => Failure::Unheard,
             _ => Failure::Trouble(message::of_file(&error)),
         })?;
+        let outcome = Outcome::new(&report, &target, args.threads().get());
         if args.explain {
-            for phase in &report.phases {
-                console.remark(&format!(
-                    "{:12} {:8.3} s  read {:12}  written {:12}",
-                    phase.name,
-                    phase.time.as_secs_f64(),
-                    phase.read,
-                    phase.written
-                ));
-            }
+            console.remark(&outcome.explain());
+        }
+        if args.json {
+            console.print_json(&outcome)?;
         }
         Ok(Exit::Yes)
     }

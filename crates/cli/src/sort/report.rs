@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use eagre::keys::{Disorder, FileKey};
+use eagre::records;
 use serde::Serialize;
 
 use crate::inputs::Argument;
@@ -124,6 +125,29 @@ impl Check {
             key: format!("{key:?}"),
         });
         Check { file: name::Json::new(input.name()), sorted: disorder.is_none(), disorder }
+    }
+}
+
+/// The output of `--check --json` for records, which are counted from 0.
+#[derive(Serialize)]
+pub(super) struct RecordCheck {
+    #[serde(flatten)]
+    file: name::Json,
+    sorted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disorder: Option<RecordPlace>,
+}
+
+#[derive(Serialize)]
+struct RecordPlace {
+    index: u64,
+    byte: u64,
+}
+
+impl RecordCheck {
+    pub(super) fn new(input: &Argument, disorder: Option<records::Place>) -> RecordCheck {
+        let disorder = disorder.map(|place| RecordPlace { index: place.record, byte: place.offset });
+        RecordCheck { file: name::Json::new(input.name()), sorted: disorder.is_none(), disorder }
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! WiscSort (section 4.5) sorts on memory that is slowed down, to see which property of a device makes which algorithm
 //! win. A [`Model`] says what is slow; [`Emulated`] counts who reads and writes at the moment, and makes them wait. Code
-//! that reads or writes wraps each access in [`Emulated::read`] or [`Emulated::write`].
+//! that reads or writes wraps each access in [`Emulated::read`] or [`Emulated::write`]. Many small pieces should be one
+//! access with [`Pattern::Random`], since each access looks at the clock.
 //!
 //! | name | random reads | writes | stands for |
 //! |---|---|---|---|

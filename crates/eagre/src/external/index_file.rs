@@ -43,12 +43,12 @@ const DESCENDING: u8 = 1;
 const WHOLE_KEYS: u8 = 2;
 const TERMINATED: u8 = 4;
 
-/// What the front of an index says: see [the format](crate::external::IndexHeader#format).
+/// What the front of an index says: how many entries follow, and what they are like.
 ///
 /// # Format
 /// 64 bytes of header, then entries of one size: the key or its beginning, the offset of its record, and the length of the
-/// record unless all have one size. All numbers have their least significant byte first. The page on
-/// records in `docs/records.md` has a table.
+/// record unless all have one size. All numbers have their least significant byte first. The page
+/// `docs/sorting-files.md` has a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IndexHeader {

@@ -46,6 +46,11 @@ struct Entries {
 impl<F: Format> Job<'_, F> {
     pub(super) fn index(mut self, input: Input, output: Output, name: &Path) -> io::Result<Report> {
         self.check_verifiable(&output, name)?;
+        if let plan @ (Plan::InMemory | Plan::Classic) = self.settings.plan {
+            let text =
+                format!("sort: --plan {plan}: an index is made by one-pass or merge-pass; use one of them, or none");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
         // The records are not read back: the index is.
         self.checksum = None;
         let Input { name: from, from: input } = input;
@@ -58,6 +63,12 @@ impl<F: Format> Job<'_, F> {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
             }
         };
+        if output.replaces(&file)? {
+            let text = format!(
+                "sort: {from}: the index would replace the records that it points to; name another file with -o"
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
         let mut watched = Inputs::new(Vec::new(), self.budget.block);
         watched.watch(&from, &file)?;
         let header = IndexHeader::of(self.format, &file, self.settings.order.descending)?;

@@ -22,7 +22,7 @@ use super::kernels::{self, InMemory, Merge, MergeError};
 use super::plan::{self, Plan};
 use super::run::{Run, RunReader, Temporary};
 use super::verify::{self, Expected};
-use super::{FileSorter, LEAST_MEMORY, Progress, Report, trouble};
+use super::{Delays, FileSorter, LEAST_MEMORY, Progress, Report, trouble};
 use crate::Pipe;
 use crate::doctor::available_memory;
 use crate::file::{FileWriter, Output, ReadOptions, WriteOptions};
@@ -59,6 +59,10 @@ impl<'a, F: Format> Job<'a, F> {
         let same = settings.verify && !settings.unique && settings.head.is_none();
         let checksum = same.then(Checksum::default);
         Ok(Job { settings, format, budget, temporary, report: Report::default(), checksum, told: None })
+    }
+
+    pub(super) fn delays(&self) -> Delays<'a> {
+        Delays { device: self.settings.device, piece: None }
     }
 
     /// Tells the hook, unless it was just told.
@@ -167,7 +171,9 @@ impl<'a, F: Format> Job<'a, F> {
         let repeated = unique.then_some(&repeated as &(dyn Fn(u128, u128) -> bool + Sync));
         let source = InMemory { format, bytes };
         let this = Mutex::new(&mut *self);
-        kernels::gather(&index, &source, words, mean, repeated, threads, |bytes| {
+        let delays = this.lock().unwrap_or_else(PoisonError::into_inner).delays();
+        let wrote = |bytes: usize| delays.write(bytes as u64, || ());
+        kernels::gather(&index, &source, words, mean, repeated, threads, &wrote, |bytes| {
             written += bytes.len() as u64;
             let mut this = this.lock().unwrap_or_else(PoisonError::into_inner);
             match put(bytes).and_then(|()| this.tell(phase, written, total)) {
@@ -235,7 +241,7 @@ impl<'a, F: Format> Job<'a, F> {
     ) -> io::Result<u64> {
         let started = Instant::now();
         self.report.merges += 1;
-        let order = self.settings.order;
+        let (order, delays) = (self.settings.order, self.delays());
         let mut merge = Merge::new(self.format, sources, order).map_err(why_unmerged)?;
         let mut batch = Vec::new();
         eagre_mem::heap::reserve(&mut batch, 2 * BATCH).map_err(trouble)?;
@@ -253,7 +259,8 @@ impl<'a, F: Format> Job<'a, F> {
                 left -= 1;
                 if batch.len() + record.len() > BATCH {
                     written += batch.len() as u64;
-                    put(&batch)?;
+                    delays.read(batch.len() as u64, || ());
+                    delays.write(batch.len() as u64, || put(&batch))?;
                     batch.clear();
                     self.tell(phase, read, Some(total))?;
                 }

@@ -44,6 +44,7 @@ pub use inputs::Input;
 pub use plan::{Choice, Plan};
 pub use report::{Phase, Progress, Report};
 
+use crate::device::{Emulated, Pattern};
 use crate::file::Output;
 use crate::records::Format;
 use kernels::Order;
@@ -63,6 +64,7 @@ pub struct FileSorter<'a> {
     head: Option<u64>,
     plan: Plan,
     verify: bool,
+    device: Option<&'a Emulated>,
     hook: Option<Hook<'a>>,
 }
 
@@ -84,6 +86,7 @@ impl<'a> FileSorter<'a> {
             head: None,
             plan: Plan::Auto,
             verify: false,
+            device: None,
             hook: None,
         }
     }
@@ -139,8 +142,17 @@ impl<'a> FileSorter<'a> {
         self
     }
 
+    /// Slows all reading and writing down as if files were on this device, and plans for it.
+    pub fn emulate(mut self, device: &'a Emulated) -> Self {
+        self.device = Some(device);
+        self
+    }
+
     /// Calls `hook` with how far the work is, a few times a second at most.
-    pub fn progress<'b>(self, hook: &'b (dyn Fn(Progress) -> ControlFlow<()> + Sync)) -> FileSorter<'b> {
+    pub fn progress<'b>(self, hook: &'b (dyn Fn(Progress) -> ControlFlow<()> + Sync)) -> FileSorter<'b>
+    where
+        'a: 'b,
+    {
         FileSorter { hook: Some(hook), ..self }
     }
 
@@ -181,7 +193,7 @@ impl<'a> FileSorter<'a> {
     /// again in the order of their keys.
     ///
     /// # Errors
-    /// As [`sort`](Self::sort); `InvalidInput` if `input` is no regular file.
+    /// As [`sort`](Self::sort); `InvalidInput` if `input` is no regular file, or the one that `output` would replace.
     pub fn index<F: Format>(
         &self,
         format: &F,
@@ -219,6 +231,31 @@ impl std::fmt::Debug for FileSorter<'_> {
             .field("plan", &self.plan)
             .field("verify", &self.verify)
             .finish_non_exhaustive()
+    }
+}
+
+/// What an emulated device adds to reads and writes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Delays<'a> {
+    device: Option<&'a Emulated>,
+    /// Whether records are fetched one by one, and about how large they are.
+    piece: Option<u64>,
+}
+
+impl Delays<'_> {
+    fn read<R>(&self, bytes: u64, read: impl FnOnce() -> R) -> R {
+        let pattern = self.piece.map_or(Pattern::Sequential, |piece| Pattern::Random { piece });
+        match self.device {
+            Some(device) => device.read(pattern, bytes, read),
+            None => read(),
+        }
+    }
+
+    fn write<R>(&self, bytes: u64, write: impl FnOnce() -> R) -> R {
+        match self.device {
+            Some(device) => device.write(bytes, write),
+            None => write(),
+        }
     }
 }
 

@@ -81,17 +81,19 @@ impl Choice {
     /// How long the plan is expected to take, in seconds.
     #[must_use]
     pub fn seconds(&self) -> Option<f64> {
-        let mut own = self.estimates.iter().filter(|estimate| plan_of(estimate.way) == self.plan);
+        let mut own = self.estimates.iter().filter(|estimate| Plan::from(estimate.way) == self.plan);
         own.next().map(Estimate::seconds)
     }
 }
 
-fn plan_of(way: Way) -> Plan {
-    match way {
-        Way::OnePass => Plan::OnePass,
-        Way::MergePass => Plan::MergePass,
-        Way::Classic => Plan::Classic,
-        _ => Plan::InMemory,
+impl From<Way> for Plan {
+    fn from(way: Way) -> Plan {
+        match way {
+            Way::InMemory => Plan::InMemory,
+            Way::OnePass => Plan::OnePass,
+            Way::MergePass => Plan::MergePass,
+            Way::Classic => Plan::Classic,
+        }
     }
 }
 
@@ -119,15 +121,19 @@ pub(super) fn choose<F: Format>(
         Ok(file) => file,
         Err(why) => return Ok(Choice::new(Plan::Classic, format!("records are read once: {why}"))),
     };
-    let facts = look(settings, format, budget, file)?;
+    let facts = look(format, budget, file)?;
     let devices = match profiles(settings, file, output, facts.input >= LEAST_TO_PROBE && facts.cached < 1.0) {
         Ok(devices) => devices,
         Err(_) if wanted == Plan::Auto => return Ok(Choice::new(Plan::Classic, "nothing is known about the device")),
         Err(_) => return Ok(Choice::new(wanted, "it was asked for")),
     };
+    let devices = match settings.device {
+        Some(device) => devices.map(|profile| device.profile(&profile)),
+        None => devices,
+    };
     let devices = Devices { input: &devices[0], temporary: &devices[1], output: &devices[2] };
     let estimates = cost::rank(&facts, &devices, &Processor::default());
-    let best = estimates.first().map_or(Plan::Classic, |best| plan_of(best.way));
+    let best = estimates.first().map_or(Plan::Classic, |best| Plan::from(best.way));
     let (plan, reason) = match wanted {
         Plan::Auto => (best, reason(&facts, best)),
         wanted => (wanted, "it was asked for".to_owned()),
@@ -177,7 +183,7 @@ fn pointable<'i, F: Format>(
 }
 
 /// What is known about the records of a file.
-fn look<F: Format>(settings: &FileSorter<'_>, format: &F, budget: &Budget, file: &File) -> io::Result<cost::Job> {
+fn look<F: Format>(format: &F, budget: &Budget, file: &File) -> io::Result<cost::Job> {
     const SAMPLE: usize = 64 << 10;
     let input = file.metadata()?.len();
     let mut sample = vec![0; SAMPLE.min(usize::try_from(input).unwrap_or(SAMPLE))];
@@ -194,7 +200,6 @@ fn look<F: Format>(settings: &FileSorter<'_>, format: &F, budget: &Budget, file:
     let cached = cache::warmth(file, 0, input).map_or(0.0, |warmth| match warmth {
         cache::Warmth::Warm(part) | cache::Warmth::Half(part) | cache::Warmth::Cold(part) => part,
     });
-    let _ = settings;
     Ok(cost::Job {
         input,
         record,

@@ -24,7 +24,7 @@ use super::job::{Job, check_room, why_unmerged};
 use super::kernels::{Fetch, InMemory, Index, Merge, gather, is_repeated};
 use super::plan::Plan;
 use super::run::{Run, RunReader};
-use super::{Report, pieces, trouble};
+use super::{Delays, Report, pieces, trouble};
 use crate::file::{FileWriter, Output, cache};
 use crate::records::{Format, Malformed};
 use crate::sort::Sorter;
@@ -183,8 +183,11 @@ impl<F: Format> Job<'_, F> {
         'all: while at < input.bytes.len() {
             let cut = pieces::cut(self.format, input.bytes, at, 8 * self.budget.threads, true);
             let cut = cut.map_err(|why| malformed(input, why))?;
+            let bytes = cut.iter().map(|range| range.len() as u64).sum();
             let (threads, sum) = (self.budget.threads, self.checksum.is_some());
-            let made = pieces::words(self.format, index, input.bytes, &cut, threads, sum).map_err(trouble)?;
+            let made = self
+                .delays()
+                .read(bytes, || pieces::words(self.format, index, input.bytes, &cut, threads, sum).map_err(trouble))?;
             for (range, made) in cut.iter().zip(made) {
                 if words.len() + made.words.len() > most {
                     break 'all;
@@ -238,6 +241,12 @@ impl<F: Format> Job<'_, F> {
         let threads = self.budget.threads;
         let mean = (input.bytes.len() as u64 / self.report.records.max(1)) as usize;
         let (format, total) = (self.format, Some(input.bytes.len() as u64));
+        let writing = self.delays();
+        let fetching = Delays { piece: Some(mean as u64), ..writing };
+        let made = |bytes: usize| {
+            fetching.read(bytes as u64, || ());
+            writing.write(bytes as u64, || ());
+        };
         let this = Mutex::new(&mut *self);
         let put = |bytes: &[u8]| {
             written += bytes.len() as u64;
@@ -253,9 +262,9 @@ impl<F: Format> Job<'_, F> {
         };
         if input.in_memory {
             let records = ByReading { format, file: input.file, guess: (2 * mean).clamp(64, 64 << 10) };
-            gather(index, &records, words, mean, None, threads, put)?;
+            gather(index, &records, words, mean, None, threads, &made, put)?;
         } else {
-            gather(index, &InMemory { format, bytes: input.bytes }, words, mean, None, threads, put)?;
+            gather(index, &InMemory { format, bytes: input.bytes }, words, mean, None, threads, &made, put)?;
         }
         failure.map_or(Ok(written), Err)
     }

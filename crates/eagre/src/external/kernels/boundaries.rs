@@ -73,7 +73,7 @@ pub fn sort_and_partition(
         let threads = sorter.team_size(end - start);
         let source = InMemory { format, bytes: records };
         let mean = records.len() / words.len().max(1);
-        let gathered = gather(&index, &source, &words[start..end], mean, None, threads, |bytes| {
+        let gathered = gather(&index, &source, &words[start..end], mean, None, threads, &|_| (), |bytes| {
             out[done..done + bytes.len()].copy_from_slice(bytes);
             done += bytes.len();
             ControlFlow::Continue(())

@@ -55,7 +55,9 @@ impl<F: Format> Fetch for InMemory<'_, F> {
 }
 
 /// Hands the records of `words` to `put`, in order, piece by piece, until it breaks. `mean` is about the size of a
-/// record. A word is left out if `repeated` says so of it and the one before.
+/// record. A word is left out if `repeated` says so of it and the one before. Each thread calls `made` with the size of a
+/// piece before its turn.
+#[expect(clippy::too_many_arguments, reason = "a kernel with three callers")]
 pub(crate) fn gather(
     index: &Index,
     records: &impl Fetch,
@@ -63,6 +65,7 @@ pub(crate) fn gather(
     mean: usize,
     repeated: Option<&(dyn Fn(u128, u128) -> bool + Sync)>,
     threads: usize,
+    made: &(dyn Fn(usize) + Sync),
     put: impl FnMut(&[u8]) -> ControlFlow<()> + Send,
 ) -> io::Result<()> {
     let step = (PIECE / mean.max(1)).clamp(1, 1 << 14);
@@ -77,6 +80,7 @@ pub(crate) fn gather(
             }
             records.fetch(index.position(words[at]), out)?;
         }
+        made(out.len());
         Ok(())
     };
     in_order(words.len().div_ceil(step), threads, PIECE + mean, &copy, put)

@@ -34,7 +34,7 @@ mod version;
 use std::cell::Cell;
 use std::thread::LocalKey;
 
-use super::{Format, Malformed};
+use super::{Format, Malformed, word};
 use codes::Code;
 use fields::{Cursor, Range};
 pub use options::TextOptions;
@@ -159,8 +159,27 @@ impl Format for Text {
         scratch
     }
 
+    #[inline]
+    fn prefix(&self, record: &[u8], scratch: &mut Vec<u8>) -> u128 {
+        let line = self.line(record);
+        if let Some(part) = self.borrowed(line) {
+            return word(part, 0);
+        }
+        scratch.clear();
+        self.append(line, scratch);
+        if self.last_resort {
+            let missing = size_of::<u128>().saturating_sub(scratch.len());
+            scratch.extend_from_slice(&line[..missing.min(line.len())]);
+        }
+        word(scratch, 0)
+    }
+
     fn terminator(&self) -> Option<u8> {
         Some(self.terminator)
+    }
+
+    fn ends_at_terminator(&self) -> bool {
+        !self.csv
     }
 
     fn boundary(&self, bytes: &[u8], at: usize) -> Option<usize> {
