@@ -94,6 +94,8 @@ mod pages {
     struct Counting;
     #[doc = include_str!("../../../docs/records.md")]
     struct Records;
+    #[doc = include_str!("../../../docs/lines.md")]
+    struct Lines;
     #[doc = include_str!("../../../docs/device.md")]
     struct Device;
     #[doc = include_str!("../../../docs/memory.md")]

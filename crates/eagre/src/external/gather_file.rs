@@ -12,7 +12,7 @@ use std::path::Path;
 use eagre_mem::{LookError, Mapping, heap, threads};
 
 use super::index_file::{IndexEntry, IndexHeader};
-use super::kernels::{in_order, prefetch};
+use super::kernels::{Piece, in_order, prefetch};
 use super::report::Progress;
 use super::{Hook, trouble};
 use crate::file::failure::Task;
@@ -192,20 +192,23 @@ enum Data<'a> {
 }
 
 impl Data<'_> {
-    fn append(&self, offset: u64, length: u64, out: &mut Vec<u8>) -> io::Result<()> {
-        let size = usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        if out.capacity() - out.len() < size + 1 {
-            heap::reserve(out, size + 1).map_err(trouble)?;
-        }
-        match self {
-            Data::Mapped(bytes) => out.extend_from_slice(&bytes[offset as usize..][..size]),
+    /// Appends a record and returns its last byte. The old contents of `buffer` are lost.
+    fn append(&self, offset: u64, size: u64, buffer: &mut Vec<u8>, out: &mut Piece<'_, '_>) -> io::Result<Option<u8>> {
+        let size = usize::try_from(size).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let record = match self {
+            Data::Mapped(bytes) => &bytes[offset as usize..][..size],
             Data::Read(file) => {
-                let start = out.len();
-                out.resize(start + size, 0);
-                file.read_exact_at(&mut out[start..], offset)?;
+                if buffer.len() < size {
+                    let more = size - buffer.len();
+                    heap::reserve(buffer, more).map_err(trouble)?;
+                    buffer.resize(size, 0);
+                }
+                file.read_exact_at(&mut buffer[..size], offset)?;
+                &buffer[..size]
             }
-        }
-        Ok(())
+        };
+        out.push(record)?;
+        Ok(record.last().copied())
     }
 }
 
@@ -234,19 +237,9 @@ impl Work<'_, '_> {
             let read = self.index.0.read_exact_at(bytes, place);
             read.map_err(|error| io::Error::new(error.kind(), format!("gather: {}: {error}", self.index.1)))?;
             self.cut(at, bytes, &mut pieces)?;
-            let make = |piece: usize, out: &mut Vec<u8>| self.copy(&bytes[pieces[piece].clone()], data, out);
-            let mut failure = None;
-            in_order(pieces.len(), threads, PIECE as usize, &make, |bytes| match writer.copy_in(bytes) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failure = Some(error);
-                    ControlFlow::Break(())
-                }
-            })
-            .map_err(|error| io::Error::new(error.kind(), format!("gather: {}: {error}", self.data)))?;
-            if let Some(failure) = failure {
-                return Err(failure.into());
-            }
+            let make = |number: usize, out: &mut Piece<'_, '_>| self.copy(&bytes[pieces[number].clone()], data, out);
+            let mut put = |bytes: &[u8]| Ok(writer.copy_in(bytes)?);
+            in_order(pieces.len(), threads, PIECE as usize, &make, &mut put)?;
             at += count as u64;
             self.tell(at - range.start, range.end - range.start)?;
         }
@@ -274,7 +267,9 @@ impl Work<'_, '_> {
     }
 
     /// Appends the records of entries.
-    fn copy(&self, entries: &[u8], data: &Data<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+    fn copy(&self, entries: &[u8], data: &Data<'_>, out: &mut Piece<'_, '_>) -> io::Result<()> {
+        let mut buffer = Vec::new();
+        let about = |error: io::Error| io::Error::new(error.kind(), format!("gather: {}: {error}", self.data));
         let size = self.header.entry_bytes();
         for (at, bytes) in entries.chunks_exact(size).enumerate() {
             if let (Data::Mapped(data), Some(ahead)) = (data, entries.get((at + AHEAD) * size..(at + AHEAD + 1) * size))
@@ -282,12 +277,10 @@ impl Work<'_, '_> {
                 prefetch(data, self.header.entry(ahead).offset as usize);
             }
             let IndexEntry { offset, length, .. } = self.header.entry(bytes);
-            data.append(offset, length, out)?;
+            let last = data.append(offset, length, &mut buffer, out).map_err(about)?;
             // The last line of the data may lack its end.
-            if let Some(end) = self.header.terminator
-                && out.last() != Some(&end)
-            {
-                out.push(end);
+            if let Some(end) = self.header.terminator.filter(|_| last != self.header.terminator) {
+                out.push(&[end])?;
             }
         }
         Ok(())

@@ -5,23 +5,21 @@
 
 use std::fs::File;
 use std::io;
-use std::ops::ControlFlow;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Instant;
 
-use eagre_mem::heap;
 use eagre_mem::transfer::set_direct;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::index_file::IndexHeader;
 use super::inputs::{Input, Inputs};
 use super::job::{Job, check_room};
-use super::kernels::{Fetch, Index, in_order, keep_first, prefetch};
+use super::kernels::{Index, Piece, in_order, keep_first, prefetch};
 use super::plan::Plan;
 use super::pointers::{ByReading, Pointed};
-use super::{Report, trouble, verify};
+use super::{Report, verify};
 use crate::file::{FileWriter, Output};
 use crate::records::Format;
 use crate::scan;
@@ -125,7 +123,7 @@ impl<F: Format> Job<'_, F> {
         }
         header.records = promised.unwrap_or(0);
         check_room(&output, name, header.file_bytes().unwrap_or(u64::MAX))?;
-        let mut writer = self.begin(output, name, None)?;
+        let mut writer = self.create(output, name, None)?;
         writer.copy_in(&header.bytes())?;
         header.records = 0;
         let hash = self.settings.verify.then(Xxh3::new);
@@ -157,32 +155,23 @@ impl<F: Format> Job<'_, F> {
                 format,
                 file: input.file,
                 guess: (2 * mean).clamp(64, 64 << 10),
+                buffers: Mutex::new(Vec::new()),
             }),
         };
-        let make = |piece: usize, out: &mut Vec<u8>| {
-            let (start, end) = (piece * PIECE, words.len().min((piece + 1) * PIECE));
-            maker.entries(&words[start..end], out)
+        let make = |number: usize, piece: &mut Piece<'_, '_>| {
+            let (start, end) = (number * PIECE, words.len().min((number + 1) * PIECE));
+            maker.entries(&words[start..end], piece)
         };
-        let mut failure = None;
-        let this = Mutex::new(&mut *self);
-        in_order(words.len().div_ceil(PIECE), threads, PIECE * header.entry_bytes(), &make, |bytes| {
+        let mut put = |bytes: &[u8]| {
             *written += bytes.len() as u64;
             if let Some(hash) = hash {
                 hash.update(bytes);
             }
-            let mut this = this.lock().unwrap_or_else(PoisonError::into_inner);
-            let put = writer.copy_in(bytes).map_err(io::Error::from);
-            match put.and_then(|()| this.tell("write index", *written, Some(total))) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failure = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
-        })?;
-        if let Some(failure) = failure {
-            return Err(failure);
-        }
+            writer.copy_in(bytes)?;
+            self.tell("write index", *written, Some(total))
+        };
+        let size = PIECE * header.entry_bytes();
+        in_order(words.len().div_ceil(PIECE), threads, size, &make, &mut put)?;
         let written = *written - before;
         self.report.add("write index", started, 0, written);
         Ok(())
@@ -238,32 +227,32 @@ struct Maker<'a, F> {
 }
 
 impl<F: Format> Maker<'_, F> {
-    fn entries(&self, words: &[u128], out: &mut Vec<u8>) -> io::Result<()> {
-        let (mut scratch, mut record) = (Vec::new(), Vec::new());
-        heap::reserve(out, words.len() * self.header.entry_bytes()).map_err(trouble)?;
+    fn entries(&self, words: &[u128], out: &mut Piece<'_, '_>) -> io::Result<()> {
+        let (mut scratch, mut record, mut entry) = (Vec::new(), Vec::new(), Vec::new());
         let size = self.header.record_size.unwrap_or(0);
         for (at, &word) in words.iter().enumerate() {
             let position = self.index.position(word);
+            entry.clear();
             if self.from_words {
                 let key = self.index.order().turn(self.index.key_bits(word)).to_be_bytes();
-                self.header.put(&key[..self.header.key_bytes], position as u64, size, out);
-                continue;
-            }
-            let record = match &self.reading {
-                Some(reading) => {
-                    record.clear();
-                    reading.fetch(position, &mut record)?;
-                    &record[..]
-                }
-                None => {
-                    if let Some(&ahead) = words.get(at + AHEAD) {
-                        prefetch(self.bytes, self.index.position(ahead));
+                self.header.put(&key[..self.header.key_bytes], position as u64, size, &mut entry);
+            } else {
+                let record = match &self.reading {
+                    Some(reading) => {
+                        reading.read(position, &mut record)?;
+                        &record[..]
                     }
-                    self.index.record(self.format, self.bytes, word)
-                }
-            };
-            let key = self.format.key(record, &mut scratch);
-            self.header.put(key, position as u64, record.len() as u64, out);
+                    None => {
+                        if let Some(&ahead) = words.get(at + AHEAD) {
+                            prefetch(self.bytes, self.index.position(ahead));
+                        }
+                        self.index.record(self.format, self.bytes, word)
+                    }
+                };
+                let key = self.format.key(record, &mut scratch);
+                self.header.put(key, position as u64, record.len() as u64, &mut entry);
+            }
+            out.push(&entry)?;
         }
         Ok(())
     }

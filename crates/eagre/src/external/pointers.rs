@@ -11,7 +11,6 @@
 
 use std::fs::File;
 use std::io;
-use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -20,8 +19,9 @@ use std::time::Instant;
 use eagre_mem::{LookError, Mapping, heap};
 
 use super::inputs::Inputs;
-use super::job::{Job, check_room, why_unmerged};
-use super::kernels::{Fetch, InMemory, Index, Merge, gather, is_repeated};
+use super::job::{Job, check_room};
+use super::kernels::{Fetch, InMemory, Index, Merge, Piece, gather, is_repeated};
+use super::merging::why_unmerged;
 use super::plan::Plan;
 use super::run::{Run, RunReader};
 use super::{Delays, Report, pieces, trouble};
@@ -73,7 +73,7 @@ impl Pointed<'_> {
 /// Sorted words: in memory, or in runs if there are any.
 pub(super) struct Words {
     pub(super) words: RewiredVec<u128>,
-    _pool: Pool,
+    pool: Pool,
     pub(super) runs: Vec<Run>,
 }
 
@@ -97,7 +97,7 @@ impl<F: Format> Job<'_, F> {
         self.report.plan = plan;
         let (writer, written) =
             Pointed::with(file, from, length, |input| self.sort_by_pointers(input, plan, output, name))?;
-        self.end(&watched, writer, written, name)
+        self.end_records(&watched, writer, written, name)
     }
 
     fn sort_by_pointers(
@@ -165,7 +165,7 @@ impl<F: Format> Job<'_, F> {
                 break;
             }
         }
-        Ok(Words { words, _pool: pool, runs })
+        Ok(Words { words, pool, runs })
     }
 
     /// Reads records from `at` on until `words` is full, and returns where they end.
@@ -220,7 +220,7 @@ impl<F: Format> Job<'_, F> {
             bytes.clear();
             heap::reserve(&mut bytes, 16 * piece.len()).map_err(trouble)?;
             piece.iter().for_each(|word| bytes.extend_from_slice(&word.to_be_bytes()));
-            run.put(&bytes)?;
+            run.put_bytes(&bytes)?;
         }
         self.report.runs += 1;
         self.report.add("write runs", started, 0, 16 * words.len() as u64);
@@ -237,7 +237,7 @@ impl<F: Format> Job<'_, F> {
         before: u64,
         writer: &mut FileWriter,
     ) -> io::Result<u64> {
-        let (mut written, mut failure) = (0, None);
+        let mut written = 0;
         let threads = self.budget.threads;
         let mean = (input.bytes.len() as u64 / self.report.records.max(1)) as usize;
         let (format, total) = (self.format, Some(input.bytes.len() as u64));
@@ -247,26 +247,21 @@ impl<F: Format> Job<'_, F> {
             fetching.read(bytes as u64, || ());
             writing.write(bytes as u64, || ());
         };
-        let this = Mutex::new(&mut *self);
-        let put = |bytes: &[u8]| {
+        let mut put = |bytes: &[u8]| {
             written += bytes.len() as u64;
-            let mut this = this.lock().unwrap_or_else(PoisonError::into_inner);
-            let put = writer.copy_in(bytes).map_err(io::Error::from);
-            match put.and_then(|()| this.tell(phase, before + written, total)) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failure = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
+            writer.copy_in(bytes)?;
+            self.tell(phase, before + written, total)
         };
         if input.in_memory {
-            let records = ByReading { format, file: input.file, guess: (2 * mean).clamp(64, 64 << 10) };
-            gather(index, &records, words, mean, None, threads, &made, put)?;
+            let buffers = Mutex::new(Vec::new());
+            let guess = (2 * mean).clamp(64, 64 << 10);
+            let records = ByReading { format, file: input.file, guess, buffers };
+            gather(index, &records, words, mean, None, threads, &made, &mut put)?;
         } else {
-            gather(index, &InMemory { format, bytes: input.bytes }, words, mean, None, threads, &made, put)?;
+            let records = InMemory { format, bytes: input.bytes };
+            gather(index, &records, words, mean, None, threads, &made, &mut put)?;
         }
-        failure.map_or(Ok(written), Err)
+        Ok(written)
     }
 
     /// Merges runs of words, and hands what comes out to `put`, piece by piece.
@@ -277,9 +272,9 @@ impl<F: Format> Job<'_, F> {
         sorted: Words,
         mut put: impl FnMut(&mut Self, &[u128]) -> io::Result<()>,
     ) -> io::Result<()> {
-        let Words { words, _pool, mut runs } = sorted;
+        let Words { words, pool, mut runs } = sorted;
         drop(words);
-        drop(_pool);
+        drop(pool);
         let format = WordRecords { index, format: self.format, bytes: input.bytes };
         let budget = self.budget.merge(runs.len(), 16);
         while runs.len() > budget.at_once {
@@ -326,37 +321,49 @@ pub(super) struct ByReading<'a, F> {
     pub(super) file: &'a File,
     /// How many bytes are read of a record of unknown size.
     pub(super) guess: usize,
+    /// Those that no thread uses.
+    pub(super) buffers: Mutex<Vec<Vec<u8>>>,
 }
 
-impl<F: Format> Fetch for ByReading<'_, F> {
-    fn announce(&self, _: usize) {}
-
-    fn fetch(&self, position: usize, out: &mut Vec<u8>) -> io::Result<()> {
-        let start = out.len();
+impl<F: Format> ByReading<'_, F> {
+    /// Reads the record at `position` into `buffer`.
+    pub(super) fn read(&self, position: usize, buffer: &mut Vec<u8>) -> io::Result<()> {
         let mut size = self.format.record_size().unwrap_or(self.guess);
         loop {
-            heap::reserve(out, size).map_err(trouble)?;
-            out.resize(start + size, 0);
+            if buffer.len() < size {
+                let more = size - buffer.len();
+                heap::reserve(buffer, more).map_err(trouble)?;
+            }
+            buffer.resize(size, 0);
             let mut read = 0;
             while read < size {
-                match self.file.read_at(&mut out[start + read..], (position + read) as u64)? {
+                match self.file.read_at(&mut buffer[read..size], (position + read) as u64)? {
                     0 => break,
                     more => read += more,
                 }
             }
-            let last = read < size;
-            match self
-                .format
-                .length(&out[start..start + read], last)
-                .map_err(|why| io::Error::other(why.to_string()))?
-            {
+            let length = self.format.length(&buffer[..read], read < size);
+            match length.map_err(|why| io::Error::other(why.to_string()))? {
                 Some(length) => {
-                    out.truncate(start + length);
+                    buffer.truncate(length);
                     return Ok(());
                 }
                 None => size *= 4,
             }
         }
+    }
+}
+
+impl<F: Format> Fetch for ByReading<'_, F> {
+    fn announce(&self, _: usize) {}
+
+    fn fetch(&self, position: usize, out: &mut Piece<'_, '_>) -> io::Result<()> {
+        let lock = || self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buffer: Vec<u8> = lock().pop().unwrap_or_default();
+        self.read(position, &mut buffer)?;
+        out.push(&buffer)?;
+        lock().push(buffer);
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@
 //! device may still answer; a reader cannot tell.
 
 use std::fs::File;
-use std::io::{self, Seek};
+use std::io::{self, Read, Seek};
 use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 
@@ -19,7 +19,9 @@ use crate::records::{CheckError, Checker, Checksum, Format};
 use crate::scan;
 
 /// What an output should be.
-pub(super) struct Expected {
+pub(super) struct Expected<'a> {
+    /// What comes before the records.
+    pub(super) header: &'a [u8],
     pub(super) descending: bool,
     pub(super) unique: bool,
     pub(super) bytes: u64,
@@ -46,12 +48,17 @@ pub(super) fn records<F: Format>(
     format: &F,
     output: &Output,
     name: &str,
-    expected: &Expected,
+    expected: &Expected<'_>,
     threads: usize,
     hook: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
 ) -> io::Result<()> {
     let about = |error: io::Error| io::Error::new(error.kind(), format!("verify: {name}: {error}"));
-    let file = from_the_device(output).map_err(about)?;
+    let mut file = from_the_device(output).map_err(about)?;
+    let mut header = heap::filled(expected.header.len(), 0).map_err(trouble)?;
+    file.read_exact(&mut header).map_err(about)?;
+    if header != expected.header {
+        return Err(differs(name, "its header is another"));
+    }
     let checker = Checker::new(format).descending(expected.descending).unique(expected.unique).threads(threads);
     let found = checker.progress(hook).input(scan::Input::File(file)).map_err(|error| match error {
         CheckError::Malformed { .. } => differs(name, &error.to_string()),
@@ -121,7 +128,7 @@ mod tests {
             let output = Output::create(folder.path().join("out")).unwrap();
             output.file().write_all_at(bytes, 0).unwrap();
             let checksum = like.map(|like| checksum(&lines, like).unwrap());
-            let expected = Expected { descending: false, unique, bytes: 8, checksum };
+            let expected = Expected { header: b"", descending: false, unique, bytes: 8, checksum };
             let go_on = |_| ControlFlow::Continue(());
             records(&lines, &output, "out", &expected, 2, &go_on).map_err(|error| error.to_string())
         };

@@ -13,14 +13,16 @@ mod boundaries;
 mod gather;
 mod index;
 mod merge;
+mod ordered;
 #[allow(unsafe_code, reason = "prefetch instructions")]
 mod prefetch;
 mod ties;
 
 pub use boundaries::{sample_boundaries, sort_and_partition};
-pub(crate) use gather::{Fetch, InMemory, gather, in_order, is_repeated, keep_first};
+pub(crate) use gather::{Fetch, InMemory, gather, is_repeated, keep_first};
 pub use index::{Index, IndexError};
 pub use merge::{Merge, MergeError, Source};
+pub(crate) use ordered::{Piece, in_order};
 pub(crate) use prefetch::prefetch;
 
 /// How records are put in order.
