@@ -226,7 +226,7 @@ impl<F: Format> Job<'_, F> {
         let started = Instant::now();
         inputs.check_unchanged()?;
         writer.finish_checked(|output| self.verify(output, written, name))?;
-        self.report.add("sync and verify", started, written, 0);
+        self.report.add("verify", started, written, 0);
         self.report.written = written + self.settings.header.len() as u64;
         self.report.bytes = inputs.done;
         Ok(self.report)
