@@ -44,6 +44,9 @@ pub(super) struct FormatArgs {
     klv: Option<Klv>,
 }
 
+/// An input, and what is left to read of it.
+type Opened = (Argument, scan::Input);
+
 /// The records of files, and what to do with them.
 pub(super) struct Records<'a> {
     pub(super) args: &'a Args,
@@ -91,7 +94,7 @@ impl Records<'_> {
     }
 
     /// Opens all inputs, and takes the header out of each. It is the same in all of them.
-    fn open<F: Format>(&self, format: &F) -> Result<(Vec<(Argument, scan::Input)>, Vec<u8>), Failure> {
+    fn open<F: Format>(&self, format: &F) -> Result<(Vec<Opened>, Vec<u8>), Failure> {
         let lines = self.args.text.header();
         let (mut opened, mut header) = (Vec::new(), None);
         for argument in self.args.sources.list("sort")? {

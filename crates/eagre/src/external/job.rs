@@ -126,6 +126,10 @@ impl<F: Format> Job<'_, F> {
             self.report.add("read", started, inputs.done - before, 0);
             self.checksum = chunk.checksum;
             let last = !more && runs.is_empty();
+            if more && self.settings.plan == Plan::InMemory {
+                let text = "sort: --plan in-memory: the records do not fit into memory; use more with --memory, or another plan";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+            }
             if more
                 && runs.is_empty()
                 && let Some(total) = total.filter(|_| all)

@@ -22,6 +22,7 @@ use super::inputs::Inputs;
 use super::job::{Job, check_room};
 use super::kernels::{Fetch, InMemory, Index, Merge, Piece, gather, is_repeated};
 use super::merging::why_unmerged;
+use super::passes::Passes;
 use super::plan::Plan;
 use super::run::{Run, RunReader};
 use super::{Delays, Report, pieces, trouble};
@@ -264,6 +265,28 @@ impl<F: Format> Job<'_, F> {
         Ok(written)
     }
 
+    /// Merges runs of words to a longer one.
+    fn merge_to_run(&mut self, format: &WordRecords<'_, F>, runs: Vec<Run>, block: BlockSize) -> io::Result<Run> {
+        let started = Instant::now();
+        self.report.merges += 1;
+        let total = runs.iter().map(|run| run.bytes).sum();
+        let mut merge = Merge::new(format, open(runs, block)?, self.settings.order).map_err(why_unmerged)?;
+        let mut run = self.temporary.create(self.budget.block)?;
+        let mut bytes = Vec::new();
+        heap::reserve(&mut bytes, 16 * BATCH).map_err(trouble)?;
+        while let Some(word) = merge.record() {
+            if bytes.len() == 16 * BATCH {
+                run.put_bytes(&bytes)?;
+                bytes.clear();
+            }
+            bytes.extend_from_slice(word);
+            merge.advance().map_err(why_unmerged)?;
+        }
+        run.put_bytes(&bytes)?;
+        self.report.add("merge runs", started, total, total);
+        run.finish(16)
+    }
+
     /// Merges runs of words, and hands what comes out to `put`, piece by piece.
     pub(super) fn merge_words(
         &mut self,
@@ -277,15 +300,15 @@ impl<F: Format> Job<'_, F> {
         drop(pool);
         let format = WordRecords { index, format: self.format, bytes: input.bytes };
         let budget = self.budget.merge(runs.len(), 16);
-        while runs.len() > budget.at_once {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "sort: --plan merge-pass: too many runs of keys; use more --memory, or --plan classic",
-            ));
+        let mut passes = Passes::default();
+        while let Some(group) = passes.next(runs.len(), budget.at_once) {
+            let behind = runs.split_off(group.end);
+            let merged = self.merge_to_run(&format, runs.split_off(group.start), budget.block)?;
+            runs.push(merged);
+            runs.extend(behind);
         }
         self.report.merges += 1;
-        let sources: Vec<RunReader> = runs.drain(..).map(|run| run.open(budget.block)).collect::<io::Result<_>>()?;
-        let mut merge = Merge::new(&format, sources, self.settings.order).map_err(why_unmerged)?;
+        let mut merge = Merge::new(&format, open(runs, budget.block)?, self.settings.order).map_err(why_unmerged)?;
         let mut left = self.settings.head.unwrap_or(u64::MAX);
         let mut words = Vec::new();
         heap::reserve(&mut words, BATCH).map_err(trouble)?;
@@ -308,6 +331,10 @@ impl<F: Format> Job<'_, F> {
             put(self, &words)?;
         }
     }
+}
+
+fn open(runs: Vec<Run>, block: BlockSize) -> io::Result<Vec<RunReader>> {
+    runs.into_iter().map(|run| run.open(block)).collect()
 }
 
 fn malformed(input: &Pointed<'_>, why: Malformed) -> io::Error {
