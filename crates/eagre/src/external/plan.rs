@@ -124,7 +124,9 @@ pub(super) fn choose<F: Format>(
     let facts = look(format, budget, file)?;
     let devices = match profiles(settings, file, output, facts.input >= LEAST_TO_PROBE && facts.cached < 1.0) {
         Ok(devices) => devices,
-        Err(_) if wanted == Plan::Auto => return Ok(Choice::new(Plan::Classic, "nothing is known about the device")),
+        Err(error) if wanted == Plan::Auto => {
+            return Ok(Choice::new(Plan::Classic, format!("nothing is known about the device ({error})")));
+        }
         Err(_) => return Ok(Choice::new(wanted, "it was asked for")),
     };
     let devices = match settings.device {
@@ -224,11 +226,10 @@ fn profiles(settings: &FileSorter<'_>, input: &File, output: &Output, probe: boo
         if let Some(same) = known.iter().find(|profile| profile.identity.is_same_device(&identity)) {
             return Ok(same.clone());
         }
-        let directory = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("/")) };
-        let cached = Profile::load(directory).ok().flatten();
+        let cached = Profile::load(path).ok().flatten();
         let profile = match cached {
             Some(profile) => profile,
-            None if probe && !identity.is_byte_addressable() => Profile::probe(directory)?,
+            None if probe && !identity.is_byte_addressable() => Profile::probe(path)?,
             None => Profile::new(identity, Thoroughness::Probe, Vec::new()),
         };
         known.push(profile.clone());
@@ -237,14 +238,9 @@ fn profiles(settings: &FileSorter<'_>, input: &File, output: &Output, probe: boo
     Ok([find(&input)?, find(temporary.first())?, find(&output)?])
 }
 
-/// The name of an open file, or of its directory if it has none.
+/// The directory of an open file, with a name or without.
 fn place(file: &File) -> std::path::PathBuf {
     use std::os::fd::AsRawFd;
-    let link = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let path = std::fs::read_link(&link).unwrap_or_else(|_| link.into());
-    match path.try_exists() {
-        Ok(true) => path,
-        // A file without a name is shown with one that does not exist, in its directory.
-        _ => path.parent().map_or_else(|| "/".into(), Path::to_path_buf),
-    }
+    let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_default();
+    path.parent().filter(|parent| parent.is_absolute()).unwrap_or(Path::new("/")).to_path_buf()
 }
