@@ -58,6 +58,12 @@ impl Budget {
         }
         MergeBudget { at_once, block }
     }
+
+    /// The size of the longest records of which two, of different runs, can be in memory at once.
+    pub(super) fn longest(&self) -> u64 {
+        let own = BLOCKS * self.block.bytes() as u64 + 2 * PIECES;
+        self.total.saturating_sub(own) / 2 - MergeBudget::run(BlockSize::MIN, 0)
+    }
 }
 
 /// How runs are merged.
@@ -72,7 +78,7 @@ pub(super) struct MergeBudget {
 impl MergeBudget {
     /// What one run takes.
     fn run(block: BlockSize, longest: usize) -> u64 {
-        (BLOCKS + 1) * block.bytes() as u64 + 2 * longest as u64
+        BLOCKS * block.bytes() as u64 + longest.max(block.bytes()) as u64
     }
 }
 

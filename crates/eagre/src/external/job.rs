@@ -38,6 +38,8 @@ pub(super) struct Job<'a, F> {
     pub(super) budget: Budget,
     pub(super) temporary: Temporary,
     pub(super) report: Report,
+    /// The size of the longest record that was merged.
+    longest: usize,
     /// When the hook was called last.
     told: Option<Instant>,
 }
@@ -53,7 +55,7 @@ impl<'a, F: Format> Job<'a, F> {
         let threads = if settings.threads == 0 { threads::available().get() } else { settings.threads };
         let budget = Budget::new(memory, threads);
         let temporary = Temporary::new(&settings.temporary);
-        Ok(Job { settings, format, budget, temporary, report: Report::default(), told: None })
+        Ok(Job { settings, format, budget, temporary, report: Report::default(), longest: 0, told: None })
     }
 
     pub(super) fn delays(&self) -> Delays<'a> {
@@ -98,11 +100,18 @@ impl<'a, F: Format> Job<'a, F> {
             let more = chunk.fill(&mut inputs, &mut |done| self.tell("read", done, total))?;
             self.report.add("read", started, inputs.done - before, 0);
             let last = !more && runs.is_empty();
+            if more && choice.plan == Plan::InMemory && self.settings.plan == Plan::InMemory {
+                let text = "sort: --plan in-memory: the records do not fit into memory; use more with --memory, or another plan";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+            }
             if more
                 && runs.is_empty()
                 && let Some(total) = total.filter(|_| all)
             {
-                self.temporary.check_room(total)?;
+                let written = output.as_ref().map_or(0, |output| if output.is_direct() { 0 } else { total });
+                if let Some(output) = &output {
+                    self.temporary.check_room(total, output, written)?;
+                }
             }
             self.sort_chunk(&mut chunk)?;
             if last {
@@ -113,6 +122,7 @@ impl<'a, F: Format> Job<'a, F> {
                 drop(chunk);
                 return self.end(&inputs, writer, written);
             }
+            chunk.check_longest()?;
             let mut run = self.temporary.create(self.budget.block)?;
             self.write_chunk(&mut chunk, "write runs", |bytes| run.put(bytes))?;
             runs.push(run.finish(chunk.longest)?);
@@ -233,6 +243,8 @@ impl<'a, F: Format> Job<'a, F> {
         let started = Instant::now();
         self.report.merges += 1;
         let (order, delays) = (self.settings.order, self.delays());
+        let names: Vec<String> = sources.iter().map(|source| source.name().to_owned()).collect();
+        let why_unmerged = |error| why_unmerged(error, &names);
         let mut merge = Merge::new(self.format, sources, order).map_err(why_unmerged)?;
         let mut batch = Vec::new();
         eagre_mem::heap::reserve(&mut batch, 2 * BATCH).map_err(trouble)?;
@@ -243,7 +255,8 @@ impl<'a, F: Format> Job<'a, F> {
             && left > 0
         {
             read += record.len() as u64;
-            if !last.is_repeated(self.format, record) {
+            self.longest = self.longest.max(record.len());
+            if !last.is_repeated(self.format, record)? {
                 left -= 1;
                 if batch.len() + record.len() > BATCH {
                     written += batch.len() as u64;
@@ -268,9 +281,34 @@ impl<'a, F: Format> Job<'a, F> {
     }
 
     pub(super) fn merge_inputs(mut self, inputs: Vec<Input>, output: Output, name: &Path) -> io::Result<Report> {
-        let budget = self.budget.merge(inputs.len().max(1), 0);
         let mut listed = Inputs::new(Vec::new(), self.budget.block);
         let total = inputs.iter().try_fold(0_u64, |sum, input| sum.checked_add(input.bytes()?));
+        listed.done = total.unwrap_or(0);
+        self.report.plan = Plan::Classic;
+        let at_once = self.budget.merge(inputs.len().max(1), 0).at_once;
+        if inputs.len() <= at_once {
+            let sources = self.open_inputs(inputs, &mut listed)?;
+            let mut writer = self.begin(output, name, None)?;
+            let written = self.merge(sources, "merge", total.unwrap_or(0), |bytes| Ok(writer.copy_in(bytes)?))?;
+            return self.end(&listed, writer, written);
+        }
+        // Too many to be read at once: neighbours become runs.
+        let (mut runs, mut inputs) = (Vec::new(), inputs.into_iter());
+        while inputs.len() > 0 {
+            let group: Vec<Input> = inputs.by_ref().take(at_once).collect();
+            let total = group.iter().try_fold(0_u64, |sum, input| sum.checked_add(input.bytes()?));
+            let sources = self.open_inputs(group, &mut listed)?;
+            let mut run = self.temporary.create(self.budget.block)?;
+            self.merge(sources, "merge runs", total.unwrap_or(0), |bytes| run.put(bytes))?;
+            runs.push(run.finish(self.longest)?);
+        }
+        self.report.runs = runs.len() as u64;
+        self.merge_runs(runs, &listed, output, name)
+    }
+
+    /// Begins to read inputs that are sorted.
+    fn open_inputs(&self, inputs: Vec<Input>, listed: &mut Inputs) -> io::Result<Vec<RunReader>> {
+        let budget = self.budget.merge(inputs.len().max(1), 0);
         let mut sources = Vec::new();
         for Input { name, from } in inputs {
             let reader = match from {
@@ -278,15 +316,13 @@ impl<'a, F: Format> Job<'a, F> {
                 scan::Input::File(file) => {
                     listed.watch(&name, &file)?;
                     let stream = Pipe::builder().block_size(budget.block).lookback(0).explicit();
-                    ReadOptions::new().explicit().stream(stream).read(file, PathBuf::from(name))?
+                    ReadOptions::new().explicit().stream(stream).read(file, PathBuf::from(&name))?
                 }
             };
-            sources.push(RunReader::new(reader, budget.block.bytes()).ended_by(self.format.terminator()));
+            let source = RunReader::new(reader, budget.block.bytes()).named(name);
+            sources.push(source.ended_by(self.format.terminator()));
         }
-        self.report.plan = Plan::Classic;
-        let mut writer = self.begin(output, name, None)?;
-        let written = self.merge(sources, "merge", total.unwrap_or(0), |bytes| Ok(writer.copy_in(bytes)?))?;
-        self.end(&listed, writer, written)
+        Ok(sources)
     }
 
     pub(super) fn begin(&self, output: Output, name: &Path, length: Option<u64>) -> io::Result<FileWriter> {
@@ -315,11 +351,13 @@ pub(super) fn check_room(output: &Output, name: &Path, bytes: u64) -> io::Result
     output.check_room(bytes).map_err(|error| crate::file::failure::Task::of("write", name).error(&error))
 }
 
-pub(super) fn why_unmerged(error: MergeError<io::Error>) -> io::Error {
+/// Why sources with these names could not be merged.
+pub(super) fn why_unmerged(error: MergeError<io::Error>, names: &[String]) -> io::Error {
     match error {
         MergeError::Source { error, .. } => error,
         MergeError::Malformed(number, why) => {
-            io::Error::new(io::ErrorKind::InvalidData, format!("sort: input {}: {why}", number + 1))
+            let name = names.get(number).map_or("a run", String::as_str);
+            io::Error::new(io::ErrorKind::InvalidData, format!("read: {name}: {why}"))
         }
     }
 }
@@ -337,22 +375,18 @@ impl LastKey {
     }
 
     /// Whether the record has the key of the one before.
-    fn is_repeated<F: Format>(&mut self, format: &F, record: &[u8]) -> bool {
+    fn is_repeated<F: Format>(&mut self, format: &F, record: &[u8]) -> io::Result<bool> {
         if !self.wanted {
-            return false;
+            return Ok(false);
         }
         let key = format.key(record, &mut self.scratch);
-        match &mut self.key {
-            Some(last) if last == key => true,
-            Some(last) => {
-                last.clear();
-                last.extend_from_slice(key);
-                false
-            }
-            None => {
-                self.key = Some(key.to_vec());
-                false
-            }
+        if self.key.as_deref() == Some(key) {
+            return Ok(true);
         }
+        let last = self.key.get_or_insert_default();
+        last.clear();
+        eagre_mem::heap::reserve(last, key.len()).map_err(trouble)?;
+        last.extend_from_slice(key);
+        Ok(false)
     }
 }

@@ -270,4 +270,6 @@ impl From<kernels::IndexError> for Trouble {
 }
 
 #[cfg(test)]
+mod fault_tests;
+#[cfg(test)]
 mod tests;

@@ -66,7 +66,10 @@ impl<F: Format> Job<'_, F> {
         watched.done = length;
         self.report.plan = plan;
         let in_memory = cache::alignment(file).is_none();
-        let mapping = Mapping::new(file, 0, size)?;
+        let mapping = Mapping::new(file, 0, size).map_err(|error| {
+            let why = crate::file::failure::Task::of("sort", Path::new(from)).error(&error);
+            io::Error::new(error.kind(), format!("{why}; use --plan classic"))
+        })?;
         let done = mapping.look(0..size, |bytes| {
             let input = Pointed { file, mapping: &mapping, bytes, in_memory, name: from };
             self.sort_by_pointers(&input, plan, output, name)
@@ -110,7 +113,7 @@ impl<F: Format> Job<'_, F> {
             if last && runs.is_empty() && plan == Plan::OnePass {
                 break;
             }
-            if plan == Plan::OnePass {
+            if plan == Plan::OnePass && self.settings.plan == Plan::OnePass {
                 let text = format!(
                     "sort: --plan one-pass: the keys of {} do not fit into memory; use more with --memory, or --plan merge-pass",
                     input.name
@@ -132,6 +135,8 @@ impl<F: Format> Job<'_, F> {
             }
             self.fetch(input, &index, &words, "gather", 0, &mut writer)?
         } else {
+            // Chosen by a guess at the size of the records, one pass may not have been enough.
+            self.report.plan = Plan::MergePass;
             drop(words);
             drop(pool);
             self.merge_words(input, &index, runs, &mut writer)?
@@ -247,11 +252,25 @@ impl<F: Format> Job<'_, F> {
     ) -> io::Result<u64> {
         let format = Words { index, format: self.format, bytes: input.bytes };
         let budget = self.budget.merge(runs.len(), 16);
+        let why_unmerged = |error| why_unmerged(error, &[]);
+        let mut at = 0;
         while runs.len() > budget.at_once {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "sort: --plan merge-pass: too many runs of keys; use more --memory, or --plan classic",
-            ));
+            // Neighbours, so that records with equal keys keep their order.
+            let take = (runs.len() - budget.at_once + 1).min(budget.at_once);
+            if at + take > runs.len() {
+                at = 0;
+            }
+            let sources = runs.splice(at..at + take, None).map(|run| run.open(budget.block));
+            let sources = sources.collect::<io::Result<Vec<RunReader>>>()?;
+            let mut merge = Merge::new(&format, sources, self.settings.order).map_err(why_unmerged)?;
+            let mut run = self.temporary.create(self.budget.block)?;
+            while let Some(word) = merge.record() {
+                run.put(word)?;
+                merge.advance().map_err(why_unmerged)?;
+            }
+            self.report.merges += 1;
+            runs.insert(at, run.finish(16)?);
+            at += 1;
         }
         self.report.merges += 1;
         let sources: Vec<RunReader> = runs.drain(..).map(|run| run.open(budget.block)).collect::<io::Result<_>>()?;

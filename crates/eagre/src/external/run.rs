@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use eagre_mem::transfer::set_direct;
@@ -44,13 +45,22 @@ impl Temporary {
     }
 
     /// # Errors
-    /// One line, if a directory has less room than its share of `bytes`.
-    pub(super) fn check_room(&self, bytes: u64) -> io::Result<()> {
-        let share = bytes / self.directories.len() as u64;
+    /// One line, if a directory has less room than its share of `bytes`, and of the bytes `written` to `target` if that is
+    /// on the same device.
+    pub(super) fn check_room(&self, bytes: u64, target: &Output, written: u64) -> io::Result<()> {
+        let mut devices = Vec::new();
         for directory in &self.directories {
             let output = Output::nameless(directory).map_err(|error| about(directory, &error))?;
+            let device = output.file().metadata()?.dev();
+            devices.push((output, device, directory));
+        }
+        for (output, device, directory) in &devices {
+            // Several directories may be on one device, and the output too, which is written while the runs are there.
+            let here = devices.iter().filter(|(_, other, _)| other == device).count() as u64;
+            let beside = if target.file().metadata().is_ok_and(|target| target.dev() == *device) { written } else { 0 };
+            let share = (bytes / self.directories.len() as u64 * here).saturating_add(beside);
             output.check_room(share).map_err(|error| {
-                let text = format!("sort: {}: there is no room for {share} bytes of temporary files; name another directory with --temp", directory.display());
+                let text = format!("sort: {}: there is no room for {share} bytes of temporary files and output; name another directory with --temp", directory.display());
                 io::Error::new(error.kind(), text)
             })?;
         }
@@ -99,7 +109,8 @@ impl Run {
         let stream = Pipe::builder().block_size(block).lookback(0).explicit();
         let reader =
             ReadOptions::new().explicit().from(0).length(self.bytes).stream(stream).read(self.file, &self.name)?;
-        Ok(RunReader::new(reader, block.bytes()))
+        Ok(RunReader { longest: self.longest, ..RunReader::new(reader, block.bytes()) }
+            .named(self.name.to_string_lossy()))
     }
 }
 
@@ -111,6 +122,10 @@ pub(super) struct RunReader {
     start: usize,
     end: usize,
     size: usize,
+    /// The size of its longest record, if it is known.
+    longest: usize,
+    /// Its name in messages.
+    name: String,
     /// What ends the last record if it is missing.
     terminator: Option<u8>,
 }
@@ -118,7 +133,26 @@ pub(super) struct RunReader {
 impl RunReader {
     /// Reads records from a stream, `size` bytes at a time.
     pub(super) fn new(reader: Reader, size: usize) -> RunReader {
-        RunReader { reader, buffer: Vec::new(), start: 0, end: 0, size, terminator: None }
+        RunReader {
+            reader,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            size,
+            longest: 0,
+            name: String::new(),
+            terminator: None,
+        }
+    }
+
+    /// Gives it a name for messages.
+    pub(super) fn named(mut self, name: impl Into<String>) -> RunReader {
+        self.name = name.into();
+        self
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// A last record that lacks this byte gets it.
@@ -146,7 +180,8 @@ impl Source for RunReader {
         self.end -= self.start;
         self.start = 0;
         // A record longer than the buffer lets it grow.
-        let size = self.size.max(2 * self.end + 1);
+        let known = self.size.max(self.longest);
+        let size = if self.end < known { known } else { 2 * self.end + 1 };
         if self.buffer.len() < size {
             self.buffer.try_reserve_exact(size - self.buffer.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
             self.buffer.resize(size, 0);
