@@ -63,6 +63,7 @@ use clap::{Parser, Subcommand};
 
 use crate::catalogue::{Row, rows};
 use crate::compare::CompareArguments;
+use crate::contenders::external::baselines as baseline_job;
 use crate::contenders::file::own as file_job;
 use crate::contenders::sort::job as sort_job;
 use crate::corpus::Store;
@@ -98,6 +99,12 @@ enum Command {
     /// Does one job with a file in this process and prints the result; `run` starts it.
     #[command(hide = true, name = file_job::COMMAND)]
     FileJob {
+        /// What to do, as JSON.
+        job: String,
+    },
+    /// Sorts a file in this process as a paper says; `run` starts it.
+    #[command(hide = true, name = baseline_job::COMMAND)]
+    BaselineJob {
         /// What to do, as JSON.
         job: String,
     },
@@ -165,6 +172,7 @@ fn main() -> ExitCode {
         Command::FileJob { job } => {
             file_job::run(&job).and_then(|reply| print(&(reply + "\n"))).map(|()| ExitCode::SUCCESS)
         }
+        Command::BaselineJob { job } => baseline_job::run(&job).map(|()| ExitCode::SUCCESS),
         Command::SortJob { job } => sort_job::run(&job).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|message| {

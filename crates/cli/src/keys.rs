@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, ValueEnum};
 use eagre::doctor::{self, Available, Bound};
+use eagre::external::Input;
 use eagre::file::ReadOptions;
 use eagre::keys::{self, FileKey, ReadError};
 use eagre::{RewireErrorKind, RewiredVec};
@@ -16,6 +17,7 @@ use crate::console::Console;
 use crate::exit::Failure;
 use crate::inputs::Argument;
 use crate::message::{self, Message};
+use crate::target::Target;
 use crate::units;
 use crate::usage::Unfit;
 
@@ -174,6 +176,20 @@ impl KeyFiles {
             input.metadata().is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == (there.dev(), there.ino()))
         };
         self.files.iter().map(|(input, _)| input).find(|input| is_it(input))
+    }
+
+    /// Whether one of them is the file at a target.
+    pub(crate) fn hold(&self, target: &Target) -> bool {
+        target.metadata().is_some_and(|there| self.find(&there).is_some())
+    }
+
+    /// Opens all files, to be sorted.
+    pub(crate) fn inputs(&self) -> Result<Vec<Input>, Failure> {
+        let open = |input: &Argument| {
+            let file = input.open().map_err(|error| unreadable(self.what, input, &error))?;
+            Ok(Input::new(input.place(), file))
+        };
+        self.files.iter().map(|(input, _)| open(input)).collect()
     }
 
     /// The name of all files together, in messages.

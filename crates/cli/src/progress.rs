@@ -75,6 +75,16 @@ impl Gauge {
         self.with(|line| *line = Some(progress));
     }
 
+    /// If a line is shown, it is one for this phase from now on.
+    pub(crate) fn follow(&self, what: &'static str, total: Option<u64>) {
+        self.with(|line| {
+            if let Some(progress) = line.as_mut().filter(|progress| progress.what != what) {
+                progress.wipe();
+                *progress = Progress::new(what, total);
+            }
+        });
+    }
+
     /// Shows the number of bytes done. This is cheap and may be called often.
     pub(crate) fn advance(&self, done: u64) {
         self.with(|line| line.iter_mut().for_each(|progress| progress.advance(done)));

@@ -1,6 +1,7 @@
 //! The target of a command that writes a file: a file that is complete or absent, or standard output.
 
 use std::ffi::OsStr;
+use std::fs::Metadata;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -40,6 +41,22 @@ impl Target {
         match self {
             Target::Stdout => "standard output".to_owned(),
             Target::File(path) => name::in_messages(path.as_os_str().as_bytes()),
+        }
+    }
+
+    /// Whether it is given by the name of something that leads to the file, such as a symbolic link or `/dev/stdout`.
+    pub(crate) fn is_indirect(&self) -> bool {
+        match self {
+            Target::Stdout => false,
+            Target::File(path) => path.symlink_metadata().is_ok_and(|there| !there.is_file()),
+        }
+    }
+
+    /// The metadata of the file that is there now.
+    pub(crate) fn metadata(&self) -> Option<Metadata> {
+        match self {
+            Target::Stdout => None,
+            Target::File(path) => path.metadata().ok(),
         }
     }
 

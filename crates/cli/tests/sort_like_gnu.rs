@@ -158,6 +158,22 @@ fn what_only_eagre_has() {
     assert_eq!((code, out.as_str()), (2, ""));
     assert!(err.contains("quotes are not closed") && err.lines().count() == 1, "{err}");
 
+    // A header, once for several files.
+    let headed = "name,size\nb,9\na,10";
+    assert_eq!(
+        run(&["--header", "1", "-t,", "-k2nr"], headed),
+        (0, "name,size\na,10\nb,9\n".to_owned(), String::new())
+    );
+    assert_eq!(run(&["--header=1", "--head=1", "in"], headed).1, "name,size\na,10\n");
+    assert_eq!(run(&["--header=1", "-u", "in"], headed).1, "name,size\na,10\nb,9\n");
+    assert_eq!(run(&["--header=9", "-r"], headed).1, format!("{headed}\n"));
+    assert_eq!(run(&["--header=1", "-m", "in"], "x\n1\n2\n").1, "x\n1\n1\n2\n2\n");
+    assert_eq!(run(&["--header=1", "--csv", "-k2n"], "\"a\nb\",\"c\"\nx,2\ny,1\n").1, "\"a\nb\",\"c\"\ny,1\nx,2\n");
+    assert_eq!(run(&["--header=2", "-c"], "z\ny\na\nc\nb\n").2, "eagre: sort: in: disorder at line 5 (byte 8)\n");
+    fs::write(folder.path().join("other"), "name;size\n").unwrap();
+    let (code, out, err) = run(&["--header=1", "other"], headed);
+    assert_eq!((code, out.as_str(), err.contains("header")), (2, "", true), "{err}");
+
     // The first line that is out of order.
     let (code, out, err) = run(&["-c", "-n"], "1\n10\n9\n2\n");
     assert_eq!((code, out.as_str(), err.as_str()), (1, "", "eagre: sort: in: disorder at line 3 (byte 5)\n"));

@@ -94,12 +94,16 @@ mod pages {
     struct Counting;
     #[doc = include_str!("../../../docs/records.md")]
     struct Records;
+    #[doc = include_str!("../../../docs/lines.md")]
+    struct Lines;
     #[doc = include_str!("../../../docs/device.md")]
     struct Device;
     #[doc = include_str!("../../../docs/memory.md")]
     struct Memory;
     #[doc = include_str!("../../../docs/partition.md")]
     struct Partition;
+    #[doc = include_str!("../../../docs/sorting-files.md")]
+    struct SortingFiles;
     #[doc = include_str!("../../../docs/sorting.md")]
     struct Sorting;
 }

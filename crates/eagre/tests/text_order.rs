@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
-use eagre::records::{Format, Text, TextOrder, word};
+use eagre::records::{self, Format, Text, TextOrder};
 use fastrand::Rng;
 
 /// GNU sort with these arguments and a file.
@@ -82,7 +82,7 @@ fn sorted(text: &Text, unique: bool, bytes: &[u8]) -> Vec<u8> {
         let key = text.key(record, &mut scratch).to_vec();
         let (front, back) = text.key_parts(record, &mut scratch);
         assert_eq!([front, back].concat(), key);
-        assert_eq!(text.prefix(record, &mut scratch), word(&key, 0));
+        assert_eq!(text.prefix(record, &mut scratch), records::word(&key, 0));
         records.push((key, record));
         rest = more;
     }

@@ -4,6 +4,7 @@
 //! control group of 64 MiB more.
 
 use super::{
+    Background, Baseline,
     Budget::{self, Ample, Quarter},
     Cache::{self, Cold, Warm},
     Case, Data, Emulated, Entry, FileSort, Kernel, MIB,
@@ -29,11 +30,25 @@ const STXXL: Entry = entry("stxxl", Sorter::Stxxl, "stxxl::stream::sort from fil
 const EXTSORT: Entry = entry("extsort", Sorter::Extsort, "the extsort crate, whose segments take the memory there is");
 const DUCKDB: Entry = entry("duckdb", Sorter::Duckdb, "duckdb, ORDER BY from parquet to parquet, neither compressed");
 const POLARS: Entry = entry("polars", Sorter::Polars, "polars, streaming sort from parquet to parquet, as duckdb");
+const PMSORT: Entry =
+    entry("pmsort", Sorter::Baseline(Baseline::PmSort), "PMSort: keys and pointers in runs; one thread");
+const PMSORT_PLUS: Entry = entry(
+    "pmsort+",
+    Sorter::Baseline(Baseline::PmSortPlus { overlap: false }),
+    "PMSort+: several threads, writes between reads",
+);
+const PMSORT_OVERLAP: Entry = entry(
+    "pmsort+overlap",
+    Sorter::Baseline(Baseline::PmSortPlus { overlap: true }),
+    "PMSort+: several threads, writes at the same time as reads",
+);
+const SAMPLE_SORT: Entry =
+    entry("sample-sort", Sorter::Baseline(Baseline::SampleSort), "a copy of the file, sorted in place by samples");
 const TWO_PASSES: Entry =
     entry("two-passes", Sorter::TwoPasses, "not a sort: reads and writes all bytes twice with O_DIRECT, the ceiling");
 
 const fn file(data: Data, place: Place, cache: Cache, budget: Budget) -> FileSort {
-    FileSort { data, place, cache, budget, threads: 2, device: None, long: false, rounds: 5 }
+    FileSort { data, place, cache, budget, threads: 2, background: None, device: None, long: false, rounds: 5 }
 }
 
 const fn case(name: &'static str, sort: FileSort, size: u64) -> Case {
@@ -49,6 +64,12 @@ const fn little_more(budget: u64) -> f64 {
 
 const fn plans(name: &'static str, device: Option<Emulated>) -> Case {
     let sort = FileSort { device, rounds: 7, ..file(Data::Records, Memory, Warm, Quarter) };
+    case(name, sort, 400_000_000)
+}
+
+const fn beside(name: &'static str, threads: usize, writes: bool) -> Case {
+    let background = Some(Background { threads, writes });
+    let sort = FileSort { background, rounds: 7, ..file(Data::Records, Memory, Warm, Quarter) };
     case(name, sort, 400_000_000)
 }
 
@@ -116,7 +137,7 @@ pub(super) const ROWS: &[Row] = &[
             plans("BARD", Some(Emulated::Bard)),
             plans("BRAID", Some(Emulated::Braid)),
         ],
-        contenders: &[EAGRE, ONE_PASS, MERGE_PASS, CLASSIC],
+        contenders: &[EAGRE, ONE_PASS, MERGE_PASS, CLASSIC, PMSORT, PMSORT_PLUS, PMSORT_OVERLAP, SAMPLE_SORT],
         targets: &[
             // The planner takes the plan that wins: what it loses is the time to choose.
             Target::must_best("eagre", 0.9, &["one-pass", "merge-pass", "classic"]),
@@ -126,6 +147,24 @@ pub(super) const ROWS: &[Row] = &[
             Target::must("merge-pass", 1.0, "classic").at("BARD"),
             Target::must("merge-pass", 1.0, "classic").at("BRAID"),
         ],
+    },
+    Row {
+        name: "external-background",
+        about: "sort records of 100 bytes on a tmpfs while other threads read or write files there",
+        source: "WiscSort, figure 10",
+        unit: Unit::GigabytesPerSecond,
+        cases: &[
+            beside("1 reader", 1, false),
+            beside("2 readers", 2, false),
+            beside("4 readers", 4, false),
+            beside("8 readers", 8, false),
+            beside("1 writer", 1, true),
+            beside("2 writers", 2, true),
+            beside("4 writers", 4, true),
+            beside("8 writers", 8, true),
+        ],
+        contenders: &[EAGRE, ONE_PASS, MERGE_PASS, CLASSIC],
+        targets: &[],
     },
     Row {
         name: "external-ratios",

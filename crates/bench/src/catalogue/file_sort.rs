@@ -17,12 +17,23 @@ pub(crate) struct FileSort {
     pub budget: Budget,
     /// How many threads may work on it.
     pub threads: usize,
+    /// What else uses the device meanwhile.
+    pub background: Option<Background>,
     /// The device that Eagre takes it to be on.
     pub device: Option<Emulated>,
     /// Whether it runs only if long cases are asked for.
     pub long: bool,
     /// At most so many rounds.
     pub rounds: usize,
+}
+
+/// Threads of another program that use the device while a sort runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Background {
+    /// How many.
+    pub threads: usize,
+    /// Whether they write; else they read.
+    pub writes: bool,
 }
 
 /// How much memory a sort may take.
@@ -136,6 +147,19 @@ pub(crate) enum Sorter {
     Duckdb,
     /// The polars library from Python.
     Polars,
+    /// A sort that WiscSort is compared with.
+    Baseline(Baseline),
     /// Not a sort: reads and writes all bytes twice, past the page cache.
     TwoPasses,
+}
+
+/// A sort that WiscSort is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Baseline {
+    /// Keys and pointers in runs, one thread.
+    PmSort,
+    /// The same with several threads that read, and writes at the same time or between.
+    PmSortPlus { overlap: bool },
+    /// Whole records in place.
+    SampleSort,
 }

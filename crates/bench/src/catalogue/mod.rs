@@ -20,7 +20,7 @@ mod way;
 mod work;
 
 pub(crate) use external::PREFIX as EXTERNAL;
-pub(crate) use file_sort::{Budget, Data, Emulated, FileSort, Kernel, Sorter};
+pub(crate) use file_sort::{Background, Baseline, Budget, Data, Emulated, FileSort, Kernel, Sorter};
 pub(crate) use rewire::PREFIX as REWIRE;
 pub(crate) use rewiring::{FilePages, Fill, Rewiring, Timed, Wiring};
 pub(crate) use sorting::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Slack, Sorting, TRIAL};

@@ -2,7 +2,7 @@
 
 mod channel;
 mod compiler;
-mod external;
+pub(crate) mod external;
 #[allow(unsafe_code, reason = "a signal handler, and the touch that calls it")]
 mod fault;
 #[allow(unsafe_code, reason = "maps files")]

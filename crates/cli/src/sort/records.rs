@@ -6,7 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use eagre::device::Emulated;
 use eagre::external::{FileSorter, Input, Progress as Sorted};
-use eagre::records::{Checker, Fixed, Format, KeyRange, Klv, Lines, Place};
+use eagre::records::{Checker, Fixed, Format, KeyRange, Klv, Lines, take_first};
+use eagre::scan;
 
 use super::Args;
 use super::gnu::Checking;
@@ -15,6 +16,7 @@ use super::report::RecordCheck;
 use super::text::{self, Common};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, Run};
+use crate::inputs::Argument;
 use crate::message::{self, Message};
 use crate::progress::Progress;
 
@@ -40,6 +42,9 @@ pub(super) struct FormatArgs {
     #[arg(long, value_name = "K:L")]
     klv: Option<Klv>,
 }
+
+/// An input, and what is left to read of it.
+type Opened = (Argument, scan::Input);
 
 /// The records of files, and what to do with them.
 pub(super) struct Records<'a> {
@@ -73,14 +78,39 @@ impl Records<'_> {
         }
     }
 
+    /// Opens all inputs, and takes the header out of each. It is the same in all of them.
+    fn open<F: Format>(&self, format: &F) -> Result<(Vec<Opened>, Vec<u8>), Failure> {
+        let lines = self.args.text.header();
+        let (mut opened, mut header) = (Vec::new(), None);
+        for argument in self.args.sources.list("sort")? {
+            let trouble = |error| Failure::Trouble(Message::from_io("sort", argument.place(), &error).to_string());
+            let mut input = argument.open_scan().map_err(trouble)?;
+            if lines > 0 {
+                let found = match &mut input {
+                    scan::Input::File(file) => take_first(format, file, lines),
+                    scan::Input::Stream(reader) => take_first(format, reader, lines),
+                    _ => Ok(Vec::new()),
+                };
+                let found = found.map_err(trouble)?;
+                if header.get_or_insert_with(|| found.clone()) != &found {
+                    let message = Message::new("sort", argument.place(), "its header is not that of the first file");
+                    let cure = Some("sort files with the same header, or without --header");
+                    return Err(Failure::Trouble(message.cure(cure).to_string()));
+                }
+            }
+            opened.push((argument, input));
+        }
+        Ok((opened, header.unwrap_or_default()))
+    }
+
     fn check_order<F: Format>(&self, format: &F, how: Checking, console: &mut Console) -> Run {
         let args = self.args;
-        let [input] = &args.sources.list("sort")?[..] else {
+        let (mut inputs, header) = self.open(format)?;
+        let (Some((input, opened)), true) = (inputs.pop(), inputs.is_empty()) else {
             let message = Message::new("sort", "--check", "one file at a time can be looked at");
             return Err(Failure::Trouble(message.cure(Some("name one")).to_string()));
         };
         let trouble = |error: &io::Error| Failure::Trouble(Message::from_io("sort", input.place(), error).to_string());
-        let opened = input.open_scan().map_err(|error| trouble(&error))?;
         if !args.no_progress && !input.is_typed() {
             console.watch(Progress::new("check", input.size().ok().flatten()));
         }
@@ -91,10 +121,11 @@ impl Records<'_> {
         };
         let checker = Checker::new(format).descending(args.reverse).unique(args.unique).progress(&show);
         let found = checker.threads(args.threads().get()).input(opened).map_err(|error| trouble(&error.into()))?;
-        let disorder = found.first_unordered;
+        let before = (args.text.header() as u64, header.len() as u64);
+        let disorder = found.first_unordered.map(|place| (before.0 + place.record, before.1 + place.offset));
         if args.json {
-            console.print_json(&RecordCheck::new(input, disorder))?;
-        } else if let (Some(Place { record, offset, .. }), Checking::DiagnoseFirst) = (disorder, how) {
+            console.print_json(&RecordCheck::new(&input, disorder))?;
+        } else if let (Some((record, offset)), Checking::DiagnoseFirst) = (disorder, how) {
             // Lines are counted from 1, as in all tools.
             let why = match format.terminator() {
                 Some(_) => format!("disorder at line {} (byte {offset})", record + 1),
@@ -112,13 +143,8 @@ impl Records<'_> {
         }
         let target = args.target();
         target.check_json("sort", "records", args.json, "name a file with -o")?;
-        let mut inputs = Vec::new();
-        for argument in args.sources.list("sort")? {
-            let input = argument
-                .open_scan()
-                .map_err(|error| Failure::Trouble(Message::from_io("sort", argument.place(), &error).to_string()))?;
-            inputs.push(Input::new(argument.place(), input));
-        }
+        let (inputs, header) = self.open(format)?;
+        let inputs = inputs.into_iter().map(|(argument, input)| Input::new(argument.place(), input)).collect();
         if !args.no_progress {
             console.watch(Progress::new("sort", None));
         }
@@ -137,6 +163,7 @@ impl Records<'_> {
         if let Some(memory) = args.memory() {
             sorter = sorter.memory(memory);
         }
+        sorter = sorter.header(&header);
         if let Some(head) = args.head {
             sorter = sorter.head(head as u64);
         }

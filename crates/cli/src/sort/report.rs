@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use eagre::external::Report as Sorted;
 use eagre::keys::{Disorder, FileKey};
-use eagre::records;
 use serde::Serialize;
 
 use crate::inputs::Argument;
@@ -24,6 +24,10 @@ pub(super) struct Report {
     keys: u64,
     written: u64,
     threads: usize,
+    /// The sorted runs in temporary files; none if all keys fit into memory.
+    runs: u64,
+    /// How often runs were merged.
+    merges: u64,
     read: Phase,
     sort: Phase,
     write: Phase,
@@ -39,34 +43,24 @@ struct Memory {
 }
 
 impl Report {
-    pub(super) fn new(key: KeyType, target: &Target, threads: usize) -> Report {
+    pub(super) fn new(key: KeyType, target: &Target, threads: usize, sorted: &Sorted) -> Report {
+        let time = |names: &[&str]| {
+            let phases = sorted.phases.iter().filter(|phase| names.contains(&phase.name));
+            phases.map(|phase| phase.time).sum::<Duration>()
+        };
         Report {
             target: name::Json::new(Some(target.name())),
             key: key.name(),
-            keys: 0,
-            written: 0,
+            keys: sorted.records,
+            written: sorted.written / key.width(),
             threads,
-            read: Phase::default(),
-            sort: Phase::default(),
-            write: Phase::default(),
-            memory: Memory::default(),
+            runs: sorted.runs,
+            merges: sorted.merges,
+            read: Phase::of_bytes(sorted.bytes, time(&["read"])),
+            sort: Phase::of_keys(sorted.records, time(&["sort", "sort and write runs"])),
+            write: Phase::of_bytes(sorted.written, time(&["write", "merge runs", "merge", "sync"])),
+            memory: Memory { keys: sorted.bytes, peak: peak() },
         }
-    }
-
-    pub(super) fn has_read<K>(&mut self, keys: &[K], time: Duration) {
-        self.keys = keys.len() as u64;
-        self.memory.keys = size_of_val(keys) as u64;
-        self.read = Phase::of_bytes(self.memory.keys, time);
-    }
-
-    pub(super) fn has_sorted(&mut self, time: Duration) {
-        self.sort = Phase::of_keys(self.keys, time);
-    }
-
-    pub(super) fn has_written<K>(&mut self, keys: &[K], time: Duration) {
-        self.written = keys.len() as u64;
-        self.write = Phase::of_bytes(size_of_val(keys) as u64, time);
-        self.memory.peak = peak();
     }
 }
 
@@ -79,7 +73,7 @@ fn peak() -> Option<u64> {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Report { keys, key, written, threads, read, sort, write, memory, .. } = self;
+        let Report { keys, key, written, threads, runs, read, sort, write, memory, .. } = self;
         let bytes =
             |part: &Phase| part.bytes_per_second.map_or_else(String::new, |rate| format!(", {}/s", units::bytes(rate)));
         write!(f, "eagre: sort: {keys} keys of {key}: read in {:.3} s{}", read.seconds, bytes(read))?;
@@ -89,6 +83,9 @@ impl fmt::Display for Report {
             write!(f, ", {:.1} million keys/s", rate as f64 / 1e6)?;
         }
         write!(f, "; {written} written in {:.3} s{}", write.seconds, bytes(write))?;
+        if *runs > 0 {
+            write!(f, ", merged from {runs} runs")?;
+        }
         write!(f, "; {} of keys", units::bytes(memory.keys))?;
         match memory.peak {
             Some(peak) => write!(f, ", {} of memory at the most", units::bytes(peak)),
@@ -145,8 +142,9 @@ struct RecordPlace {
 }
 
 impl RecordCheck {
-    pub(super) fn new(input: &Argument, disorder: Option<records::Place>) -> RecordCheck {
-        let disorder = disorder.map(|place| RecordPlace { index: place.record, byte: place.offset });
+    /// `disorder` is the index of the record and its place in bytes.
+    pub(super) fn new(input: &Argument, disorder: Option<(u64, u64)>) -> RecordCheck {
+        let disorder = disorder.map(|(index, byte)| RecordPlace { index, byte });
         RecordCheck { file: name::Json::new(input.name()), sorted: disorder.is_none(), disorder }
     }
 }

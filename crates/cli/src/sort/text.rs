@@ -26,7 +26,7 @@ pub(super) struct TextArgs {
     #[arg(long)]
     csv: bool,
 
-    /// Leave the first N lines of the input where they are
+    /// Write the first N lines first, without sorting them; several FILEs must have the same, which are written once
     #[arg(long, value_name = "N")]
     header: Option<usize>,
 

@@ -11,9 +11,14 @@ use crate::BlockSize;
 pub const LEAST_MEMORY: u64 = 16 << 20;
 
 /// The most runs that are merged at once. Each has a thread that reads ahead.
-const MOST_RUNS: usize = 128;
+pub(super) const MOST_RUNS: usize = 128;
 /// The blocks of a stream between a file and one end that uses explicit calls: in flight, waiting and in use.
 const BLOCKS: u64 = 5;
+/// Blocks that a disk reads at nearly full speed.
+const SMALL: BlockSize = match BlockSize::new(256 << 10) {
+    Some(size) => size,
+    None => BlockSize::MIN,
+};
 /// What a thread of a sort of words needs beside them.
 const SORTING: u64 = 11 << 20;
 /// What a thread needs for its pieces of words or records.
@@ -39,24 +44,33 @@ impl Budget {
         let threads = threads.clamp(1, (total / (16 << 20)).clamp(1, 256) as usize);
         let streams = 2 * BLOCKS * block.bytes() as u64;
         let pieces = threads as u64 * PIECES;
-        let slack = (threads as u64 * SORTING + total / 256).min(total / 4);
+        let slack = (threads as u64 * SORTING + total / 160).min(total / 4);
         let chunk = total.saturating_sub(streams + slack + pieces).max(total / 4);
         Budget { total, threads, block, slack, chunk }
     }
 
+    /// The same, but sorting takes at most so many bytes beside the words.
+    pub(super) fn slack(self, bytes: u64) -> Budget {
+        let slack = self.slack.min(bytes);
+        Budget { slack, chunk: self.chunk + (self.slack - slack), ..self }
+    }
+
     /// How `runs` runs are merged, whose longest record has `longest` bytes.
     pub(super) fn merge(&self, runs: usize, longest: usize) -> MergeBudget {
-        let own = BLOCKS * self.block.bytes() as u64 + 2 * PIECES;
+        let own = BLOCKS * self.block.bytes() as u64 + PIECES;
         let room = self.total.saturating_sub(own);
         let least = MergeBudget::run(BlockSize::MIN, longest);
-        let at_once = ((room / least) as usize).clamp(2, MOST_RUNS).min(runs);
-        // Runs read in larger pieces come faster from a disk.
-        let share = room / at_once as u64;
+        let at_once = ((room / least) as usize).clamp(2, MOST_RUNS).min(runs.max(1));
+        // Several threads, each with streams of its own, if their pieces are large enough for a disk.
+        let several = MergeBudget::run(SMALL, longest) * (at_once * self.threads) as u64;
+        let threads = if several <= room / 2 { self.threads } else { 1 };
+        let segment = (room / (8 * threads as u64)).clamp(1 << 20, 32 << 20);
+        let share = room.saturating_sub(segment * threads as u64) / (at_once * threads) as u64;
         let mut block = block(share / 8);
         while block > BlockSize::MIN && MergeBudget::run(block, longest) > share {
             block = BlockSize::new(block.bytes() / 2).unwrap_or(BlockSize::MIN);
         }
-        MergeBudget { at_once, block }
+        MergeBudget { at_once, threads, block, segment: segment as usize }
     }
 
     /// The size of the longest records of which two, of different runs, can be in memory at once.
@@ -71,14 +85,18 @@ impl Budget {
 pub(super) struct MergeBudget {
     /// How many at once.
     pub(super) at_once: usize,
+    /// How many threads.
+    pub(super) threads: usize,
     /// The blocks of their streams, and the size of their buffers.
     pub(super) block: BlockSize,
+    /// About how many bytes one thread merges at a time.
+    pub(super) segment: usize,
 }
 
 impl MergeBudget {
-    /// What one run takes.
+    /// What one run takes for one thread.
     fn run(block: BlockSize, longest: usize) -> u64 {
-        BLOCKS * block.bytes() as u64 + longest.max(block.bytes()) as u64
+        (BLOCKS + 1) * block.bytes() as u64 + 3 * longest as u64 / 2
     }
 }
 

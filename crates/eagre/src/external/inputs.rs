@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 
 use crate::file::ReadOptions;
+use crate::keys::ReadError;
 use crate::scan;
 use crate::{BlockSize, Pipe, Reader};
 
@@ -85,13 +86,28 @@ impl Inputs {
 
     /// Hands up to `most` bytes to `take`.
     pub(super) fn read(&mut self, most: usize, take: impl FnOnce(&[u8]) -> io::Result<()>) -> io::Result<Found> {
+        self.read_whole(1, most, take)
+    }
+
+    /// As [`read`](Self::read), but only whole keys of `width` bytes.
+    pub(super) fn read_whole(
+        &mut self,
+        width: usize,
+        most: usize,
+        take: impl FnOnce(&[u8]) -> io::Result<()>,
+    ) -> io::Result<Found> {
         let Some(current) = &mut self.current else {
             let Some(input) = self.waiting.next() else { return Ok(Found::End) };
             self.current = Some(self.begin(input)?);
-            return self.read(most, take);
+            return self.read_whole(width, most, take);
         };
-        let bytes = current.reader.fill(1)?;
-        let bytes = &bytes[..bytes.len().min(most)];
+        let bytes = current.reader.fill(width)?;
+        if !bytes.is_empty() && bytes.len() < width {
+            let why = ReadError::Remainder { bytes: current.done + bytes.len() as u64, width };
+            let text = format!("sort: {}: {why}; name the right --keys", current.name);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
+        let bytes = &bytes[..bytes.len().min(most) / width * width];
         if bytes.is_empty() {
             let last = current.last;
             self.current = None;
@@ -104,6 +120,21 @@ impl Inputs {
         current.done += count as u64;
         self.done += count as u64;
         Ok(Found::Bytes)
+    }
+
+    /// Whether all bytes of all inputs were read.
+    pub(super) fn is_at_end(&mut self) -> io::Result<bool> {
+        loop {
+            let Some(current) = &mut self.current else {
+                let Some(input) = self.waiting.next() else { return Ok(true) };
+                self.current = Some(self.begin(input)?);
+                continue;
+            };
+            if !current.reader.fill(1)?.is_empty() {
+                return Ok(false);
+            }
+            self.current = None;
+        }
     }
 
     fn begin(&mut self, input: Input) -> io::Result<Current> {

@@ -9,8 +9,7 @@
 
 use std::io;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use eagre_mem::threads;
@@ -18,19 +17,16 @@ use eagre_mem::threads;
 use super::budget::Budget;
 use super::chunk::Chunk;
 use super::inputs::{Input, Inputs};
-use super::kernels::{self, InMemory, Merge, MergeError};
+use super::kernels::{self, InMemory};
 use super::plan::{self, Plan};
-use super::run::{Run, RunReader, Temporary};
-use super::{Delays, FileSorter, LEAST_MEMORY, Progress, Report, trouble};
+use super::run::Temporary;
+use super::{Delays, FileSorter, LEAST_MEMORY, Progress, Report};
 use crate::Pipe;
-use crate::doctor::available_memory;
-use crate::file::{FileWriter, Output, ReadOptions, WriteOptions};
+use crate::doctor::{Available, Bound, available_memory};
+use crate::file::{FileWriter, Output, WriteOptions};
 use crate::records::Format;
 use crate::scan;
 use crate::sort::Sorter;
-
-/// How many bytes of a merge are put together before they go to the stream.
-const BATCH: usize = 256 << 10;
 
 pub(super) struct Job<'a, F> {
     pub(super) settings: &'a FileSorter<'a>,
@@ -44,10 +40,9 @@ pub(super) struct Job<'a, F> {
     told: Option<Instant>,
 }
 
-impl<'a, F: Format> Job<'a, F> {
+impl<'a, F> Job<'a, F> {
     pub(super) fn new(settings: &'a FileSorter<'a>, format: &'a F) -> io::Result<Self> {
-        let half = || available_memory().map_or(1 << 30, |available| (available.bytes / 2).max(LEAST_MEMORY));
-        let memory = settings.memory.unwrap_or_else(half);
+        let memory = settings.memory.unwrap_or_else(default_memory);
         if memory < LEAST_MEMORY {
             let text = format!("sort: {memory} bytes of memory are too few; it takes {LEAST_MEMORY} at least");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
@@ -76,6 +71,30 @@ impl<'a, F: Format> Job<'a, F> {
         }
     }
 
+    /// Begins to write the output.
+    pub(super) fn create(&self, output: Output, name: &Path, length: Option<u64>) -> io::Result<FileWriter> {
+        let stream = Pipe::builder().block_size(self.budget.block).explicit();
+        let options = WriteOptions::new().explicit().stream(stream);
+        let options = match length {
+            Some(length) => options.length(length),
+            None => options,
+        };
+        options.write(output, name)
+    }
+
+    /// Completes the output.
+    pub(super) fn end(mut self, inputs: &Inputs, writer: FileWriter, written: u64) -> io::Result<Report> {
+        let started = Instant::now();
+        inputs.check_unchanged()?;
+        writer.finish()?;
+        self.report.add("sync", started, 0, 0);
+        self.report.written = written + self.settings.header.len() as u64;
+        self.report.bytes = inputs.done;
+        Ok(self.report)
+    }
+}
+
+impl<F: Format> Job<'_, F> {
     pub(super) fn sort(mut self, inputs: Vec<Input>, output: Output, name: &Path) -> io::Result<Report> {
         let choice = plan::choose(self.settings, self.format, &self.budget, &inputs, &output)?;
         self.report.choice = Some(choice.clone());
@@ -100,7 +119,7 @@ impl<'a, F: Format> Job<'a, F> {
             let more = chunk.fill(&mut inputs, &mut |done| self.tell("read", done, total))?;
             self.report.add("read", started, inputs.done - before, 0);
             let last = !more && runs.is_empty();
-            if more && choice.plan == Plan::InMemory && self.settings.plan == Plan::InMemory {
+            if more && self.settings.plan == Plan::InMemory {
                 let text = "sort: --plan in-memory: the records do not fit into memory; use more with --memory, or another plan";
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
             }
@@ -123,8 +142,9 @@ impl<'a, F: Format> Job<'a, F> {
                 return self.end(&inputs, writer, written);
             }
             chunk.check_longest()?;
+            let format = self.format;
             let mut run = self.temporary.create(self.budget.block)?;
-            self.write_chunk(&mut chunk, "write runs", |bytes| run.put(bytes))?;
+            self.write_chunk(&mut chunk, "write runs", |bytes| run.put(format, bytes))?;
             runs.push(run.finish(chunk.longest)?);
             if !more {
                 break;
@@ -166,227 +186,45 @@ impl<'a, F: Format> Job<'a, F> {
             }
             words.truncate(usize::try_from(head).unwrap_or(usize::MAX));
         }
-        let (mut written, mut failure) = (0, None);
+        let mut written = 0;
         let (total, mean) = (Some(bytes.len() as u64), bytes.len() / words.len().max(1));
         let threads = self.budget.threads;
         let repeated = |before, word| kernels::is_repeated(&index, format, bytes, (before, word));
         let repeated = unique.then_some(&repeated as &(dyn Fn(u128, u128) -> bool + Sync));
         let source = InMemory { format, bytes };
-        let this = Mutex::new(&mut *self);
-        let delays = this.lock().unwrap_or_else(PoisonError::into_inner).delays();
-        let wrote = |bytes: usize| delays.write(bytes as u64, || ());
-        kernels::gather(&index, &source, words, mean, repeated, threads, &wrote, |bytes| {
+        let delays = self.delays();
+        let made = |bytes: usize| delays.write(bytes as u64, || ());
+        let mut put = |bytes: &[u8]| {
             written += bytes.len() as u64;
-            let mut this = this.lock().unwrap_or_else(PoisonError::into_inner);
-            match put(bytes).and_then(|()| this.tell(phase, written, total)) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failure = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
-        })?;
-        if let Some(failure) = failure {
-            return Err(failure);
-        }
+            put(bytes)?;
+            self.tell(phase, written, total)
+        };
+        kernels::gather(&index, &source, words, mean, repeated, threads, &made, &mut put)?;
         self.report.add(phase, started, 0, written);
         Ok(written)
     }
 
-    /// Merges runs until there is one, which is the output.
-    pub(super) fn merge_runs(
-        mut self,
-        mut runs: Vec<Run>,
-        inputs: &Inputs,
-        output: Output,
-        name: &Path,
-    ) -> io::Result<Report> {
-        let mut at = 0;
-        loop {
-            let longest = runs.iter().map(|run| run.longest).max().unwrap_or(0);
-            let budget = self.budget.merge(runs.len(), longest);
-            if runs.len() <= budget.at_once {
-                let total: u64 = runs.iter().map(|run| run.bytes).sum();
-                let exact = !self.settings.unique && self.settings.head.is_none();
-                let sources = runs.into_iter().map(|run| run.open(budget.block)).collect::<io::Result<_>>()?;
-                let mut writer = self.begin(output, name, exact.then_some(total))?;
-                let written = self.merge(sources, "merge", total, |bytes| Ok(writer.copy_in(bytes)?))?;
-                return self.end(inputs, writer, written);
-            }
-            // As few as are needed for the rest to be merged at once. Neighbours, whose place the longer run takes: so records
-            // with equal keys keep their order. The next merge takes the next ones, so no record is merged more often
-            // than others by more than once.
-            let take = (runs.len() - budget.at_once + 1).min(budget.at_once);
-            if at + take > runs.len() {
-                at = 0;
-            }
-            let behind = runs.split_off(at + take);
-            let merged = runs.split_off(at);
-            let total = merged.iter().map(|run| run.bytes).sum();
-            let sources = merged.into_iter().map(|run| run.open(budget.block)).collect::<io::Result<_>>()?;
-            let mut run = self.temporary.create(self.budget.block)?;
-            self.merge(sources, "merge runs", total, |bytes| run.put(bytes))?;
-            runs.push(run.finish(longest)?);
-            runs.extend(behind);
-            at += 1;
-        }
-    }
-
-    /// Merges sources, and hands what comes out to `put`. Returns how many bytes that were.
-    fn merge(
-        &mut self,
-        sources: Vec<RunReader>,
-        phase: &'static str,
-        total: u64,
-        mut put: impl FnMut(&[u8]) -> io::Result<()>,
-    ) -> io::Result<u64> {
-        let started = Instant::now();
-        self.report.merges += 1;
-        let (order, delays) = (self.settings.order, self.delays());
-        let names: Vec<String> = sources.iter().map(|source| source.name().to_owned()).collect();
-        let why_unmerged = |error| why_unmerged(error, &names);
-        let mut merge = Merge::new(self.format, sources, order).map_err(why_unmerged)?;
-        let mut batch = Vec::new();
-        eagre_mem::heap::reserve(&mut batch, 2 * BATCH).map_err(trouble)?;
-        let mut last = LastKey::new(self.settings.unique);
-        let mut left = self.settings.head.unwrap_or(u64::MAX);
-        let (mut read, mut written) = (0_u64, 0_u64);
-        while let Some(record) = merge.record()
-            && left > 0
-        {
-            read += record.len() as u64;
-            self.longest = self.longest.max(record.len());
-            if !last.is_repeated(self.format, record)? {
-                left -= 1;
-                if batch.len() + record.len() > BATCH {
-                    written += batch.len() as u64;
-                    delays.read(batch.len() as u64, || ());
-                    delays.write(batch.len() as u64, || put(&batch))?;
-                    batch.clear();
-                    self.tell(phase, read, Some(total))?;
-                }
-                if record.len() > BATCH {
-                    written += record.len() as u64;
-                    put(record)?;
-                } else {
-                    batch.extend_from_slice(record);
-                }
-            }
-            merge.advance().map_err(why_unmerged)?;
-        }
-        put(&batch)?;
-        written += batch.len() as u64;
-        self.report.add(phase, started, read, written);
-        Ok(written)
-    }
-
-    pub(super) fn merge_inputs(mut self, inputs: Vec<Input>, output: Output, name: &Path) -> io::Result<Report> {
-        let mut listed = Inputs::new(Vec::new(), self.budget.block);
-        let total = inputs.iter().try_fold(0_u64, |sum, input| sum.checked_add(input.bytes()?));
-        listed.done = total.unwrap_or(0);
-        self.report.plan = Plan::Classic;
-        let at_once = self.budget.merge(inputs.len().max(1), 0).at_once;
-        if inputs.len() <= at_once {
-            let sources = self.open_inputs(inputs, &mut listed)?;
-            let mut writer = self.begin(output, name, None)?;
-            let written = self.merge(sources, "merge", total.unwrap_or(0), |bytes| Ok(writer.copy_in(bytes)?))?;
-            return self.end(&listed, writer, written);
-        }
-        // Too many to be read at once: neighbours become runs.
-        let (mut runs, mut inputs) = (Vec::new(), inputs.into_iter());
-        while inputs.len() > 0 {
-            let group: Vec<Input> = inputs.by_ref().take(at_once).collect();
-            let total = group.iter().try_fold(0_u64, |sum, input| sum.checked_add(input.bytes()?));
-            let sources = self.open_inputs(group, &mut listed)?;
-            let mut run = self.temporary.create(self.budget.block)?;
-            self.merge(sources, "merge runs", total.unwrap_or(0), |bytes| run.put(bytes))?;
-            runs.push(run.finish(self.longest)?);
-        }
-        self.report.runs = runs.len() as u64;
-        self.merge_runs(runs, &listed, output, name)
-    }
-
-    /// Begins to read inputs that are sorted.
-    fn open_inputs(&self, inputs: Vec<Input>, listed: &mut Inputs) -> io::Result<Vec<RunReader>> {
-        let budget = self.budget.merge(inputs.len().max(1), 0);
-        let mut sources = Vec::new();
-        for Input { name, from } in inputs {
-            let reader = match from {
-                scan::Input::Stream(reader) => reader,
-                scan::Input::File(file) => {
-                    listed.watch(&name, &file)?;
-                    let stream = Pipe::builder().block_size(budget.block).lookback(0).explicit();
-                    ReadOptions::new().explicit().stream(stream).read(file, PathBuf::from(&name))?
-                }
-            };
-            let source = RunReader::new(reader, budget.block.bytes()).named(name);
-            sources.push(source.ended_by(self.format.terminator()));
-        }
-        Ok(sources)
-    }
-
     pub(super) fn begin(&self, output: Output, name: &Path, length: Option<u64>) -> io::Result<FileWriter> {
-        let stream = Pipe::builder().block_size(self.budget.block).explicit();
-        let options = WriteOptions::new().explicit().stream(stream);
-        let options = match length {
-            // A last line may get its end.
-            Some(length) if self.format.terminator().is_none() => options.length(length),
-            _ => options,
-        };
-        options.write(output, name)
+        let header = self.settings.header;
+        // A last line may get its end.
+        let length = length.filter(|_| self.format.terminator().is_none());
+        let mut writer = self.create(output, name, length.map(|length| length + header.len() as u64))?;
+        writer.copy_in(header)?;
+        Ok(writer)
     }
+}
 
-    pub(super) fn end(mut self, inputs: &Inputs, writer: FileWriter, written: u64) -> io::Result<Report> {
-        let started = Instant::now();
-        inputs.check_unchanged()?;
-        writer.finish()?;
-        self.report.add("sync", started, 0, 0);
-        self.report.written = written;
-        self.report.bytes = inputs.done;
-        Ok(self.report)
-    }
+/// Half of the memory that is available. Where addresses are limited, memory takes several times as many: in a pool, in
+/// vectors, and in the heap of each thread.
+fn default_memory() -> u64 {
+    let memory = match available_memory() {
+        Some(Available { bytes, bound: Bound::AddressSpace, .. }) => bytes / 8,
+        Some(Available { bytes, .. }) => bytes / 2,
+        None => 1 << 30,
+    };
+    memory.max(LEAST_MEMORY)
 }
 
 pub(super) fn check_room(output: &Output, name: &Path, bytes: u64) -> io::Result<()> {
     output.check_room(bytes).map_err(|error| crate::file::failure::Task::of("write", name).error(&error))
-}
-
-/// Why sources with these names could not be merged.
-pub(super) fn why_unmerged(error: MergeError<io::Error>, names: &[String]) -> io::Error {
-    match error {
-        MergeError::Source { error, .. } => error,
-        MergeError::Malformed(number, why) => {
-            let name = names.get(number).map_or("a run", String::as_str);
-            io::Error::new(io::ErrorKind::InvalidData, format!("read: {name}: {why}"))
-        }
-    }
-}
-
-/// The key that was written last.
-struct LastKey {
-    wanted: bool,
-    key: Option<Vec<u8>>,
-    scratch: Vec<u8>,
-}
-
-impl LastKey {
-    fn new(wanted: bool) -> LastKey {
-        LastKey { wanted, key: None, scratch: Vec::new() }
-    }
-
-    /// Whether the record has the key of the one before.
-    fn is_repeated<F: Format>(&mut self, format: &F, record: &[u8]) -> io::Result<bool> {
-        if !self.wanted {
-            return Ok(false);
-        }
-        let key = format.key(record, &mut self.scratch);
-        if self.key.as_deref() == Some(key) {
-            return Ok(true);
-        }
-        let last = self.key.get_or_insert_default();
-        last.clear();
-        eagre_mem::heap::reserve(last, key.len()).map_err(trouble)?;
-        last.extend_from_slice(key);
-        Ok(false)
-    }
 }

@@ -22,6 +22,9 @@ mod chunk;
 mod inputs;
 mod job;
 pub mod kernels;
+mod merging;
+mod numbers;
+mod passes;
 mod pieces;
 mod plan;
 mod pointers;
@@ -40,6 +43,7 @@ pub use report::{Phase, Progress, Report};
 
 use crate::device::{Emulated, Pattern};
 use crate::file::Output;
+use crate::keys::FileKey;
 use crate::records::Format;
 use kernels::Order;
 
@@ -56,6 +60,9 @@ pub struct FileSorter<'a> {
     order: Order,
     unique: bool,
     head: Option<u64>,
+    header: &'a [u8],
+    by_first: bool,
+    slack: Option<u64>,
     plan: Plan,
     device: Option<&'a Emulated>,
     hook: Option<Hook<'a>>,
@@ -77,6 +84,9 @@ impl<'a> FileSorter<'a> {
             order: Order::default(),
             unique: false,
             head: None,
+            header: &[],
+            by_first: false,
+            slack: None,
             plan: Plan::Auto,
             device: None,
             hook: None,
@@ -114,9 +124,29 @@ impl<'a> FileSorter<'a> {
         self
     }
 
+    /// Bytes that are written before the records, such as the [first records](crate::records::take_first) of an input.
+    pub fn header(mut self, bytes: &'a [u8]) -> Self {
+        self.header = bytes;
+        self
+    }
+
     /// Only the first `records` of the result are written.
     pub fn head(mut self, records: u64) -> Self {
         self.head = Some(records);
+        self
+    }
+
+    /// Pairs are ordered by their first part only, and those with equal first parts stay in the order of the input. It
+    /// matters for [`sort_keys`](Self::sort_keys) only.
+    pub fn by_first(mut self, by_first: bool) -> Self {
+        self.by_first = by_first;
+        self
+    }
+
+    /// How many bytes of the memory sorting [may take](crate::sort::Sorter::slack) beside the keys. It matters for
+    /// [`sort_keys`](Self::sort_keys) only. Default: what is the fastest.
+    pub fn slack(mut self, bytes: u64) -> Self {
+        self.slack = Some(bytes);
         self
     }
 
@@ -168,6 +198,48 @@ impl<'a> FileSorter<'a> {
         name: impl AsRef<Path>,
     ) -> io::Result<Report> {
         job::Job::new(self, format)?.sort(inputs, output, name.as_ref())
+    }
+
+    /// Sorts all keys of `inputs` together into `output`, which is called `name` in messages. The inputs are [files of
+    /// keys](crate::keys). As [`sort`](Self::sort) otherwise, but faster than with a format that has the keys as records.
+    ///
+    /// ```
+    /// use eagre::external::{FileSorter, Input};
+    /// use eagre::file::Output;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let (path, sorted) = (folder.path().join("numbers"), folder.path().join("sorted"));
+    /// let numbers = [3.5_f64, -1.0, 2.0].map(f64::to_le_bytes);
+    /// std::fs::write(&path, numbers.as_flattened())?;
+    /// let input = Input::new("numbers", std::fs::File::open(&path)?);
+    /// FileSorter::new().memory(64 << 20).sort_keys::<f64>(vec![input], Output::create(&sorted)?, "sorted")?;
+    /// assert_eq!(std::fs::read(&sorted)?, [-1.0_f64, 2.0, 3.5].map(f64::to_le_bytes).as_flattened());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`sort`](Self::sort). `InvalidData` if an input ends inside a key.
+    pub fn sort_keys<K: FileKey>(
+        &self,
+        inputs: Vec<Input>,
+        output: Output,
+        name: impl AsRef<Path>,
+    ) -> io::Result<Report> {
+        numbers::Numbers::<K>::new(self)?.sort(inputs, numbers::Target::Open(output), name.as_ref())
+    }
+
+    /// As [`sort_keys`](Self::sort_keys), but `output` is called when all inputs have been read. So it may be one of them
+    /// even if it is written as it is, and not replaced.
+    ///
+    /// # Errors
+    /// As [`sort_keys`](Self::sort_keys), and those of `output`.
+    pub fn sort_keys_then<K: FileKey>(
+        &self,
+        inputs: Vec<Input>,
+        output: impl FnOnce() -> io::Result<Output>,
+        name: impl AsRef<Path>,
+    ) -> io::Result<Report> {
+        numbers::Numbers::<K>::new(self)?.sort(inputs, numbers::Target::Later(Box::new(output)), name.as_ref())
     }
 
     /// Merges inputs that are sorted already. Records with equal keys come in the order of the inputs.

@@ -11,7 +11,6 @@
 
 use std::fs::File;
 use std::io;
-use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -20,8 +19,10 @@ use std::time::Instant;
 use eagre_mem::{LookError, Mapping, heap};
 
 use super::inputs::Inputs;
-use super::job::{Job, check_room, why_unmerged};
-use super::kernels::{Fetch, InMemory, Index, Merge, gather};
+use super::job::{Job, check_room};
+use super::kernels::{Fetch, InMemory, Index, Merge, Piece, gather};
+use super::merging::why_unmerged;
+use super::passes::Passes;
 use super::plan::Plan;
 use super::run::{Run, RunReader};
 use super::{Delays, Report, pieces, trouble};
@@ -193,7 +194,7 @@ impl<F: Format> Job<'_, F> {
             bytes.clear();
             heap::reserve(&mut bytes, 16 * piece.len()).map_err(trouble)?;
             piece.iter().for_each(|word| bytes.extend_from_slice(&word.to_be_bytes()));
-            run.put(&bytes)?;
+            run.put_bytes(&bytes)?;
         }
         self.report.runs += 1;
         self.report.add("write runs", started, 0, 16 * words.len() as u64);
@@ -210,7 +211,7 @@ impl<F: Format> Job<'_, F> {
         before: u64,
         writer: &mut FileWriter,
     ) -> io::Result<u64> {
-        let (mut written, mut failure) = (0, None);
+        let mut written = 0;
         let threads = self.budget.threads;
         let mean = (input.bytes.len() as u64 / self.report.records.max(1)) as usize;
         let (format, total) = (self.format, Some(input.bytes.len() as u64));
@@ -220,26 +221,43 @@ impl<F: Format> Job<'_, F> {
             fetching.read(bytes as u64, || ());
             writing.write(bytes as u64, || ());
         };
-        let this = Mutex::new(&mut *self);
-        let put = |bytes: &[u8]| {
+        let mut put = |bytes: &[u8]| {
             written += bytes.len() as u64;
-            let mut this = this.lock().unwrap_or_else(PoisonError::into_inner);
-            let put = writer.copy_in(bytes).map_err(io::Error::from);
-            match put.and_then(|()| this.tell(phase, before + written, total)) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failure = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
+            writer.copy_in(bytes)?;
+            self.tell(phase, before + written, total)
         };
         if input.in_memory {
-            let records = ByReading { format, file: input.file, guess: (2 * mean).clamp(64, 64 << 10) };
-            gather(index, &records, words, mean, None, threads, &made, put)?;
+            let buffers = Mutex::new(Vec::new());
+            let guess = (2 * mean).clamp(64, 64 << 10);
+            let records = ByReading { format, file: input.file, guess, buffers };
+            gather(index, &records, words, mean, None, threads, &made, &mut put)?;
         } else {
-            gather(index, &InMemory { format, bytes: input.bytes }, words, mean, None, threads, &made, put)?;
+            let records = InMemory { format, bytes: input.bytes };
+            gather(index, &records, words, mean, None, threads, &made, &mut put)?;
         }
-        failure.map_or(Ok(written), Err)
+        Ok(written)
+    }
+
+    /// Merges runs of words to a longer one.
+    fn merge_to_run(&mut self, format: &Words<'_, F>, runs: Vec<Run>, block: BlockSize) -> io::Result<Run> {
+        let started = Instant::now();
+        self.report.merges += 1;
+        let total = runs.iter().map(|run| run.bytes).sum();
+        let mut merge = Merge::new(format, open(runs, block)?, self.settings.order).map_err(why_unmerged)?;
+        let mut run = self.temporary.create(self.budget.block)?;
+        let mut bytes = Vec::new();
+        heap::reserve(&mut bytes, 16 * BATCH).map_err(trouble)?;
+        while let Some(word) = merge.record() {
+            if bytes.len() == 16 * BATCH {
+                run.put_bytes(&bytes)?;
+                bytes.clear();
+            }
+            bytes.extend_from_slice(word);
+            merge.advance().map_err(why_unmerged)?;
+        }
+        run.put_bytes(&bytes)?;
+        self.report.add("merge runs", started, total, total);
+        run.finish(16)
     }
 
     /// Merges runs of words, and fetches the records of what comes out.
@@ -252,29 +270,15 @@ impl<F: Format> Job<'_, F> {
     ) -> io::Result<u64> {
         let format = Words { index, format: self.format, bytes: input.bytes };
         let budget = self.budget.merge(runs.len(), 16);
-        let why_unmerged = |error| why_unmerged(error, &[]);
-        let mut at = 0;
-        while runs.len() > budget.at_once {
-            // Neighbours, so that records with equal keys keep their order.
-            let take = (runs.len() - budget.at_once + 1).min(budget.at_once);
-            if at + take > runs.len() {
-                at = 0;
-            }
-            let sources = runs.splice(at..at + take, None).map(|run| run.open(budget.block));
-            let sources = sources.collect::<io::Result<Vec<RunReader>>>()?;
-            let mut merge = Merge::new(&format, sources, self.settings.order).map_err(why_unmerged)?;
-            let mut run = self.temporary.create(self.budget.block)?;
-            while let Some(word) = merge.record() {
-                run.put(word)?;
-                merge.advance().map_err(why_unmerged)?;
-            }
-            self.report.merges += 1;
-            runs.insert(at, run.finish(16)?);
-            at += 1;
+        let mut passes = Passes::default();
+        while let Some(group) = passes.next(runs.len(), budget.at_once) {
+            let behind = runs.split_off(group.end);
+            let merged = self.merge_to_run(&format, runs.split_off(group.start), budget.block)?;
+            runs.push(merged);
+            runs.extend(behind);
         }
         self.report.merges += 1;
-        let sources: Vec<RunReader> = runs.drain(..).map(|run| run.open(budget.block)).collect::<io::Result<_>>()?;
-        let mut merge = Merge::new(&format, sources, self.settings.order).map_err(why_unmerged)?;
+        let mut merge = Merge::new(&format, open(runs, budget.block)?, self.settings.order).map_err(why_unmerged)?;
         let mut left = self.settings.head.unwrap_or(u64::MAX);
         let mut words = Vec::new();
         heap::reserve(&mut words, BATCH).map_err(trouble)?;
@@ -295,6 +299,10 @@ impl<F: Format> Job<'_, F> {
     }
 }
 
+fn open(runs: Vec<Run>, block: BlockSize) -> io::Result<Vec<RunReader>> {
+    runs.into_iter().map(|run| run.open(block)).collect()
+}
+
 fn malformed(input: &Pointed<'_>, why: Malformed) -> io::Error {
     let at = input.bytes.len() as u64 - why.bytes();
     io::Error::new(io::ErrorKind::InvalidData, format!("read: {}: {why}, from byte {at} on", input.name))
@@ -306,32 +314,34 @@ struct ByReading<'a, F> {
     file: &'a File,
     /// How many bytes are read of a record of unknown size.
     guess: usize,
+    /// Those that no thread uses.
+    buffers: Mutex<Vec<Vec<u8>>>,
 }
 
 impl<F: Format> Fetch for ByReading<'_, F> {
     fn announce(&self, _: usize) {}
 
-    fn fetch(&self, position: usize, out: &mut Vec<u8>) -> io::Result<()> {
-        let start = out.len();
+    fn fetch(&self, position: usize, out: &mut Piece<'_, '_>) -> io::Result<()> {
+        let lock = || self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buffer: Vec<u8> = lock().pop().unwrap_or_default();
         let mut size = self.format.record_size().unwrap_or(self.guess);
         loop {
-            heap::reserve(out, size).map_err(trouble)?;
-            out.resize(start + size, 0);
+            if buffer.len() < size {
+                heap::reserve(&mut buffer, size).map_err(trouble)?;
+                buffer.resize(size, 0);
+            }
             let mut read = 0;
             while read < size {
-                match self.file.read_at(&mut out[start + read..], (position + read) as u64)? {
+                match self.file.read_at(&mut buffer[read..size], (position + read) as u64)? {
                     0 => break,
                     more => read += more,
                 }
             }
-            let last = read < size;
-            match self
-                .format
-                .length(&out[start..start + read], last)
-                .map_err(|why| io::Error::other(why.to_string()))?
-            {
+            let length = self.format.length(&buffer[..read], read < size);
+            match length.map_err(|why| io::Error::other(why.to_string()))? {
                 Some(length) => {
-                    out.truncate(start + length);
+                    out.push(&buffer[..length])?;
+                    lock().push(buffer);
                     return Ok(());
                 }
                 None => size *= 4,

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use eagre_mem::transfer::set_direct;
 
 use super::kernels::Source;
-use crate::file::{FileWriter, Output, ReadOptions, WriteOptions};
+use crate::file::{Caching, FileWriter, Output, ReadOptions, WriteOptions, cache};
+use crate::keys::{self, FileKey};
+use crate::records::Format;
 use crate::{BlockSize, Pipe, Reader};
 
 /// Where runs go: directories in turn.
@@ -41,7 +43,8 @@ impl Temporary {
         let output = Output::nameless(directory).map_err(|error| about(directory, &error))?;
         let stream = Pipe::builder().block_size(block).explicit();
         let writer = WriteOptions::new().explicit().stream(stream).write(output, &name)?;
-        Ok(RunWriter { writer, name, bytes: 0 })
+        let stride = 256 << 10;
+        Ok(RunWriter { writer, name, bytes: 0, samples: Vec::new(), stride, scratch: Vec::new() })
     }
 
     /// # Errors
@@ -78,19 +81,52 @@ pub(super) struct RunWriter {
     pub(super) writer: FileWriter,
     name: PathBuf,
     bytes: u64,
+    samples: Vec<(u64, Box<[u8]>)>,
+    stride: u64,
+    scratch: Vec<u8>,
 }
 
+/// The most samples of a run, and the longest beginning of a key in one.
+const MOST_SAMPLES: usize = 1024;
+const SAMPLE: usize = 64;
+
 impl RunWriter {
-    pub(super) fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// Appends whole records.
+    pub(super) fn put<F: Format>(&mut self, format: &F, bytes: &[u8]) -> io::Result<()> {
+        if self.samples.last().is_none_or(|last| self.bytes - last.0 >= self.stride)
+            && let Ok(Some(length)) = format.length(bytes, true)
+        {
+            if self.samples.len() == MOST_SAMPLES {
+                let mut odd = false;
+                self.samples.retain(|_| {
+                    odd = !odd;
+                    odd
+                });
+                self.stride *= 2;
+            }
+            let key = format.key(&bytes[..length], &mut self.scratch);
+            self.samples.push((self.bytes, key[..key.len().min(SAMPLE)].into()));
+        }
+        self.put_bytes(bytes)
+    }
+
+    pub(super) fn put_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.bytes += bytes.len() as u64;
         Ok(self.writer.copy_in(bytes)?)
+    }
+
+    pub(super) fn put_keys<K: FileKey>(&mut self, keys: &[K]) -> io::Result<()> {
+        self.bytes += size_of_val(keys) as u64;
+        Ok(keys::put(keys, &mut self.writer)?)
     }
 
     pub(super) fn finish(self, longest: usize) -> io::Result<Run> {
         let output = self.writer.finish_unseen()?;
         // It was written past the page cache. How it is read is decided then.
         let _ = set_direct(output.file(), false);
-        Ok(Run { file: output.file().try_clone()?, name: self.name, bytes: self.bytes, longest })
+        let file = output.file().try_clone()?;
+        let RunWriter { name, bytes, samples, stride, .. } = self;
+        Ok(Run { file, name, bytes, longest, samples, stride })
     }
 }
 
@@ -101,16 +137,36 @@ pub(super) struct Run {
     pub(super) bytes: u64,
     /// The size of its longest record.
     pub(super) longest: usize,
+    /// Where some of its records begin, and the first bytes of their keys.
+    pub(super) samples: Vec<(u64, Box<[u8]>)>,
+    /// About how many bytes there are from one sample to the next.
+    pub(super) stride: u64,
 }
 
 impl Run {
-    /// Reads it from its beginning, in pieces of a block. Its room on the disk is free when the source is dropped.
-    pub(super) fn open(self, block: BlockSize) -> io::Result<RunReader> {
+    /// Reads it in pieces of a block. Its room on the disk is free when it and all its readers are dropped.
+    pub(super) fn open(&self, block: BlockSize) -> io::Result<RunReader> {
+        self.open_range(block, 0, self.bytes)
+    }
+
+    /// Reads the bytes from `start` to `end`, where records begin.
+    pub(super) fn open_range(&self, block: BlockSize, start: u64, end: u64) -> io::Result<RunReader> {
+        // Reads past the page cache begin at whole sectors.
+        let from = start / cache::ALIGN as u64 * cache::ALIGN as u64;
         let stream = Pipe::builder().block_size(block).lookback(0).explicit();
-        let reader =
-            ReadOptions::new().explicit().from(0).length(self.bytes).stream(stream).read(self.file, &self.name)?;
-        Ok(RunReader { longest: self.longest, ..RunReader::new(reader, block.bytes()) }
-            .named(self.name.to_string_lossy()))
+        // What was just written past the page cache is not in it.
+        let options = ReadOptions::new().explicit().caching(Caching::Unbuffered).from(from).length(end - from);
+        let reader = options.stream(stream).read(self.file.try_clone()?, &self.name)?;
+        let mut reader = RunReader::new(reader, block.bytes());
+        reader.lead = (start - from) as usize;
+        Ok(reader)
+    }
+
+    /// The bytes of the run.
+    pub(super) fn stream(self, block: BlockSize) -> io::Result<Reader> {
+        let stream = Pipe::builder().block_size(block).lookback(0).explicit();
+        let options = ReadOptions::new().explicit().caching(Caching::Unbuffered).from(0).length(self.bytes);
+        options.stream(stream).read(self.file, &self.name)
     }
 }
 
@@ -122,10 +178,8 @@ pub(super) struct RunReader {
     start: usize,
     end: usize,
     size: usize,
-    /// The size of its longest record, if it is known.
-    longest: usize,
-    /// Its name in messages.
-    name: String,
+    /// How many bytes at the beginning do not count.
+    lead: usize,
     /// What ends the last record if it is missing.
     terminator: Option<u8>,
 }
@@ -133,26 +187,7 @@ pub(super) struct RunReader {
 impl RunReader {
     /// Reads records from a stream, `size` bytes at a time.
     pub(super) fn new(reader: Reader, size: usize) -> RunReader {
-        RunReader {
-            reader,
-            buffer: Vec::new(),
-            start: 0,
-            end: 0,
-            size,
-            longest: 0,
-            name: String::new(),
-            terminator: None,
-        }
-    }
-
-    /// Gives it a name for messages.
-    pub(super) fn named(mut self, name: impl Into<String>) -> RunReader {
-        self.name = name.into();
-        self
-    }
-
-    pub(super) fn name(&self) -> &str {
-        &self.name
+        RunReader { reader, buffer: Vec::new(), start: 0, end: 0, size, lead: 0, terminator: None }
     }
 
     /// A last record that lacks this byte gets it.
@@ -180,8 +215,7 @@ impl Source for RunReader {
         self.end -= self.start;
         self.start = 0;
         // A record longer than the buffer lets it grow.
-        let known = self.size.max(self.longest);
-        let size = if self.end < known { known } else { 2 * self.end + 1 };
+        let size = self.size.max(self.end + self.end / 2 + 1);
         if self.buffer.len() < size {
             self.buffer.try_reserve_exact(size - self.buffer.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
             self.buffer.resize(size, 0);
@@ -195,6 +229,9 @@ impl Source for RunReader {
             read = 1;
         }
         self.end += read;
+        let skipped = self.lead.min(self.end - self.start);
+        self.start += skipped;
+        self.lead -= skipped;
         Ok(read > 0)
     }
 }

@@ -71,6 +71,20 @@ pub fn write<K: FileKey>(keys: &[K], to: &mut Writer, mut progress: impl FnMut(u
     Ok(())
 }
 
+/// Appends keys to a stream that holds whole keys so far.
+#[cfg(feature = "external")]
+pub(crate) fn put<K: FileKey>(mut keys: &[K], to: &mut Writer) -> Result<(), StreamError> {
+    while !keys.is_empty() {
+        let room = to.reserve(K::WIDTH)?;
+        let (now, later) = keys.split_at(keys.len().min(room.len() / K::WIDTH));
+        let bytes = size_of_val(now);
+        K::encode(now, &mut room[..bytes]);
+        to.commit(bytes);
+        keys = later;
+    }
+    Ok(())
+}
+
 /// Calls `each` with pieces of whole keys and the number of bytes read so far, until it returns false.
 pub(super) fn each_piece(
     from: &mut Reader,

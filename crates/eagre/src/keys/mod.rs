@@ -32,6 +32,8 @@ mod order;
 
 pub use crate::sort::Key;
 pub use error::ReadError;
+#[cfg(feature = "external")]
+pub(crate) use file::put;
 pub use file::{read, vector, write};
 pub use file_key::FileKey;
 pub use keyed::Keyed;

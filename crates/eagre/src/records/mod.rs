@@ -15,6 +15,7 @@
 
 mod check;
 mod checksum;
+mod first;
 mod fixed;
 mod key_range;
 mod klv;
@@ -26,6 +27,7 @@ use std::fmt;
 
 pub use check::{CheckError, Checked, Checker, Place};
 pub use checksum::{Checksum, checksum};
+pub use first::take_first;
 pub use fixed::Fixed;
 pub use key_range::{KeyKind, KeyRange};
 pub use klv::Klv;

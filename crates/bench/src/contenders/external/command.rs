@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::{Order, python, stxxl};
+use super::{Order, baselines, python, stxxl};
 use crate::catalogue::{Cache, Data, FileSort, Place, Sorter};
 use crate::child::Ended;
 use crate::contenders::Trouble;
@@ -50,10 +50,13 @@ impl Program {
                 (path, known)
             }
             Sorter::Duckdb | Sorter::Polars => (PathBuf::new(), python::version(sorter)?),
+            Sorter::Baseline(_) => (PathBuf::new(), format!("eagre-bench {}", env!("CARGO_PKG_VERSION"))),
             Sorter::TwoPasses => return Err(Trouble::Failed("catalogue: two passes are no program".into())),
         };
         let program = Program { sorter, sort, path, version };
         program.has_options()?;
+        // Who cannot sort such data says so here.
+        program.commands(&nothing())?;
         Ok(program)
     }
 
@@ -107,6 +110,7 @@ impl Program {
                 vec![command]
             }
             Sorter::Duckdb | Sorter::Polars => vec![python::command(self.sorter, threads, order)],
+            Sorter::Baseline(baseline) => vec![baselines::command(baseline, &self.sort, order)?],
             Sorter::TwoPasses => vec![],
         })
     }
@@ -144,6 +148,7 @@ impl Program {
         let command = match self.sorter {
             // A script is not a line.
             Sorter::Duckdb | Sorter::Polars => Some(python::ABOUT.to_owned()),
+            Sorter::Baseline(_) => None,
             _ => self.commands(&nothing()).ok().map(|all| all.iter().map(line).collect::<Vec<_>>().join("; ")),
         };
         Identity { version: Some(self.version.clone()), command }
@@ -185,6 +190,7 @@ mod tests {
             cache: Cache::Cold,
             budget: Budget::Quarter,
             threads: 2,
+            background: None,
             device,
             long: false,
             rounds: 1,

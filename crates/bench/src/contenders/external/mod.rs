@@ -1,10 +1,12 @@
 //! Sorting files that may be larger than memory. Each contender runs in processes of its own, from a file to another.
 //!
 //! [`command`] has the command lines of programs, [`python`] the scripts for libraries used from Python, [`stxxl`] builds the
-//! program in C++, [`two_passes`] moves bytes without sorting them. Everyone is limited by an option of its own and, on a
+//! program in C++, [`two_passes`] moves bytes without sorting them, [`baselines`] has sorts from papers. Everyone is limited by an option of its own and, on a
 //! device, by a control group that allows 64 MiB more. A peer that is killed there is given more until it survives, and
 //! says so; Eagre is not. The result is on the device when the clock stops, and is checked whole, outside the limit.
 
+mod background;
+pub(crate) mod baselines;
 mod command;
 mod python;
 mod stxxl;
@@ -88,7 +90,8 @@ impl Contender for Sorts {
             let to = self.store.output(place)?;
             let temporary = self.store.temporary(place)?;
             let order = Order { from: &made.path, to: &to, temporary: &temporary, memory };
-            match self.attempt(self.program.commands(&order)?, memory)? {
+            let commands = self.program.commands(&order)?;
+            match background::beside(self.sort.background, (&temporary, size), || self.attempt(commands, memory))? {
                 Some((took, process)) => break (took, process, data, made.expected.clone(), to),
                 None => self.allowance *= 2,
             }

@@ -69,7 +69,11 @@ import json, os, sys, time
 source, target, temporary, memory, threads = *sys.argv[1:4], int(sys.argv[4]), int(sys.argv[5])
 SETTINGS
 start = time.perf_counter()
+try:
 WORK
+except Exception as error:
+    # The first line says why, those behind it what one may do.
+    sys.exit(str(error).splitlines()[0])
 with open(target, 'rb+') as file:
     os.fsync(file)
 print(json.dumps({'seconds': time.perf_counter() - start}))
@@ -110,8 +114,9 @@ pub(super) fn version(sorter: Sorter) -> Result<String, Trouble> {
 /// The process that sorts a table.
 pub(super) fn command(sorter: Sorter, threads: usize, order: &Order) -> Command {
     let [settings, work] = if sorter == Sorter::Duckdb { DUCKDB } else { POLARS };
+    let work = work.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n");
     let mut command = Command::new(interpreter());
-    command.arg("-c").arg(FRAME.replace("SETTINGS", settings).replace("WORK", work));
+    command.arg("-c").arg(FRAME.replace("SETTINGS", settings).replace("WORK", &work));
     command.args([order.from, order.to, order.temporary]).args([order.memory.to_string(), threads.to_string()]);
     command
 }

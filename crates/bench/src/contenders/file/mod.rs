@@ -10,7 +10,7 @@ mod library;
 pub(crate) mod own;
 pub(super) mod program;
 pub(crate) mod python;
-mod reading;
+pub(super) mod reading;
 mod writing;
 
 use std::path::Path;

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use memmap2::{Advice, Mmap};
+use memmap2::{Advice, Mmap, MmapMut};
 
 use crate::contenders::Trouble;
 use crate::contenders::file::Answer;
@@ -24,9 +24,15 @@ pub(super) fn open(path: &Path) -> Result<File, Trouble> {
 }
 
 /// Maps `path`, which nobody changes meanwhile.
-pub(super) fn map(path: &Path) -> Result<Mmap, Trouble> {
+pub(in crate::contenders) fn map(path: &Path) -> Result<Mmap, Trouble> {
     // SAFETY: the corpus is ours, and nobody writes to it or cuts it while a contender runs.
     unsafe { Mmap::map(&open(path)?) }.map_err(|e| Trouble::failed("mmap", e))
+}
+
+/// Maps `file`, which nobody else looks at meanwhile, to be changed.
+pub(in crate::contenders) fn map_mut(file: &File) -> Result<MmapMut, Trouble> {
+    // SAFETY: what a contender writes is its own until it ends.
+    unsafe { MmapMut::map_mut(file) }.map_err(|e| Trouble::failed("mmap", e))
 }
 
 pub(super) fn buffered(path: &Path) -> Result<Answer, Trouble> {

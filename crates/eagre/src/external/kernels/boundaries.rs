@@ -1,7 +1,5 @@
 //! Cutting records into parts: boundaries from a sample, and a sort that says where each part ends.
 
-use std::ops::ControlFlow;
-
 use eagre_mem::heap;
 
 use super::gather::{InMemory, gather};
@@ -73,11 +71,12 @@ pub fn sort_and_partition(
         let threads = sorter.team_size(end - start);
         let source = InMemory { format, bytes: records };
         let mean = records.len() / words.len().max(1);
-        let gathered = gather(&index, &source, &words[start..end], mean, None, threads, &|_| (), |bytes| {
+        let mut put = |bytes: &[u8]| {
             out[done..done + bytes.len()].copy_from_slice(bytes);
             done += bytes.len();
-            ControlFlow::Continue(())
-        });
+            Ok(())
+        };
+        let gathered = gather(&index, &source, &words[start..end], mean, None, threads, &|_| (), &mut put);
         gathered.map_err(|_| SortError::Memory { bytes: mean })?;
         ends.push(done);
         start = end;

@@ -192,6 +192,12 @@ impl<'f, F: Format, S: Source> Merge<'f, F, S> {
         (length > 0).then(|| &self.sources[source].bytes()[..length])
     }
 
+    /// The first 16 bytes of the key of [`record`](Self::record), turned so that they ascend.
+    #[inline]
+    pub(crate) fn word(&self) -> u128 {
+        self.winner.word
+    }
+
     /// Goes on to the record behind [`record`](Self::record).
     ///
     /// # Errors

@@ -13,6 +13,7 @@ mod boundaries;
 mod gather;
 mod index;
 mod merge;
+mod ordered;
 #[allow(unsafe_code, reason = "prefetch instructions")]
 mod prefetch;
 mod ties;
@@ -21,6 +22,7 @@ pub use boundaries::{sample_boundaries, sort_and_partition};
 pub(crate) use gather::{Fetch, InMemory, gather, is_repeated, keep_first};
 pub use index::{Index, IndexError};
 pub use merge::{Merge, MergeError, Source};
+pub(crate) use ordered::{Piece, in_order};
 
 /// How records are put in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
