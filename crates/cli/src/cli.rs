@@ -9,7 +9,7 @@ use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::console::Console;
 use crate::exit::{Exit, Failure, Run};
-use crate::{check, completions, copy, count, doctor, find, generate, man, partition, sort, stats, usage};
+use crate::{check, completions, copy, count, doctor, find, gather, generate, man, partition, sort, stats, usage};
 
 const ABOUT: &str = "One plain pointer to data larger than memory";
 
@@ -58,6 +58,7 @@ enum Command {
     Copy(copy::Args),
     Find(find::Args),
     Sort(sort::Args),
+    Gather(gather::Args),
     Partition(partition::Args),
     Stats(stats::Args),
     Gen(generate::Args),
@@ -87,6 +88,7 @@ impl Command {
             Command::Copy(args) => args.run(console),
             Command::Find(args) => args.run(console),
             Command::Sort(args) => args.run(console),
+            Command::Gather(args) => args.run(console),
             Command::Partition(args) => args.run(console),
             Command::Stats(args) => args.run(console),
             Command::Gen(args) => args.run(console),
@@ -113,6 +115,7 @@ fn command_of(first: Option<&OsStr>) -> Option<clap::Command> {
         "copy" => ("copy", copy::Args::augment_args),
         "find" => ("find", find::Args::augment_args),
         "sort" => ("sort", sort::Args::augment_args),
+        "gather" => ("gather", gather::Args::augment_args),
         "partition" => ("partition", partition::Args::augment_args),
         "stats" => ("stats", stats::Args::augment_args),
         "gen" => ("gen", generate::Args::augment_args),

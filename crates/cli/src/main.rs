@@ -5,7 +5,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `check.rs`, `copy.rs`, `count.rs`, `doctor.rs`, `find.rs`, `generate.rs`, `partition.rs`, `sort.rs`, `stats.rs`, `completions.rs`, `man.rs` | one subcommand each |
+//! | `check.rs`, `copy.rs`, `count.rs`, `doctor.rs`, `find.rs`, `gather.rs`, `generate.rs`, `partition.rs`, `sort.rs`, `stats.rs`, `completions.rs`, `man.rs` | one subcommand each |
 //! | [`cli`] | the list of subcommands, and the steps from arguments to an exit code |
 //! | [`exit`] | how a command ends: exit codes and failures |
 //! | [`usage`] | wrong arguments, help and version |
@@ -23,7 +23,7 @@
 //!
 //! ```text
 //! cli
-//! check · copy · count · doctor · find · generate · partition · sort · stats · completions · man
+//! check · copy · count · doctor · find · gather · generate · partition · sort · stats · completions · man
 //! formats
 //! keys
 //! device · explain · target · usage · phase
@@ -48,6 +48,7 @@ mod exit;
 mod explain;
 mod find;
 mod formats;
+mod gather;
 mod generate;
 mod inputs;
 mod keys;

@@ -111,6 +111,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     slack: Option<u64>,
 
+    /// Write the sorted index instead of the data: the keys, and where their records are. 'eagre gather' makes records of it
+    #[arg(long, conflicts_with_all = ["merge", "check", "check_quietly"])]
+    index: bool,
+
+    /// Read OUT back before it appears, and compare its records with those of the FILEs
+    #[arg(long, conflicts_with_all = ["check", "check_quietly"])]
+    verify: bool,
+
     /// Print on standard error how long each phase took, and how much memory
     #[arg(long)]
     explain: bool,
@@ -135,6 +143,10 @@ impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
         process::prepare("sort", self.target().place(), console.gauge());
         match self.keys {
+            Some(keys) if self.index || self.verify => {
+                self.refuse_text("--keys", true)?;
+                records::Records { args: &self }.numbers(keys, console)
+            }
             Some(keys) => {
                 self.refuse_text("--keys", true)?;
                 numbers::Numbers { args: &self, keys }.run(console)

@@ -8,7 +8,7 @@ use std::fs;
 use common::{eagre, names, parts};
 
 /// Each command that works on files, with arguments that need no stream, hardly any bytes, and no vector instructions.
-const COMMANDS: [&[&str]; 10] = [
+const COMMANDS: [&[&str]; 11] = [
     &["count", "-l", "f"],
     &["count", "-c", "f"],
     &["find", "-c", "a", "f"],
@@ -16,6 +16,7 @@ const COMMANDS: [&[&str]; 10] = [
     &["gen", "1", "g"],
     &["check", "records"],
     &["copy", "f", "g"],
+    &["gather", "f", "f", "-o", "g"],
     &["sort", "--keys", "u64", "keys"],
     &["sort", "--keys", "u64", "--check", "keys"],
     &["partition", "--keys", "u64", "--ways", "2", "-o", "g", "keys"],

@@ -8,8 +8,8 @@ use std::process::Stdio;
 
 use common::{eagre, parts, run};
 
-const COMMANDS: [&str; 11] =
-    ["check", "copy", "count", "find", "gen", "partition", "sort", "stats", "doctor", "completions", "man"];
+const COMMANDS: [&str; 12] =
+    ["check", "copy", "count", "find", "gather", "gen", "partition", "sort", "stats", "doctor", "completions", "man"];
 
 /// Arguments with which each way to print something prints it.
 const SPEAKING: [&[&str]; 12] = [

@@ -17,6 +17,7 @@ use super::text::{self, Common};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, Run};
 use crate::inputs::Argument;
+use crate::keys::KeyType;
 use crate::message::{self, Message};
 use crate::progress::Progress;
 
@@ -76,6 +77,20 @@ impl Records<'_> {
                 self.sort(&args.text.order(Common { reverse, unique, stable })?, console)
             }
         }
+    }
+
+    /// Numbers as records, for what is not done with them in memory.
+    pub(super) fn numbers(self, keys: KeyType, console: &mut Console) -> Run {
+        let name = keys.name();
+        // Pairs by their first part.
+        let format = match name.split_once(':').filter(|_| self.args.stable) {
+            Some((first, _)) => {
+                let size = Fixed::numbers(&name).map_err(text::wrong)?.record_size().unwrap_or(0);
+                format!("0:{first}").parse().and_then(|key: KeyRange| Fixed::new(size, &[key]))
+            }
+            None => Fixed::numbers(&name),
+        };
+        self.sort(&format.map_err(text::wrong)?, console)
     }
 
     /// Opens all inputs, and takes the header out of each. It is the same in all of them.
@@ -144,7 +159,14 @@ impl Records<'_> {
         let target = args.target();
         target.check_json("sort", "records", args.json, "name a file with -o")?;
         let (inputs, header) = self.open(format)?;
-        let inputs = inputs.into_iter().map(|(argument, input)| Input::new(argument.place(), input)).collect();
+        let mut inputs: Vec<_> =
+            inputs.into_iter().map(|(argument, input)| Input::new(argument.place(), input)).collect();
+        if args.index {
+            target.check_terminal("sort", "index entries", "name a file with -o")?;
+            if inputs.len() != 1 {
+                return Err(text::wrong(format!("--index takes one FILE, not {}", inputs.len())));
+            }
+        }
         if !args.no_progress {
             console.watch(Progress::new("sort", None));
         }
@@ -175,10 +197,14 @@ impl Records<'_> {
         for directory in &args.temp {
             sorter = sorter.temporary(directory);
         }
+        sorter = sorter.verify(args.verify);
         let output = target.open().map_err(|error| target.failure("sort", &error))?;
         let direct = output.is_direct();
         let sorter = sorter.progress(&show);
-        let report = if args.gnu.merge() {
+        let report = if args.index {
+            let input = inputs.pop().ok_or_else(|| text::wrong("--index takes one FILE".to_owned()))?;
+            sorter.index(format, input, output, target.place())
+        } else if args.gnu.merge() {
             sorter.merge(format, inputs, output, target.place())
         } else {
             sorter.sort(format, inputs, output, target.place())

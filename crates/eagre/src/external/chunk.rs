@@ -6,7 +6,7 @@ use super::budget::Budget;
 use super::inputs::{Found, Inputs};
 use super::kernels::{Index, Order};
 use super::{pieces, trouble};
-use crate::records::{Format, Malformed};
+use crate::records::{Checksum, Format, Malformed};
 use crate::sort::Sorter;
 use crate::{BlockSize, Pool, RewiredVec};
 
@@ -25,6 +25,8 @@ pub(super) struct Chunk<'f, F> {
     parsed: usize,
     /// The size of the longest record.
     pub(super) longest: usize,
+    /// Which records were read so far, if that is wanted.
+    pub(super) checksum: Option<Checksum>,
     /// Where in its input the last batch ends.
     place: (String, u64),
 }
@@ -45,6 +47,7 @@ impl<'f, F: Format> Chunk<'f, F> {
             block,
             parsed: 0,
             longest: 0,
+            checksum: None,
             place: Default::default(),
         })
     }
@@ -142,20 +145,23 @@ impl<'f, F: Format> Chunk<'f, F> {
     /// record. False if memory is full.
     fn parse(&mut self, last: bool) -> io::Result<bool> {
         while self.parsed < self.bytes.len() {
-            let threads = self.budget.threads;
+            let (threads, sum) = (self.budget.threads, self.checksum.is_some());
             let pieces = pieces::cut(self.format, &self.bytes, self.parsed, 4 * threads, last);
             let pieces = pieces.map_err(|why| self.malformed(why))?;
             if pieces.is_empty() {
                 return Ok(true);
             }
-            let made = pieces::words(self.format, &self.index, &self.bytes, &pieces, threads).map_err(trouble)?;
-            self.longest = self.longest.max(made.longest);
-            for (range, words) in pieces.iter().zip(made.words) {
-                let used = self.bytes.len() as u64 + 16 * (self.words.len() + words.len()) as u64 + 2 * self.block;
+            let made = pieces::words(self.format, &self.index, &self.bytes, &pieces, threads, sum).map_err(trouble)?;
+            for (range, made) in pieces.iter().zip(made) {
+                self.longest = self.longest.max(made.longest);
+                let used = self.bytes.len() as u64 + 16 * (self.words.len() + made.words.len()) as u64 + 2 * self.block;
                 if used > self.budget.chunk && !self.words.is_empty() {
                     return Ok(false);
                 }
-                extend(&mut self.words, &words, &mut self.bytes)?;
+                extend(&mut self.words, &made.words, &mut self.bytes)?;
+                if let Some(sum) = &mut self.checksum {
+                    *sum += made.checksum;
+                }
                 self.parsed = range.end;
             }
         }

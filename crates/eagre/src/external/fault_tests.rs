@@ -70,10 +70,14 @@ fn input(plan: Plan) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(1);
     let mut lines = Vec::new();
     if plan == Plan::Classic {
-        lines.resize(2_500_000, b'x');
+        lines.resize(4_500_000, b'x');
         lines.push(b'\n');
     }
-    let bytes = if let Plan::Classic | Plan::MergePass = plan { 5 << 20 } else { 600_000 };
+    let bytes = match plan {
+        Plan::Classic => 7 << 20,
+        Plan::MergePass => 3 << 20,
+        _ => 600_000,
+    };
     while lines.len() < bytes {
         lines.extend((0..random.usize(0..3)).map(|_| random.u8(b'a'..=b'z')));
         lines.push(b'\n');

@@ -10,6 +10,7 @@
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use eagre_mem::threads;
@@ -20,11 +21,12 @@ use super::inputs::{Input, Inputs};
 use super::kernels::{self, InMemory};
 use super::plan::{self, Plan};
 use super::run::Temporary;
+use super::verify::{self, Expected};
 use super::{Delays, FileSorter, LEAST_MEMORY, Progress, Report};
 use crate::Pipe;
 use crate::doctor::{Available, Bound, available_memory};
 use crate::file::{FileWriter, Output, WriteOptions};
-use crate::records::Format;
+use crate::records::{Checksum, Format};
 use crate::scan;
 use crate::sort::Sorter;
 
@@ -34,8 +36,10 @@ pub(super) struct Job<'a, F> {
     pub(super) budget: Budget,
     pub(super) temporary: Temporary,
     pub(super) report: Report,
+    /// Which records the inputs have, if the output must have the same.
+    pub(super) checksum: Option<Checksum>,
     /// The size of the longest record that was merged.
-    longest: usize,
+    pub(super) longest: usize,
     /// When the hook was called last.
     told: Option<Instant>,
 }
@@ -50,7 +54,9 @@ impl<'a, F> Job<'a, F> {
         let threads = if settings.threads == 0 { threads::available().get() } else { settings.threads };
         let budget = Budget::new(memory, threads);
         let temporary = Temporary::new(&settings.temporary);
-        Ok(Job { settings, format, budget, temporary, report: Report::default(), longest: 0, told: None })
+        let same = settings.verify && !settings.unique && settings.head.is_none();
+        let checksum = same.then(Checksum::default);
+        Ok(Job { settings, format, budget, temporary, report: Report::default(), checksum, longest: 0, told: None })
     }
 
     pub(super) fn delays(&self) -> Delays<'a> {
@@ -96,6 +102,7 @@ impl<'a, F> Job<'a, F> {
 
 impl<F: Format> Job<'_, F> {
     pub(super) fn sort(mut self, inputs: Vec<Input>, output: Output, name: &Path) -> io::Result<Report> {
+        self.check_verifiable(&output, name)?;
         let choice = plan::choose(self.settings, self.format, &self.budget, &inputs, &output)?;
         self.report.choice = Some(choice.clone());
         if let (Plan::OnePass | Plan::MergePass, [Input { name: from, from: scan::Input::File(file) }]) =
@@ -111,6 +118,7 @@ impl<F: Format> Job<'_, F> {
         }
         let mut runs = Vec::new();
         let mut chunk = Chunk::new(self.format, self.budget, self.settings.order)?;
+        chunk.checksum = self.checksum;
         let mut output = Some(output);
         loop {
             let started = Instant::now();
@@ -118,6 +126,7 @@ impl<F: Format> Job<'_, F> {
             let total = inputs.total;
             let more = chunk.fill(&mut inputs, &mut |done| self.tell("read", done, total))?;
             self.report.add("read", started, inputs.done - before, 0);
+            self.checksum = chunk.checksum;
             let last = !more && runs.is_empty();
             if more && self.settings.plan == Plan::InMemory {
                 let text = "sort: --plan in-memory: the records do not fit into memory; use more with --memory, or another plan";
@@ -127,10 +136,8 @@ impl<F: Format> Job<'_, F> {
                 && runs.is_empty()
                 && let Some(total) = total.filter(|_| all)
             {
-                let written = output.as_ref().map_or(0, |output| if output.is_direct() { 0 } else { total });
-                if let Some(output) = &output {
-                    self.temporary.check_room(total, output, written)?;
-                }
+                let beside = output.as_ref().filter(|output| !output.is_direct()).map(|output| (output, total));
+                self.temporary.check_room(total, beside)?;
             }
             self.sort_chunk(&mut chunk)?;
             if last {
@@ -139,7 +146,7 @@ impl<F: Format> Job<'_, F> {
                 let mut writer = self.begin(output, name, total.filter(|_| all))?;
                 let written = self.write_chunk(&mut chunk, "write", |bytes| Ok(writer.copy_in(bytes)?))?;
                 drop(chunk);
-                return self.end(&inputs, writer, written);
+                return self.end_records(&inputs, writer, written, name);
             }
             chunk.check_longest()?;
             let format = self.format;
@@ -211,6 +218,54 @@ impl<F: Format> Job<'_, F> {
         let mut writer = self.create(output, name, length.map(|length| length + header.len() as u64))?;
         writer.copy_in(header)?;
         Ok(writer)
+    }
+
+    /// Completes an output of records, which is verified if that is wanted.
+    pub(super) fn end_records(
+        mut self,
+        inputs: &Inputs,
+        writer: FileWriter,
+        written: u64,
+        name: &Path,
+    ) -> io::Result<Report> {
+        if !self.settings.verify {
+            return self.end(inputs, writer, written);
+        }
+        let started = Instant::now();
+        inputs.check_unchanged()?;
+        writer.finish_checked(|output| self.verify(output, written, name))?;
+        self.report.add("verify", started, written, 0);
+        self.report.written = written + self.settings.header.len() as u64;
+        self.report.bytes = inputs.done;
+        Ok(self.report)
+    }
+
+    /// # Errors
+    /// The output is to be verified, and cannot be read back.
+    pub(super) fn check_verifiable(&self, output: &Output, name: &Path) -> io::Result<()> {
+        if !(self.settings.verify && output.is_direct()) {
+            return Ok(());
+        }
+        let place = crate::file::name::shown(name.as_os_str().as_encoded_bytes());
+        let text = format!("verify: {place}: what is written there cannot be read back; name a regular file with -o");
+        Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+    }
+
+    fn verify(&mut self, output: &Output, written: u64, name: &Path) -> io::Result<()> {
+        let FileSorter { order, unique, header, .. } = *self.settings;
+        let expected =
+            Expected { header, descending: order.descending, unique, bytes: written, checksum: self.checksum };
+        let place = crate::file::name::shown(name.as_os_str().as_encoded_bytes());
+        let (format, threads) = (self.format, self.budget.threads);
+        let this = Mutex::new(&mut *self);
+        let hook = |done| {
+            let mut this = this.lock().unwrap_or_else(PoisonError::into_inner);
+            match this.tell("verify", done, Some(written)) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        };
+        verify::records(format, output, &place, &expected, threads, &hook)
     }
 }
 

@@ -18,7 +18,7 @@ use super::run::{Run, RunReader};
 use super::{Report, trouble};
 use crate::Pipe;
 use crate::file::{Output, ReadOptions};
-use crate::records::{self, Format};
+use crate::records::{self, Checksum, Format};
 use crate::scan;
 
 /// How many bytes of a merge are put together before they go to the stream.
@@ -43,7 +43,7 @@ impl<F: Format> Job<'_, F> {
                 let mut writer = self.begin(output, name, exact.then_some(total))?;
                 let written = self.merge_together(&runs, &budget, "merge", |bytes| Ok(writer.copy_in(bytes)?))?;
                 drop(runs);
-                return self.end(inputs, writer, written);
+                return self.end_records(inputs, writer, written, name);
             };
             let behind = runs.split_off(group.end);
             let merged = runs.split_off(group.start);
@@ -69,7 +69,7 @@ impl<F: Format> Job<'_, F> {
         let bounds = bounds(runs, order, total, budget.segment as u64);
         if budget.threads == 1 || bounds.is_empty() || self.settings.head.is_some() {
             let sources = runs.iter().map(|run| run.open(budget.block)).collect::<io::Result<_>>()?;
-            return self.merge(sources, phase, total, put);
+            return self.merge(sources, phase, total, None, put);
         }
         let started = Instant::now();
         self.report.merges += 1;
@@ -95,12 +95,13 @@ impl<F: Format> Job<'_, F> {
         Ok(written)
     }
 
-    /// Merges sources, and hands what comes out to `put`. Returns how many bytes that were.
+    /// Merges sources, and hands what comes out to `put`. Returns how many bytes that were. All that is read is added to `sum`.
     fn merge(
         &mut self,
         sources: Vec<RunReader>,
         phase: &'static str,
         total: u64,
+        mut sum: Option<&mut Checksum>,
         mut put: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> io::Result<u64> {
         let started = Instant::now();
@@ -116,6 +117,10 @@ impl<F: Format> Job<'_, F> {
             && left > 0
         {
             read += record.len() as u64;
+            self.longest = self.longest.max(record.len());
+            if let Some(sum) = &mut sum {
+                sum.include(self.format, record);
+            }
             if !last.is_repeated(self.format, record) {
                 left -= 1;
                 if batch.len() + record.len() > BATCH {
@@ -141,9 +146,38 @@ impl<F: Format> Job<'_, F> {
     }
 
     pub(super) fn merge_inputs(mut self, inputs: Vec<Input>, output: Output, name: &Path) -> io::Result<Report> {
-        let budget = self.budget.merge(inputs.len().max(1), 0);
+        self.check_verifiable(&output, name)?;
         let mut listed = Inputs::new(Vec::new(), self.budget.block);
         let total = inputs.iter().try_fold(0_u64, |sum, input| sum.checked_add(input.bytes()?));
+        listed.done = total.unwrap_or(0);
+        self.report.plan = Plan::Classic;
+        let at_once = self.budget.merge(inputs.len().max(1), 0).at_once;
+        if inputs.len() <= at_once {
+            let sources = self.open_inputs(inputs, &mut listed)?;
+            let mut writer = self.begin(output, name, None)?;
+            let (mut sum, total) = (self.checksum, total.unwrap_or(0));
+            let written = self.merge(sources, "merge", total, sum.as_mut(), |bytes| Ok(writer.copy_in(bytes)?))?;
+            self.checksum = sum;
+            return self.end_records(&listed, writer, written, name);
+        }
+        // Too many to be read at once: neighbours become runs.
+        let (mut runs, mut inputs, format) = (Vec::new(), inputs.into_iter(), self.format);
+        while inputs.len() > 0 {
+            let group: Vec<Input> = inputs.by_ref().take(at_once).collect();
+            let sources = self.open_inputs(group, &mut listed)?;
+            let mut run = self.temporary.create(self.budget.block)?;
+            let (mut sum, total) = (self.checksum, total.unwrap_or(0));
+            self.merge(sources, "merge runs", total, sum.as_mut(), |bytes| run.put(format, bytes))?;
+            self.checksum = sum;
+            runs.push(run.finish(self.longest)?);
+        }
+        self.report.runs = runs.len() as u64;
+        self.merge_runs(runs, &listed, output, name)
+    }
+
+    /// Begins to read inputs that are sorted.
+    fn open_inputs(&self, inputs: Vec<Input>, listed: &mut Inputs) -> io::Result<Vec<RunReader>> {
+        let budget = self.budget.merge(inputs.len().max(1), 0);
         let mut sources = Vec::new();
         for Input { name, from } in inputs {
             let reader = match from {
@@ -156,10 +190,7 @@ impl<F: Format> Job<'_, F> {
             };
             sources.push(RunReader::new(reader, budget.block.bytes()).ended_by(self.format.terminator()));
         }
-        self.report.plan = Plan::Classic;
-        let mut writer = self.begin(output, name, None)?;
-        let written = self.merge(sources, "merge", total.unwrap_or(0), |bytes| Ok(writer.copy_in(bytes)?))?;
-        self.end(&listed, writer, written)
+        Ok(sources)
     }
 }
 

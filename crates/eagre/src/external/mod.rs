@@ -19,6 +19,9 @@
 
 mod budget;
 mod chunk;
+mod gather_file;
+mod index_file;
+mod index_sort;
 mod inputs;
 mod job;
 pub mod kernels;
@@ -30,6 +33,7 @@ mod plan;
 mod pointers;
 mod report;
 mod run;
+mod verify;
 
 use std::fs::File;
 use std::io;
@@ -37,6 +41,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 pub use budget::LEAST_MEMORY;
+pub use gather_file::{Gatherer, gather};
+pub use index_file::{IndexEntry, IndexHeader};
 pub use inputs::Input;
 pub use plan::{Choice, Plan};
 pub use report::{Phase, Progress, Report};
@@ -64,6 +70,7 @@ pub struct FileSorter<'a> {
     by_first: bool,
     slack: Option<u64>,
     plan: Plan,
+    verify: bool,
     device: Option<&'a Emulated>,
     hook: Option<Hook<'a>>,
 }
@@ -88,6 +95,7 @@ impl<'a> FileSorter<'a> {
             by_first: false,
             slack: None,
             plan: Plan::Auto,
+            verify: false,
             device: None,
             hook: None,
         }
@@ -156,6 +164,15 @@ impl<'a> FileSorter<'a> {
         self
     }
 
+    /// Whether to read the output back from the device before it appears, and to compare it with the inputs: the records
+    /// must be in order and, by their [checksums](crate::records::checksum()), the same. With [`unique`](Self::unique) or
+    /// [`head`](Self::head), only their order and their size are compared. A difference is an error of the kind `InvalidData`.
+    /// [`sort_keys`](Self::sort_keys) cannot verify, and says so.
+    pub fn verify(mut self, verify: bool) -> Self {
+        self.verify = verify;
+        self
+    }
+
     /// Slows all reading and writing down as if files were on this device, and plans for it.
     pub fn emulate(mut self, device: &'a Emulated) -> Self {
         self.device = Some(device);
@@ -200,6 +217,24 @@ impl<'a> FileSorter<'a> {
         job::Job::new(self, format)?.sort(inputs, output, name.as_ref())
     }
 
+    /// Writes the sorted index of a file instead of its records: their keys, and where they are (see [`IndexHeader`]). A
+    /// [`Gatherer`] makes records of it. The data must be a regular file, read from its beginning.
+    ///
+    /// Keys that fit into a word of 12 bytes, of records of one size, are read once, in order. Of others, the records are read
+    /// again in the order of their keys.
+    ///
+    /// # Errors
+    /// As [`sort`](Self::sort); `InvalidInput` if `input` is no regular file, or the one that `output` would replace.
+    pub fn index<F: Format>(
+        &self,
+        format: &F,
+        input: Input,
+        output: Output,
+        name: impl AsRef<Path>,
+    ) -> io::Result<Report> {
+        job::Job::new(self, format)?.index(input, output, name.as_ref())
+    }
+
     /// Sorts all keys of `inputs` together into `output`, which is called `name` in messages. The inputs are [files of
     /// keys](crate::keys). As [`sort`](Self::sort) otherwise, but faster than with a format that has the keys as records.
     ///
@@ -225,6 +260,7 @@ impl<'a> FileSorter<'a> {
         output: Output,
         name: impl AsRef<Path>,
     ) -> io::Result<Report> {
+        self.check_keys()?;
         numbers::Numbers::<K>::new(self)?.sort(inputs, numbers::Target::Open(output), name.as_ref())
     }
 
@@ -239,7 +275,20 @@ impl<'a> FileSorter<'a> {
         output: impl FnOnce() -> io::Result<Output>,
         name: impl AsRef<Path>,
     ) -> io::Result<Report> {
+        self.check_keys()?;
         numbers::Numbers::<K>::new(self)?.sort(inputs, numbers::Target::Later(Box::new(output)), name.as_ref())
+    }
+
+    /// # Errors
+    /// Keys are to be verified.
+    fn check_keys(&self) -> io::Result<()> {
+        match self.verify {
+            true => {
+                let why = "sort: keys are not verified; sort them as records (records::Fixed::numbers)";
+                Err(io::Error::new(io::ErrorKind::InvalidInput, why))
+            }
+            false => Ok(()),
+        }
     }
 
     /// Merges inputs that are sorted already. Records with equal keys come in the order of the inputs.
@@ -266,6 +315,8 @@ impl std::fmt::Debug for FileSorter<'_> {
             .field("order", &self.order)
             .field("unique", &self.unique)
             .field("head", &self.head)
+            .field("plan", &self.plan)
+            .field("verify", &self.verify)
             .finish_non_exhaustive()
     }
 }
@@ -343,5 +394,7 @@ impl From<kernels::IndexError> for Trouble {
 
 #[cfg(test)]
 mod fault_tests;
+#[cfg(test)]
+mod index_tests;
 #[cfg(test)]
 mod tests;

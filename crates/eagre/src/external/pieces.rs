@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use eagre_mem::threads::with_helpers;
 
 use super::kernels::{Index, IndexError};
-use crate::records::{Format, Malformed};
+use crate::records::{Checksum, Format, Malformed, checksum};
 
 /// How many bytes one thread takes at a time.
 const PIECE: usize = 512 << 10;
@@ -62,38 +62,43 @@ fn whole<F: Format>(format: &F, bytes: &[u8], last: bool) -> Result<Option<usize
     Ok((length > 0).then_some(length))
 }
 
-/// The words of pieces.
+/// What is made of a piece.
+#[derive(Default)]
 pub(super) struct Made {
-    pub(super) words: Vec<Vec<u128>>,
+    pub(super) words: Vec<u128>,
     /// The size of the longest record.
     pub(super) longest: usize,
+    /// Which records it has, if that was asked.
+    pub(super) checksum: Checksum,
 }
 
-/// Makes the words of the records in pieces of `bytes`.
+/// Makes the words of the records in pieces of `bytes`, and their checksums if `sum`.
 pub(super) fn words<F: Format>(
     format: &F,
     index: &Index,
     bytes: &[u8],
     pieces: &[Range<usize>],
     threads: usize,
-) -> Result<Made, IndexError> {
-    let made: Vec<_> = pieces.iter().map(|_| Mutex::new((Vec::new(), Ok(0)))).collect();
+    sum: bool,
+) -> Result<Vec<Made>, IndexError> {
+    let make = |range: Range<usize>| {
+        let mut made = Made::default();
+        made.longest = index.append(format, bytes, range.clone(), &mut made.words)?;
+        if sum {
+            let sum = checksum(format, &bytes[range.clone()]);
+            made.checksum = sum.map_err(|why| IndexError::Malformed(range.start, why))?;
+        }
+        Ok(made)
+    };
+    let made: Vec<_> = pieces.iter().map(|_| Mutex::new(Ok(Made::default()))).collect();
     let next = AtomicUsize::new(0);
     let work = || {
         loop {
             let number = next.fetch_add(1, Relaxed);
             let Some(range) = pieces.get(number) else { break };
-            let mut made = made[number].lock().unwrap_or_else(PoisonError::into_inner);
-            let (words, outcome) = &mut *made;
-            *outcome = index.append(format, bytes, range.clone(), words);
+            *made[number].lock().unwrap_or_else(PoisonError::into_inner) = make(range.clone());
         }
     };
     with_helpers(Some(c"eagre-index"), threads.min(pieces.len()) - 1, &work, work);
-    let mut all = Made { words: Vec::new(), longest: 0 };
-    for made in made {
-        let (words, outcome) = made.into_inner().unwrap_or_else(PoisonError::into_inner);
-        all.longest = all.longest.max(outcome?);
-        all.words.push(words);
-    }
-    Ok(all)
+    made.into_iter().map(|made| made.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
 }

@@ -20,7 +20,7 @@ use eagre_mem::{LookError, Mapping, heap};
 
 use super::inputs::Inputs;
 use super::job::{Job, check_room};
-use super::kernels::{Fetch, InMemory, Index, Merge, Piece, gather};
+use super::kernels::{Fetch, InMemory, Index, Merge, Piece, gather, is_repeated};
 use super::merging::why_unmerged;
 use super::passes::Passes;
 use super::plan::Plan;
@@ -37,14 +37,48 @@ const RELEASE: usize = 32 << 20;
 const BATCH: usize = 1 << 16;
 
 /// A mapped input.
-struct Pointed<'a> {
-    file: &'a File,
-    mapping: &'a Mapping,
-    bytes: &'a [u8],
+pub(super) struct Pointed<'a> {
+    pub(super) file: &'a File,
+    pub(super) mapping: &'a Mapping,
+    pub(super) bytes: &'a [u8],
     /// Whether the file lives in memory.
-    in_memory: bool,
+    pub(super) in_memory: bool,
     /// The name in messages.
-    name: &'a str,
+    pub(super) name: &'a str,
+}
+
+impl Pointed<'_> {
+    /// Maps the first `length` bytes of a file while `work` looks at them.
+    pub(super) fn with<T>(
+        file: &File,
+        name: &str,
+        length: u64,
+        work: impl FnOnce(&Pointed<'_>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let size = usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let in_memory = cache::alignment(file).is_none();
+        let mapping = Mapping::new(file, 0, size).map_err(|error| {
+            let why = crate::file::failure::Task::of("read", Path::new(name)).error(&error);
+            io::Error::new(error.kind(), format!("{why}; use --plan classic"))
+        })?;
+        let done = mapping.look(0..size, |bytes| work(&Pointed { file, mapping: &mapping, bytes, in_memory, name }));
+        match done {
+            Ok(done) => done,
+            Err(LookError::Gone { offset }) => {
+                let text =
+                    format!("read: {name}: it was cut shorter while it was used, or cannot be read at byte {offset}");
+                Err(io::Error::other(text))
+            }
+            Err(error) => Err(io::Error::other(format!("read: {name}: {error}"))),
+        }
+    }
+}
+
+/// Sorted words: in memory, or in runs if there are any.
+pub(super) struct Words {
+    pub(super) words: RewiredVec<u128>,
+    pool: Pool,
+    pub(super) runs: Vec<Run>,
 }
 
 impl<F: Format> Job<'_, F> {
@@ -61,32 +95,13 @@ impl<F: Format> Job<'_, F> {
         if self.settings.head.is_none() {
             check_room(&output, name, length)?;
         }
-        let size = usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
         let mut watched = Inputs::new(Vec::new(), self.budget.block);
         watched.watch(from, file)?;
         watched.done = length;
         self.report.plan = plan;
-        let in_memory = cache::alignment(file).is_none();
-        let mapping = Mapping::new(file, 0, size).map_err(|error| {
-            let why = crate::file::failure::Task::of("sort", Path::new(from)).error(&error);
-            io::Error::new(error.kind(), format!("{why}; use --plan classic"))
-        })?;
-        let done = mapping.look(0..size, |bytes| {
-            let input = Pointed { file, mapping: &mapping, bytes, in_memory, name: from };
-            self.sort_by_pointers(&input, plan, output, name)
-        });
-        match done {
-            Ok(done) => {
-                let (writer, written) = done?;
-                self.end(&watched, writer, written)
-            }
-            Err(LookError::Gone { offset }) => {
-                let text =
-                    format!("read: {from}: it was cut shorter while it was sorted, or cannot be read at byte {offset}");
-                Err(io::Error::other(text))
-            }
-            Err(error) => Err(io::Error::other(format!("sort: {from}: {error}; use --plan classic"))),
-        }
+        let (writer, written) =
+            Pointed::with(file, from, length, |input| self.sort_by_pointers(input, plan, output, name))?;
+        self.end_records(&watched, writer, written, name)
     }
 
     fn sort_by_pointers(
@@ -97,6 +112,29 @@ impl<F: Format> Job<'_, F> {
         name: &Path,
     ) -> io::Result<(FileWriter, u64)> {
         let index = Index::new(self.format, input.bytes.len() as u64, self.settings.order);
+        let mut sorted = self.sort_words(input, &index, plan)?;
+        let total = self.settings.head.is_none().then_some(input.bytes.len() as u64);
+        let mut writer = self.begin(output, name, total)?;
+        let started = Instant::now();
+        let mut written = 0;
+        if sorted.runs.is_empty() {
+            if let Some(head) = self.settings.head {
+                sorted.words.truncate(usize::try_from(head).unwrap_or(usize::MAX));
+            }
+            written += self.fetch(input, &index, &sorted.words, "gather", 0, &mut writer)?;
+        } else {
+            self.report.plan = Plan::MergePass;
+            self.merge_words(input, &index, sorted, |this, words| {
+                written += this.fetch(input, &index, words, "gather", written, &mut writer)?;
+                Ok(())
+            })?;
+        }
+        self.report.add("gather", started, written, written);
+        Ok((writer, written))
+    }
+
+    /// Sorts the words of all records: in memory if they fit and `plan` is not merge-pass, else in runs.
+    pub(super) fn sort_words(&mut self, input: &Pointed<'_>, index: &Index, plan: Plan) -> io::Result<Words> {
         let size = if self.budget.chunk >= 128 << 20 { BlockSize::DEFAULT } else { BlockSize::MIN };
         let blocks = (self.budget.chunk / size.bytes() as u64).clamp(8, u64::from(u32::MAX)) as u32;
         let pool = Pool::new(size, blocks, None, None).map_err(trouble)?;
@@ -104,22 +142,28 @@ impl<F: Format> Job<'_, F> {
         let mut words = RewiredVec::<u128>::with_limit(&pool, most).map_err(trouble)?;
         let (mut runs, mut at) = (Vec::new(), 0);
         loop {
-            at = self.read_words(input, &index, &mut words, at, most)?;
+            at = self.read_words(input, index, &mut words, at, most)?;
             let started = Instant::now();
             self.report.records += words.len() as u64;
-            let sorter = Sorter::new().threads(self.budget.threads).slack(self.budget.slack as usize);
-            index.sort(self.format, input.bytes, &mut words, &sorter).map_err(trouble)?;
-            self.report.add("sort", started, 0, 0);
             let last = at == input.bytes.len();
-            if last && runs.is_empty() && plan == Plan::OnePass {
-                break;
-            }
-            if plan == Plan::OnePass && self.settings.plan == Plan::OnePass {
+            let fits = last && runs.is_empty() && plan != Plan::MergePass;
+            // One pass may have been chosen by a wrong guess at the size of the records.
+            if plan == Plan::OnePass && self.settings.plan == Plan::OnePass && !fits {
                 let text = format!(
                     "sort: --plan one-pass: the keys of {} do not fit into memory; use more with --memory, or --plan merge-pass",
                     input.name
                 );
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+            }
+            let sorter = Sorter::new().threads(self.budget.threads).slack(self.budget.slack as usize);
+            if fits {
+                index.sort(self.format, input.bytes, &mut words, &sorter).map_err(trouble)?;
+            } else {
+                index.sort_for_merge(self.format, input.bytes, &mut words, &sorter).map_err(trouble)?;
+            }
+            self.report.add("sort", started, 0, 0);
+            if fits {
+                break;
             }
             runs.push(self.write_words(&words)?);
             words.clear();
@@ -127,23 +171,7 @@ impl<F: Format> Job<'_, F> {
                 break;
             }
         }
-        let total = self.settings.head.is_none().then_some(input.bytes.len() as u64);
-        let mut writer = self.begin(output, name, total)?;
-        let started = Instant::now();
-        let written = if runs.is_empty() {
-            if let Some(head) = self.settings.head {
-                words.truncate(usize::try_from(head).unwrap_or(usize::MAX));
-            }
-            self.fetch(input, &index, &words, "gather", 0, &mut writer)?
-        } else {
-            // Chosen by a guess at the size of the records, one pass may not have been enough.
-            self.report.plan = Plan::MergePass;
-            drop(words);
-            drop(pool);
-            self.merge_words(input, &index, runs, &mut writer)?
-        };
-        self.report.add("gather", started, written, written);
-        Ok((writer, written))
+        Ok(Words { words, pool, runs })
     }
 
     /// Reads records from `at` on until `words` is full, and returns where they end.
@@ -162,14 +190,18 @@ impl<F: Format> Job<'_, F> {
             let cut = pieces::cut(self.format, input.bytes, at, 8 * self.budget.threads, true);
             let cut = cut.map_err(|why| malformed(input, why))?;
             let bytes = cut.iter().map(|range| range.len() as u64).sum();
-            let made = self.delays().read(bytes, || {
-                pieces::words(self.format, index, input.bytes, &cut, self.budget.threads).map_err(trouble)
-            })?;
-            for (range, made) in cut.iter().zip(made.words) {
-                if words.len() + made.len() > most {
+            let (threads, sum) = (self.budget.threads, self.checksum.is_some());
+            let made = self
+                .delays()
+                .read(bytes, || pieces::words(self.format, index, input.bytes, &cut, threads, sum).map_err(trouble))?;
+            for (range, made) in cut.iter().zip(made) {
+                if words.len() + made.words.len() > most {
                     break 'all;
                 }
-                words.try_extend_from_slice(&made).map_err(trouble)?;
+                words.try_extend_from_slice(&made.words).map_err(trouble)?;
+                if let Some(sum) = &mut self.checksum {
+                    *sum += made.checksum;
+                }
                 at = range.end;
             }
             if input.in_memory && at - released > RELEASE {
@@ -239,7 +271,7 @@ impl<F: Format> Job<'_, F> {
     }
 
     /// Merges runs of words to a longer one.
-    fn merge_to_run(&mut self, format: &Words<'_, F>, runs: Vec<Run>, block: BlockSize) -> io::Result<Run> {
+    fn merge_to_run(&mut self, format: &WordRecords<'_, F>, runs: Vec<Run>, block: BlockSize) -> io::Result<Run> {
         let started = Instant::now();
         self.report.merges += 1;
         let total = runs.iter().map(|run| run.bytes).sum();
@@ -260,15 +292,18 @@ impl<F: Format> Job<'_, F> {
         run.finish(16)
     }
 
-    /// Merges runs of words, and fetches the records of what comes out.
-    fn merge_words(
+    /// Merges runs of words, and hands what comes out to `put`, piece by piece.
+    pub(super) fn merge_words(
         &mut self,
         input: &Pointed<'_>,
         index: &Index,
-        mut runs: Vec<Run>,
-        writer: &mut FileWriter,
-    ) -> io::Result<u64> {
-        let format = Words { index, format: self.format, bytes: input.bytes };
+        sorted: Words,
+        mut put: impl FnMut(&mut Self, &[u128]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let Words { words, pool, mut runs } = sorted;
+        drop(words);
+        drop(pool);
+        let format = WordRecords { index, format: self.format, bytes: input.bytes };
         let budget = self.budget.merge(runs.len(), 16);
         let mut passes = Passes::default();
         while let Some(group) = passes.next(runs.len(), budget.at_once) {
@@ -282,19 +317,23 @@ impl<F: Format> Job<'_, F> {
         let mut left = self.settings.head.unwrap_or(u64::MAX);
         let mut words = Vec::new();
         heap::reserve(&mut words, BATCH).map_err(trouble)?;
-        let mut written = 0;
+        let mut last = None;
         loop {
             words.clear();
             while words.len() < BATCH && left > 0 {
                 let Some(word) = merge.record() else { break };
-                words.push(u128::from_be_bytes(word.try_into().unwrap_or_default()));
-                left -= 1;
+                let word = u128::from_be_bytes(word.try_into().unwrap_or_default());
+                let before = last.replace(word).filter(|_| self.settings.unique);
+                if !before.is_some_and(|last| is_repeated(index, self.format, input.bytes, (last, word))) {
+                    words.push(word);
+                    left -= 1;
+                }
                 merge.advance().map_err(why_unmerged)?;
             }
             if words.is_empty() {
-                return Ok(written);
+                return Ok(());
             }
-            written += self.fetch(input, index, &words, "gather", written, writer)?;
+            put(self, &words)?;
         }
     }
 }
@@ -309,27 +348,25 @@ fn malformed(input: &Pointed<'_>, why: Malformed) -> io::Error {
 }
 
 /// Records that are read from a file one by one.
-struct ByReading<'a, F> {
-    format: &'a F,
-    file: &'a File,
+pub(super) struct ByReading<'a, F> {
+    pub(super) format: &'a F,
+    pub(super) file: &'a File,
     /// How many bytes are read of a record of unknown size.
-    guess: usize,
+    pub(super) guess: usize,
     /// Those that no thread uses.
-    buffers: Mutex<Vec<Vec<u8>>>,
+    pub(super) buffers: Mutex<Vec<Vec<u8>>>,
 }
 
-impl<F: Format> Fetch for ByReading<'_, F> {
-    fn announce(&self, _: usize) {}
-
-    fn fetch(&self, position: usize, out: &mut Piece<'_, '_>) -> io::Result<()> {
-        let lock = || self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut buffer: Vec<u8> = lock().pop().unwrap_or_default();
+impl<F: Format> ByReading<'_, F> {
+    /// Reads the record at `position` into `buffer`.
+    pub(super) fn read(&self, position: usize, buffer: &mut Vec<u8>) -> io::Result<()> {
         let mut size = self.format.record_size().unwrap_or(self.guess);
         loop {
             if buffer.len() < size {
-                heap::reserve(&mut buffer, size).map_err(trouble)?;
-                buffer.resize(size, 0);
+                let more = size - buffer.len();
+                heap::reserve(buffer, more).map_err(trouble)?;
             }
+            buffer.resize(size, 0);
             let mut read = 0;
             while read < size {
                 match self.file.read_at(&mut buffer[read..size], (position + read) as u64)? {
@@ -340,8 +377,7 @@ impl<F: Format> Fetch for ByReading<'_, F> {
             let length = self.format.length(&buffer[..read], read < size);
             match length.map_err(|why| io::Error::other(why.to_string()))? {
                 Some(length) => {
-                    out.push(&buffer[..length])?;
-                    lock().push(buffer);
+                    buffer.truncate(length);
                     return Ok(());
                 }
                 None => size *= 4,
@@ -350,14 +386,27 @@ impl<F: Format> Fetch for ByReading<'_, F> {
     }
 }
 
+impl<F: Format> Fetch for ByReading<'_, F> {
+    fn announce(&self, _: usize) {}
+
+    fn fetch(&self, position: usize, out: &mut Piece<'_, '_>) -> io::Result<()> {
+        let lock = || self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buffer: Vec<u8> = lock().pop().unwrap_or_default();
+        self.read(position, &mut buffer)?;
+        out.push(&buffer)?;
+        lock().push(buffer);
+        Ok(())
+    }
+}
+
 /// Words in a run as records. Those whose keys agree in all bits are told apart by the records they point to.
-struct Words<'a, F> {
+struct WordRecords<'a, F> {
     index: &'a Index,
     format: &'a F,
     bytes: &'a [u8],
 }
 
-impl<F: Format> Format for Words<'_, F> {
+impl<F: Format> Format for WordRecords<'_, F> {
     #[inline]
     fn length(&self, bytes: &[u8], _: bool) -> Result<Option<usize>, Malformed> {
         Ok((bytes.len() >= 16).then_some(16))

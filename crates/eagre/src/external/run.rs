@@ -48,9 +48,9 @@ impl Temporary {
     }
 
     /// # Errors
-    /// One line, if a directory has less room than its share of `bytes`, and of the bytes `written` to `target` if that is
+    /// One line, if a directory has less room than its share of `bytes`, and of the bytes of an output beside them, if that is
     /// on the same device.
-    pub(super) fn check_room(&self, bytes: u64, target: &Output, written: u64) -> io::Result<()> {
+    pub(super) fn check_room(&self, bytes: u64, beside: Option<(&Output, u64)>) -> io::Result<()> {
         let mut devices = Vec::new();
         for directory in &self.directories {
             let output = Output::nameless(directory).map_err(|error| about(directory, &error))?;
@@ -60,7 +60,8 @@ impl Temporary {
         for (output, device, directory) in &devices {
             // Several directories may be on one device, and the output too, which is written while the runs are there.
             let here = devices.iter().filter(|(_, other, _)| other == device).count() as u64;
-            let beside = if target.file().metadata().is_ok_and(|target| target.dev() == *device) { written } else { 0 };
+            let same = |output: &Output| output.file().metadata().is_ok_and(|output| output.dev() == *device);
+            let beside = beside.filter(|(output, _)| same(output)).map_or(0, |(_, bytes)| bytes);
             let share = (bytes / self.directories.len() as u64 * here).saturating_add(beside);
             output.check_room(share).map_err(|error| {
                 let text = format!("sort: {}: there is no room for {share} bytes of temporary files and output; name another directory with --temp", directory.display());

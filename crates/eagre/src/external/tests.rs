@@ -8,7 +8,7 @@ use crate::gensort::{Generator, Validator};
 use crate::records::{Fixed, KeyRange, Klv, Lines};
 
 /// Cuts bytes into records, sorts them by their keys, and joins them again.
-fn expected<F: Format>(format: &F, bytes: &[u8], descending: bool, unique: bool, head: usize) -> Vec<u8> {
+pub(super) fn expected<F: Format>(format: &F, bytes: &[u8], descending: bool, unique: bool, head: usize) -> Vec<u8> {
     let (mut records, mut rest, mut scratch) = (Vec::new(), bytes, Vec::new());
     while !rest.is_empty() {
         let (record, behind) = rest.split_at(format.length(rest, true).unwrap().unwrap());

@@ -144,6 +144,20 @@ impl Output {
         self.target.as_ref().is_some_and(|target| target.previous.is_none())
     }
 
+    /// Whether `file` is the one that this output will replace.
+    #[cfg(feature = "external")]
+    pub(crate) fn replaces(&self, file: &File) -> io::Result<bool> {
+        let Some(target) = &self.target else { return Ok(false) };
+        match fs::statat(&target.directory, &target.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(there) => {
+                let metadata = file.metadata()?;
+                Ok((there.st_dev, there.st_ino) == (metadata.dev(), metadata.ino()))
+            }
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Sets the mode of the new file, instead of the mode of the file it replaces.
     #[cfg(any(feature = "copy", feature = "external"))]
     pub(crate) fn set_mode(&mut self, mode: u32) {

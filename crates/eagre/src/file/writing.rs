@@ -198,6 +198,15 @@ impl FileWriter {
         self.end(finished)
     }
 
+    /// As [`FileWriter::finish`], if `check` finds what was written to be right.
+    #[cfg(feature = "external")]
+    pub(crate) fn finish_checked(mut self, check: impl FnOnce(&Output) -> io::Result<()>) -> io::Result<()> {
+        let finished = self.writer.finish();
+        let output = self.end(finished)?;
+        check(&output)?;
+        output.commit().map_err(|error| self.task.error(&error))
+    }
+
     fn appear(&mut self, finished: Result<(), StreamError>) -> io::Result<()> {
         self.end(finished)?.commit().map_err(|error| self.task.error(&error))
     }

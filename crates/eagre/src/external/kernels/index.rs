@@ -120,7 +120,20 @@ impl Index {
         sorter: &Sorter<'_>,
     ) -> Result<(), SortError> {
         sorter.sort(words)?;
-        super::ties::resolve(self, format, bytes, words, sorter)
+        super::ties::resolve(self, format, bytes, words, sorter, false)
+    }
+
+    /// As [`sort`](Self::sort), and the words still have the first bytes of their keys, by which they can be merged with
+    /// others.
+    pub(crate) fn sort_for_merge<F: Format>(
+        &self,
+        format: &F,
+        bytes: &[u8],
+        words: &mut [u128],
+        sorter: &Sorter<'_>,
+    ) -> Result<(), SortError> {
+        sorter.sort(words)?;
+        super::ties::resolve(self, format, bytes, words, sorter, true)
     }
 
     /// The record of a word.

@@ -23,6 +23,7 @@ pub(crate) use gather::{Fetch, InMemory, gather, is_repeated, keep_first};
 pub use index::{Index, IndexError};
 pub use merge::{Merge, MergeError, Source};
 pub(crate) use ordered::{Piece, in_order};
+pub(crate) use prefetch::prefetch;
 
 /// How records are put in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

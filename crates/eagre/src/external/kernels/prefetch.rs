@@ -3,7 +3,7 @@
 /// Asks the processor to bring the cache line at `at` and the one behind it. Does nothing where `bytes` end before.
 #[inline]
 #[allow(unused_unsafe, reason = "from Rust 1.97 on a prefetch is safe")]
-pub(super) fn prefetch(bytes: &[u8], at: usize) {
+pub(crate) fn prefetch(bytes: &[u8], at: usize) {
     #[cfg(target_arch = "x86_64")]
     if at < bytes.len() {
         let line = bytes.as_ptr().wrapping_add(at);

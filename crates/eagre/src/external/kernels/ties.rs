@@ -26,19 +26,21 @@ const MANY: usize = 1 << 14;
 /// How far ahead keys are fetched.
 const AHEAD: usize = 12;
 
-/// Puts groups of words that agree in their prefix in order. All else is in order.
+/// Puts groups of words that agree in their prefix in order. All else is in order. If `keep`, words keep their prefix; else it
+/// may become that of another part of the key.
 pub(super) fn resolve<F: Format>(
     index: &Index,
     format: &F,
     bytes: &[u8],
     words: &mut [u128],
     sorter: &Sorter<'_>,
+    keep: bool,
 ) -> Result<(), SortError> {
     if format.key_size().is_some_and(|size| size <= index.prefix()) {
         return Ok(());
     }
     let threads = sorter.team_size(words.len());
-    Ties { index, format, bytes, sorter }.resolve(words, 0, threads)
+    Ties { index, format, bytes, sorter, keep }.resolve(words, 0, threads)
 }
 
 struct Ties<'a, F> {
@@ -46,6 +48,7 @@ struct Ties<'a, F> {
     format: &'a F,
     bytes: &'a [u8],
     sorter: &'a Sorter<'a>,
+    keep: bool,
 }
 
 impl<F: Format> Ties<'_, F> {
@@ -120,12 +123,17 @@ impl<F: Format> Ties<'_, F> {
             self.compare_all(words, depth);
             return Ok(());
         }
+        // All have this one.
+        let prefix = self.index.prefix_of(words[0]);
         let (ended, going) = self.split(words, next, threads);
         self.sort(ended)?;
         if going.len() > 1 {
             let sorter = self.sorter.threads(threads);
             sorter.sort(going)?;
             self.resolve(going, next, threads)?;
+        }
+        if self.keep && depth == 0 {
+            words.iter_mut().for_each(|word| *word = self.index.with(prefix, self.index.position(*word)));
         }
         Ok(())
     }
