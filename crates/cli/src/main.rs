@@ -10,6 +10,7 @@
 //! | [`exit`] | how a command ends: exit codes and failures |
 //! | [`usage`] | wrong arguments, help and version |
 //! | [`console`] | everything that is printed; silent when the reader has gone |
+//! | [`process`] | signals and limits of the process |
 //! | [`message`] | one-line messages: what, where, why, cure |
 //! | [`explain`] | the output of `--explain` |
 //! | [`inputs`] | FILE arguments and standard input |
@@ -27,7 +28,7 @@
 //! keys
 //! device · explain · target · usage · phase
 //! inputs
-//! console
+//! console · process
 //! exit · message · name · progress
 //! units
 //! ```
@@ -56,6 +57,7 @@ mod message;
 mod name;
 mod partition;
 mod phase;
+mod process;
 mod progress;
 mod sort;
 mod stats;

@@ -71,6 +71,7 @@ pub(crate) fn cure(error: &io::Error) -> Option<&'static str> {
         ErrorKind::PermissionDenied => "ask for permission (chmod, chown) or run as a user who has it",
         ErrorKind::IsADirectory => "name the files in it",
         ErrorKind::StorageFull => "make room, or write elsewhere",
+        ErrorKind::FileTooLarge => "raise 'ulimit -f', or write to a file system that takes larger files",
         // Errors of streams have their own cures.
         ErrorKind::OutOfMemory if error.get_ref().is_none() => "raise 'ulimit -v', or use a machine with more memory",
         ErrorKind::QuotaExceeded => "remove some of your files, or write elsewhere",

@@ -20,6 +20,7 @@ use crate::console::Console;
 use crate::exit::{Failure, Run};
 use crate::inputs::Sources;
 use crate::keys::KeyType;
+use crate::process;
 use crate::target::Target;
 
 const LONG: &str = "\
@@ -140,6 +141,7 @@ fn size(text: &str) -> Result<u64, String> {
 
 impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
+        process::prepare("sort", self.target().place(), console.gauge());
         match self.keys {
             Some(keys) if self.index || self.verify => {
                 self.refuse_text("--keys", true)?;

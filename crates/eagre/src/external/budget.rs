@@ -72,6 +72,12 @@ impl Budget {
         }
         MergeBudget { at_once, threads, block, segment: segment as usize }
     }
+
+    /// The size of the longest records of which two, of different runs, can be in memory at once.
+    pub(super) fn longest(&self) -> u64 {
+        let own = BLOCKS * self.block.bytes() as u64 + 2 * PIECES;
+        (self.total.saturating_sub(own) / 2 - MergeBudget::run(BlockSize::MIN, 0)) * 2 / 3
+    }
 }
 
 /// How runs are merged.

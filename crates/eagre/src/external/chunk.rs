@@ -117,6 +117,20 @@ impl<'f, F: Format> Chunk<'f, F> {
         (left * per_record / (per_record + 16)) as usize
     }
 
+    /// # Errors
+    /// The records are too long for runs, of which at least two are in memory at once.
+    pub(super) fn check_longest(&self) -> io::Result<()> {
+        let most = self.budget.longest();
+        if self.longest as u64 <= most {
+            return Ok(());
+        }
+        let message = format!(
+            "sort: a record of {} bytes is longer than {most}, and not all records fit into memory; use more with --memory",
+            self.longest
+        );
+        Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+    }
+
     fn too_long(&self) -> io::Error {
         let (name, end) = &self.place;
         let start = end.saturating_sub(self.bytes.len() as u64);

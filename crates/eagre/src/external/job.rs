@@ -38,6 +38,8 @@ pub(super) struct Job<'a, F> {
     pub(super) report: Report,
     /// Which records the inputs have, if the output must have the same.
     pub(super) checksum: Option<Checksum>,
+    /// The size of the longest record that was merged.
+    pub(super) longest: usize,
     /// When the hook was called last.
     told: Option<Instant>,
 }
@@ -54,7 +56,7 @@ impl<'a, F> Job<'a, F> {
         let temporary = Temporary::new(&settings.temporary);
         let same = settings.verify && !settings.unique && settings.head.is_none();
         let checksum = same.then(Checksum::default);
-        Ok(Job { settings, format, budget, temporary, report: Report::default(), checksum, told: None })
+        Ok(Job { settings, format, budget, temporary, report: Report::default(), checksum, longest: 0, told: None })
     }
 
     pub(super) fn delays(&self) -> Delays<'a> {
@@ -134,7 +136,8 @@ impl<F: Format> Job<'_, F> {
                 && runs.is_empty()
                 && let Some(total) = total.filter(|_| all)
             {
-                self.temporary.check_room(total)?;
+                let beside = output.as_ref().filter(|output| !output.is_direct()).map(|output| (output, total));
+                self.temporary.check_room(total, beside)?;
             }
             self.sort_chunk(&mut chunk)?;
             if last {
@@ -145,6 +148,7 @@ impl<F: Format> Job<'_, F> {
                 drop(chunk);
                 return self.end_records(&inputs, writer, written, name);
             }
+            chunk.check_longest()?;
             let format = self.format;
             let mut run = self.temporary.create(self.budget.block)?;
             self.write_chunk(&mut chunk, "write runs", |bytes| run.put(format, bytes))?;

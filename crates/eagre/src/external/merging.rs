@@ -117,6 +117,7 @@ impl<F: Format> Job<'_, F> {
             && left > 0
         {
             read += record.len() as u64;
+            self.longest = self.longest.max(record.len());
             if let Some(sum) = &mut sum {
                 sum.include(self.format, record);
             }
@@ -146,9 +147,37 @@ impl<F: Format> Job<'_, F> {
 
     pub(super) fn merge_inputs(mut self, inputs: Vec<Input>, output: Output, name: &Path) -> io::Result<Report> {
         self.check_verifiable(&output, name)?;
-        let budget = self.budget.merge(inputs.len().max(1), 0);
         let mut listed = Inputs::new(Vec::new(), self.budget.block);
         let total = inputs.iter().try_fold(0_u64, |sum, input| sum.checked_add(input.bytes()?));
+        listed.done = total.unwrap_or(0);
+        self.report.plan = Plan::Classic;
+        let at_once = self.budget.merge(inputs.len().max(1), 0).at_once;
+        if inputs.len() <= at_once {
+            let sources = self.open_inputs(inputs, &mut listed)?;
+            let mut writer = self.begin(output, name, None)?;
+            let (mut sum, total) = (self.checksum, total.unwrap_or(0));
+            let written = self.merge(sources, "merge", total, sum.as_mut(), |bytes| Ok(writer.copy_in(bytes)?))?;
+            self.checksum = sum;
+            return self.end_records(&listed, writer, written, name);
+        }
+        // Too many to be read at once: neighbours become runs.
+        let (mut runs, mut inputs, format) = (Vec::new(), inputs.into_iter(), self.format);
+        while inputs.len() > 0 {
+            let group: Vec<Input> = inputs.by_ref().take(at_once).collect();
+            let sources = self.open_inputs(group, &mut listed)?;
+            let mut run = self.temporary.create(self.budget.block)?;
+            let (mut sum, total) = (self.checksum, total.unwrap_or(0));
+            self.merge(sources, "merge runs", total, sum.as_mut(), |bytes| run.put(format, bytes))?;
+            self.checksum = sum;
+            runs.push(run.finish(self.longest)?);
+        }
+        self.report.runs = runs.len() as u64;
+        self.merge_runs(runs, &listed, output, name)
+    }
+
+    /// Begins to read inputs that are sorted.
+    fn open_inputs(&self, inputs: Vec<Input>, listed: &mut Inputs) -> io::Result<Vec<RunReader>> {
+        let budget = self.budget.merge(inputs.len().max(1), 0);
         let mut sources = Vec::new();
         for Input { name, from } in inputs {
             let reader = match from {
@@ -161,12 +190,7 @@ impl<F: Format> Job<'_, F> {
             };
             sources.push(RunReader::new(reader, budget.block.bytes()).ended_by(self.format.terminator()));
         }
-        self.report.plan = Plan::Classic;
-        let mut writer = self.begin(output, name, None)?;
-        let (mut sum, total) = (self.checksum, total.unwrap_or(0));
-        let written = self.merge(sources, "merge", total, sum.as_mut(), |bytes| Ok(writer.copy_in(bytes)?))?;
-        self.checksum = sum;
-        self.end_records(&listed, writer, written, name)
+        Ok(sources)
     }
 }
 

@@ -393,6 +393,8 @@ impl From<kernels::IndexError> for Trouble {
 }
 
 #[cfg(test)]
+mod fault_tests;
+#[cfg(test)]
 mod index_tests;
 #[cfg(test)]
 mod tests;

@@ -9,8 +9,10 @@ use eagre_mem::threads::with_helpers;
 use super::kernels::{Index, IndexError};
 use crate::records::{Checksum, Format, Malformed, checksum};
 
-/// How many bytes one thread takes at a time. Lines may be short, and a word has 16 bytes.
+/// How many bytes one thread takes at a time.
 const PIECE: usize = 512 << 10;
+/// How many records one thread takes at a time. Lines may be empty, and a word has 16 bytes.
+const RECORDS: usize = 64 << 10;
 
 /// Cuts `bytes` from `start` on, where a record begins, into up to `most` pieces of whole records. None if there is no whole
 /// record. If `last`, the bytes end with a record.
@@ -33,7 +35,8 @@ pub(super) fn cut<F: Format>(
 /// The size of a piece of whole records at the front of `bytes`.
 fn whole<F: Format>(format: &F, bytes: &[u8], last: bool) -> Result<Option<usize>, Malformed> {
     if let Some(size) = format.record_size() {
-        let whole = bytes.len().min(PIECE.max(size)) / size * size;
+        let most = PIECE.min(size.saturating_mul(RECORDS)).max(size);
+        let whole = bytes.len().min(most) / size * size;
         if last && whole == 0 {
             format.length(bytes, true)?;
         }
@@ -41,15 +44,18 @@ fn whole<F: Format>(format: &F, bytes: &[u8], last: bool) -> Result<Option<usize
     }
     // Where records can be found from anywhere, it is enough to find the last end in a piece.
     if let (Some(end), Some(_)) = (format.terminator(), format.boundary(bytes, 0)) {
-        let found = memchr::memrchr(end, &bytes[..bytes.len().min(PIECE)]);
-        if let Some(found) = found {
+        let mut piece = &bytes[..bytes.len().min(PIECE)];
+        while memchr::memchr_iter(end, piece).count() > RECORDS {
+            piece = &piece[..piece.len() / 2];
+        }
+        if let Some(found) = memchr::memrchr(end, piece) {
             return Ok(Some(found + 1));
         }
     }
-    let mut length = 0;
-    while length < PIECE && length < bytes.len() {
+    let (mut length, mut records) = (0, 0);
+    while length < PIECE && length < bytes.len() && records < RECORDS {
         match format.length(&bytes[length..], last)? {
-            Some(record) => length += record,
+            Some(record) => (length, records) = (length + record, records + 1),
             None => break,
         }
     }

@@ -121,7 +121,10 @@ pub(super) fn choose<F: Format>(
         Ok(file) => file,
         Err(why) => return Ok(Choice::new(Plan::Classic, format!("records are read once: {why}"))),
     };
-    let facts = look(format, budget, file)?;
+    let facts = look(format, budget, file).map_err(|error| {
+        let name = inputs.first().map_or("", |input| &input.name);
+        crate::file::failure::Task::of("read", Path::new(name)).error(&error)
+    })?;
     let devices = match profiles(settings, file, output, facts.input >= LEAST_TO_PROBE && facts.cached < 1.0) {
         Ok(devices) => devices,
         Err(error) if wanted == Plan::Auto => {
@@ -137,6 +140,10 @@ pub(super) fn choose<F: Format>(
     let estimates = cost::rank(&facts, &devices, &Processor::default());
     let best = estimates.first().map_or(Plan::Classic, |best| Plan::from(best.way));
     let (plan, reason) = match wanted {
+        // Addresses may be limited.
+        Plan::Auto if matches!(best, Plan::OnePass | Plan::MergePass) && !is_mappable(file, facts.input) => {
+            (Plan::Classic, "the input cannot be mapped".to_owned())
+        }
         Plan::Auto => (best, reason(&facts, best)),
         wanted => (wanted, "it was asked for".to_owned()),
     };
@@ -213,6 +220,10 @@ fn look<F: Format>(format: &F, budget: &Budget, file: &File) -> io::Result<cost:
         strided: format.record_size().is_some(),
         text: format.terminator().is_some(),
     })
+}
+
+fn is_mappable(file: &File, bytes: u64) -> bool {
+    usize::try_from(bytes).is_ok_and(|bytes| eagre_mem::Mapping::new(file, 0, bytes).is_ok())
 }
 
 /// The profiles of the devices of the input, of temporary files and of the output.

@@ -57,7 +57,10 @@ impl Pointed<'_> {
     ) -> io::Result<T> {
         let size = usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
         let in_memory = cache::alignment(file).is_none();
-        let mapping = Mapping::new(file, 0, size)?;
+        let mapping = Mapping::new(file, 0, size).map_err(|error| {
+            let why = crate::file::failure::Task::of("read", Path::new(name)).error(&error);
+            io::Error::new(error.kind(), format!("{why}; use --plan classic"))
+        })?;
         let done = mapping.look(0..size, |bytes| work(&Pointed { file, mapping: &mapping, bytes, in_memory, name }));
         match done {
             Ok(done) => done,
@@ -120,6 +123,7 @@ impl<F: Format> Job<'_, F> {
             }
             written += self.fetch(input, &index, &sorted.words, "gather", 0, &mut writer)?;
         } else {
+            self.report.plan = Plan::MergePass;
             self.merge_words(input, &index, sorted, |this, words| {
                 written += this.fetch(input, &index, words, "gather", written, &mut writer)?;
                 Ok(())
@@ -143,7 +147,8 @@ impl<F: Format> Job<'_, F> {
             self.report.records += words.len() as u64;
             let last = at == input.bytes.len();
             let fits = last && runs.is_empty() && plan != Plan::MergePass;
-            if plan == Plan::OnePass && !fits {
+            // One pass may have been chosen by a wrong guess at the size of the records.
+            if plan == Plan::OnePass && self.settings.plan == Plan::OnePass && !fits {
                 let text = format!(
                     "sort: --plan one-pass: the keys of {} do not fit into memory; use more with --memory, or --plan merge-pass",
                     input.name

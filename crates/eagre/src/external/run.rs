@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use eagre_mem::transfer::set_direct;
@@ -47,13 +48,23 @@ impl Temporary {
     }
 
     /// # Errors
-    /// One line, if a directory has less room than its share of `bytes`.
-    pub(super) fn check_room(&self, bytes: u64) -> io::Result<()> {
-        let share = bytes / self.directories.len() as u64;
+    /// One line, if a directory has less room than its share of `bytes`, and of the bytes of an output beside them, if that is
+    /// on the same device.
+    pub(super) fn check_room(&self, bytes: u64, beside: Option<(&Output, u64)>) -> io::Result<()> {
+        let mut devices = Vec::new();
         for directory in &self.directories {
             let output = Output::nameless(directory).map_err(|error| about(directory, &error))?;
+            let device = output.file().metadata()?.dev();
+            devices.push((output, device, directory));
+        }
+        for (output, device, directory) in &devices {
+            // Several directories may be on one device, and the output too, which is written while the runs are there.
+            let here = devices.iter().filter(|(_, other, _)| other == device).count() as u64;
+            let same = |output: &Output| output.file().metadata().is_ok_and(|output| output.dev() == *device);
+            let beside = beside.filter(|(output, _)| same(output)).map_or(0, |(_, bytes)| bytes);
+            let share = (bytes / self.directories.len() as u64 * here).saturating_add(beside);
             output.check_room(share).map_err(|error| {
-                let text = format!("sort: {}: there is no room for {share} bytes of temporary files; name another directory with --temp", directory.display());
+                let text = format!("sort: {}: there is no room for {share} bytes of temporary files and output; name another directory with --temp", directory.display());
                 io::Error::new(error.kind(), text)
             })?;
         }

@@ -92,6 +92,13 @@ impl Opened {
         block: BlockSize,
     ) -> io::Result<(Box<dyn Device>, usize)> {
         let whole = piece.unwrap_or(block.bytes());
+        #[cfg(test)]
+        if let Access::Cached | Access::Unbuffered(_) = self.access {
+            let alignment = if let Access::Unbuffered(alignment) = self.access { alignment } else { 1 };
+            if let Some(faulty) = super::faulty::planned(&self.file, alignment) {
+                return Ok((Box::new(faulty), whole));
+            }
+        }
         let alignment = match self.access {
             Access::Sequential => return Ok((Box::new(Blocking::sequential(self.file)), whole)),
             // These are copies out of memory: several at a time would not be faster.

@@ -1,30 +1,38 @@
 //! A device for tests that does everything a system may do: transfers fewer bytes, is interrupted, answers in any
 //! order, fails.
+//!
+//! A test gives it to a transfer, or [plans](plan) that all files in a folder are read and written through it.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::sync::Arc;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use eagre_mem::transfer::{Blocking, Device, Done, Request};
+use eagre_mem::transfer::{Blocking, Device, Direction, Done, Request};
 
 /// The faults that must cause an error or a special case, besides those that must not matter.
 #[derive(Clone, Default)]
-pub(super) struct Faults {
-    pub(super) seed: u64,
-    pub(super) alignment: usize,
+pub(crate) struct Faults {
+    pub(crate) seed: u64,
+    pub(crate) alignment: usize,
     /// This byte of the file cannot be transferred, for this reason.
-    pub(super) bad: Option<(u64, i32)>,
+    pub(crate) bad: Option<(u64, i32)>,
+    /// Only these requests meet the bad byte.
+    pub(crate) only: Option<Direction>,
+    /// The file is cut to so many bytes when it is read first.
+    pub(crate) cut: Option<u64>,
     /// The device itself fails after this many answers.
-    pub(super) dies_after: Option<usize>,
+    pub(crate) dies_after: Option<usize>,
     /// Every request fails with this error, again and again.
-    pub(super) always: Option<i32>,
+    pub(crate) always: Option<i32>,
     /// Bytes to append to the file when a request first reaches its end.
-    pub(super) grows: Option<Arc<Vec<u8>>>,
+    pub(crate) grows: Option<Arc<Vec<u8>>>,
     /// Refuses unbuffered requests until it may continue through the cache.
-    pub(super) refuses_direct: bool,
+    pub(crate) refuses_direct: bool,
     /// The number of requests in flight: taken by the device, but not returned or dropped with it.
-    pub(super) out: Arc<AtomicUsize>,
+    pub(crate) out: Arc<AtomicUsize>,
 }
 
 pub(super) struct Faulty {
@@ -70,7 +78,14 @@ impl Faulty {
             // Past the page cache, disks transfer whole sectors.
             least = least.min((1 + self.any(least)).next_multiple_of(align));
         }
+        if request.direction() == Direction::Read
+            && let Some(bytes) = self.faults.cut.take()
+        {
+            let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+            OpenOptions::new().write(true).open(path).unwrap().set_len(bytes).unwrap();
+        }
         if let Some((byte, errno)) = self.faults.bad
+            && self.faults.only.is_none_or(|only| only == request.direction())
             && let Some(good) = byte.checked_sub(request.offset())
             && good < least as u64
         {
@@ -143,6 +158,38 @@ impl Drop for Faulty {
         // Real devices do the same: the memory is free when the device is gone.
         self.faults.out.fetch_sub(self.held.len(), SeqCst);
     }
+}
+
+/// What is planned for which folders.
+static PLANS: Mutex<Vec<(PathBuf, Faults)>> = Mutex::new(Vec::new());
+
+/// All files in this folder are read and written through a [`Faulty`] device as long as this lives.
+pub(crate) struct Planned(PathBuf);
+
+/// Plans faults for all files in a folder: those that are opened from now on, and that have offsets.
+pub(crate) fn plan(folder: &Path, faults: Faults) -> Planned {
+    let folder = folder.canonicalize().unwrap();
+    PLANS.lock().unwrap_or_else(PoisonError::into_inner).push((folder.clone(), faults));
+    Planned(folder)
+}
+
+impl Drop for Planned {
+    fn drop(&mut self) {
+        PLANS.lock().unwrap_or_else(PoisonError::into_inner).retain(|(folder, _)| *folder != self.0);
+    }
+}
+
+/// The device for a file for whose folder faults are planned.
+pub(super) fn planned(file: &File, alignment: usize) -> Option<Faulty> {
+    let mut plans = PLANS.lock().unwrap_or_else(PoisonError::into_inner);
+    if plans.is_empty() {
+        return None;
+    }
+    // A file without a name is shown with one that does not exist, in its directory.
+    let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
+    let (_, faults) = plans.iter_mut().find(|(folder, _)| path.parent() == Some(folder))?;
+    faults.seed += 1;
+    Some(Faulty::new(file, Faults { alignment, ..faults.clone() }))
 }
 
 /// Bytes that depend on their offset.

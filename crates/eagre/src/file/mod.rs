@@ -20,7 +20,7 @@ mod caching;
 pub(crate) mod computed;
 pub(crate) mod failure;
 #[cfg(test)]
-mod faulty;
+pub(crate) mod faulty;
 pub mod name;
 #[cfg_attr(not(feature = "copy"), allow(dead_code, reason = "some of it is for copies"))]
 pub(crate) mod naming;

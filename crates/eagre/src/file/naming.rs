@@ -10,11 +10,12 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use rustix::fs::{self, AtFlags, CWD, RenameFlags};
+use rustix::fs::{self, AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::{Errno, Result};
 
 /// Gives an open file a name, which must be new.
@@ -55,6 +56,48 @@ fn rename_to_new_by(
         Ok(_) => Err(Errno::EXIST),
         Err(error) => Err(error),
     }
+}
+
+/// Makes a file with a hidden name in `directory` that is to become `name`. It is the same one each time, so that what a
+/// program left there when it was killed is removed now. Whoever lives holds a [lock](hold) on its file.
+pub(super) fn with_hidden_name<T: AsFd>(
+    directory: &OwnedFd,
+    name: &OsStr,
+    make: impl Fn(&OsStr) -> Result<T>,
+) -> io::Result<(T, OsString)> {
+    let mut hash = DefaultHasher::new();
+    name.hash(&mut hash);
+    let hidden = OsString::from(format!(".eagre-{:016x}", hash.finish()));
+    for _ in 0..2 {
+        match make(&hidden) {
+            Ok(made) if hold(&made) => return Ok((made, hidden)),
+            Err(Errno::EXIST) if remove_left_behind(directory, &hidden) => {}
+            // Another program writes the same file, or has just taken this one for one that was left.
+            Ok(_) | Err(Errno::EXIST) => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    with_fresh_name(make)
+}
+
+/// Locks a file as long as it is open, where locks are supported; without, nobody removes it. False if another program has
+/// locked or removed it.
+pub(super) fn hold(file: impl AsFd) -> bool {
+    let locked = fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
+    locked != Err(Errno::WOULDBLOCK) && fs::fstat(&file).is_ok_and(|now| now.st_nlink > 0)
+}
+
+/// Removes a hidden file that nobody holds.
+fn remove_left_behind(directory: &OwnedFd, hidden: &OsStr) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(file) = fs::openat(directory, hidden, flags, Mode::empty()) else { return false };
+    // Nobody else gives or takes this name as long as the lock on its file is ours.
+    let here = fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+        && fs::fstat(&file).is_ok_and(|file| {
+            let named = fs::statat(directory, hidden, AtFlags::SYMLINK_NOFOLLOW);
+            named.is_ok_and(|named| (named.st_dev, named.st_ino) == (file.st_dev, file.st_ino))
+        });
+    here && fs::unlinkat(directory, hidden, AtFlags::empty()).is_ok()
 }
 
 /// Calls `make` with hidden names until one is free.
@@ -114,6 +157,31 @@ mod tests {
             assert_eq!(std::fs::read(room.path().join("to")).unwrap(), b"new");
             assert_eq!(std::fs::read(room.path().join("there")).unwrap(), b"old");
         }
+    }
+
+    /// What a program left when it was killed is removed, but not what a living one has.
+    #[test]
+    fn a_hidden_name_that_is_left_is_removed() {
+        let room = tempfile::tempdir().unwrap();
+        let directory = OwnedFd::from(File::open(room.path()).unwrap());
+        let make = |name: &OsStr| {
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+            fs::openat(&directory, name, flags, Mode::from_raw_mode(0o600))
+        };
+        let hidden = |target: &str| with_hidden_name(&directory, OsStr::new(target), make).unwrap();
+        let (file, first) = hidden("a");
+        let (other, second) = hidden("a");
+        assert_ne!(first, second, "the first is in use");
+        drop((file, other));
+        let (file, again) = hidden("a");
+        assert_eq!(again, first);
+        assert_ne!(hidden("b").1, first);
+        assert!(fs::fstat(&file).unwrap().st_nlink == 1 && room.path().join(&first).exists());
+        // A folder of that name is not ours.
+        std::fs::remove_file(room.path().join(&first)).unwrap();
+        std::fs::create_dir(room.path().join(&first)).unwrap();
+        assert_ne!(hidden("a").1, first);
+        assert!(room.path().join(&first).is_dir());
     }
 
     /// Errors with another cause are returned.

@@ -5,11 +5,12 @@
 //! a mixture. A program that dies leaves nothing behind, because the kernel frees files without a name.
 //!
 //! Some file systems do not support files without a name. There a hidden file (`.eagre-…`, readable by its owner only)
-//! is used instead. It is removed on failure, but remains if the program is killed.
+//! is used instead. It is removed on failure, but remains if the program is killed. So does the hidden name that a file
+//! without a name has for a moment when it replaces another. The next one that is written to the same target removes it.
 //!
 //! Targets that cannot be replaced (a pipe, a device, a terminal) are written directly.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -22,7 +23,7 @@ use rustix::io::Errno;
 
 #[cfg(feature = "copy")]
 use super::attributes::Unkept;
-use super::naming::{link, rename_to_new, with_fresh_name};
+use super::naming::{hold, link, rename_to_new, with_hidden_name};
 use super::rights::Rights;
 
 /// A file being written. If it is dropped without [`Output::commit`], the target is unchanged.
@@ -255,7 +256,7 @@ impl Target {
             }
         }
         let mode = Mode::from_raw_mode(0o600);
-        let (file, name) = with_fresh_name(|name| {
+        let (file, name) = with_hidden_name(&self.directory, &self.name, |name| {
             fs::openat(&self.directory, name, flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW, mode)
         })?;
         self.temporary = Some(name);
@@ -273,7 +274,12 @@ impl Target {
         }
         if self.temporary.is_none() {
             // A file without a name cannot replace another in one step. It gets a hidden name for a moment.
-            let ((), name) = with_fresh_name(|name| link(file, &self.directory, name))?;
+            // The lock of this open file shows others that it is in use.
+            let make = |name: &OsStr| {
+                hold(file);
+                link(file, &self.directory, name).map(|()| file)
+            };
+            let (_, name) = with_hidden_name(&self.directory, &self.name, make)?;
             self.temporary = Some(name);
         }
         if let Some(temporary) = &self.temporary {

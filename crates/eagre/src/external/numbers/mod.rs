@@ -112,7 +112,7 @@ impl<'a, K: FileKey> Numbers<'a, K> {
                 "sort: --plan in-memory: the keys do not fit into memory; use more with --memory, or another plan";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
-        if self.keeps_all() { self.job.temporary.check_room(total) } else { Ok(()) }
+        if self.keeps_all() { self.job.temporary.check_room(total, None) } else { Ok(()) }
     }
 
     /// Replaces the keys by others of the inputs. True if these have more.
