@@ -143,10 +143,8 @@ fn all_plans_have_the_same_result() {
         }
     }
     let sorter = FileSorter::new().memory(LEAST_MEMORY);
-    for (plan, why) in [(Plan::InMemory, "do not fit into memory")] {
-        let error = sorter.clone().plan(plan).sort_file(&Lines::default(), &from, &to).unwrap_err().to_string();
-        assert!(error.contains(why), "{error}");
-    }
+    let error = sorter.plan(Plan::InMemory).sort_file(&Lines::default(), &from, &to).unwrap_err().to_string();
+    assert!(error.contains("do not fit into memory"), "{error}");
 }
 
 #[test]

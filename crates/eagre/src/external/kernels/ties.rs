@@ -241,7 +241,7 @@ mod tests {
     use crate::records::Lines;
 
     /// Sorts lines by an index and returns them.
-    fn sorted<'b>(bytes: &'b [u8], order: Order, threads: usize) -> Vec<&'b [u8]> {
+    fn sorted(bytes: &[u8], order: Order, threads: usize) -> Vec<&[u8]> {
         let format = Lines::default();
         let index = Index::new(&format, bytes.len() as u64, order);
         let mut words = Vec::new();

@@ -39,6 +39,7 @@ use crate::{BlockSize, Pool, RewiredVec};
 const BATCH: usize = 128 << 10;
 
 /// Where sorted keys go.
+#[expect(clippy::large_enum_variant, reason = "there is one of them")]
 pub(super) enum Target<'o> {
     Open(Output),
     /// Opened when all has been read.
@@ -157,9 +158,8 @@ impl<'a, K: FileKey> Numbers<'a, K> {
         let mut stopped = Mutex::new(None);
         let count = chunk.arrange(keys, &|done: u64| {
             let told = job.lock().unwrap_or_else(PoisonError::into_inner).tell("sort", done, Some(total));
-            told.or_else(|error| {
+            told.map_err(|error| {
                 *stopped.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                Err(())
             })
         });
         if let Some(error) = stopped.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
