@@ -2,7 +2,6 @@
 
 use std::io;
 use std::ops::ControlFlow;
-use std::sync::{Mutex, PoisonError};
 
 use eagre::device::Emulated;
 use eagre::external::{FileSorter, Input, Progress as Sorted};
@@ -171,13 +170,8 @@ impl Records<'_> {
             console.watch(Progress::new("sort", None));
         }
         let gauge = console.gauge();
-        let phase = Mutex::new("sort");
         let show = |sorted: Sorted| {
-            let mut shown = phase.lock().unwrap_or_else(PoisonError::into_inner);
-            if *shown != sorted.phase && !args.no_progress {
-                *shown = sorted.phase;
-                gauge.show(Progress::new(sorted.phase, sorted.total));
-            }
+            gauge.follow(sorted.phase, sorted.total);
             gauge.advance(sorted.done);
             ControlFlow::Continue(())
         };

@@ -70,7 +70,7 @@ fn input(plan: Plan) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(1);
     let mut lines = Vec::new();
     if plan == Plan::Classic {
-        lines.resize(4_500_000, b'x');
+        lines.resize(4_000_000, b'x');
         lines.push(b'\n');
     }
     let bytes = match plan {
