@@ -1,6 +1,6 @@
-//! `eagre sort`: sorts files of any size.
+//! `eagre sort`: sorts files of any size: lines, records, keys with values, numbers.
 //!
-//! The output appears complete or not at all, so nothing is lost whatever happens, even if the output replaces the input.
+//! The output appears complete or not at all, so nothing is lost whatever happens, even if the output replaces an input.
 
 mod gnu;
 mod numbers;
@@ -24,33 +24,34 @@ use crate::process;
 use crate::target::Target;
 
 const LONG: &str = "\
-Sort files of numbers, or check whether they are in order.
+Sort files of any size, or check whether they are in order.
 
-A FILE holds keys only, one after the other: integers of 8 to 128 bits, floating-point numbers of \
-32 or 64, or pairs of unsigned integers, least significant byte first, as numpy's tofile writes \
-them. Pairs are ordered by their first part, then by their second. All keys of all FILEs are sorted \
-together. With no FILE, or when FILE is -, standard input is read.
-
-Floating-point numbers are in their total order: -NaN, -infinity, negative numbers, -0, 0, positive \
-numbers, infinity, NaN. NaNs are ordered by their bits, and 0 and -0 are different keys.
+Without another format, a FILE holds lines, which are ordered as LC_ALL=C sort orders them. All \
+records of all FILEs are sorted together. With no FILE, or when FILE is -, standard input is read. \
+Numbers of --keys have their least significant byte first, as numpy's tofile writes them; \
+floating-point numbers are in their total order: -NaN, -infinity, negative numbers, -0, 0, positive \
+numbers, infinity, NaN.
 
 Files may be larger than memory: then sorted runs go to temporary files (-T), and are merged. OUT \
-appears only when all of it is on the disk, \
-and never if anything fails or the command is killed. So OUT may be one of the FILEs.";
+appears only when all of it is on the disk, and never if anything fails or the command is killed. \
+So OUT may be one of the FILEs.";
 
 const AFTER: &str = "\
 Examples:
-  eagre sort --keys u64 a.bin -o sorted.bin   one file to another
-  eagre sort --keys u64 a.bin -o a.bin        in its own place
-  eagre sort --keys f64 -r --head 100 a.bin   the 100 largest numbers, to a pipe
-  eagre sort --keys u32 -u a b c -o all       each number once
-  eagre sort --keys u64:u64 --stable a -o b   pairs by their first part
+  eagre sort a.txt -o sorted.txt              lines, in the order of their bytes
+  eagre sort -t, -k2,2n a.csv -o a.csv        by the second field as a number, in place
+  eagre sort -u --memory 1G a b c -o all      each line of three files once
+  eagre sort -rn --head 100 sizes.txt         the 100 largest numbers
+  eagre sort --record 32 -k 8:i64 a -o b      records of 32 bytes, by a number at byte 8
+  eagre sort --klv 10:4 a -o b                a key of 10 bytes, a length of 4 bytes, the value
+  eagre sort --gensort b.dat -o s.dat         records of the sort benchmark
+  eagre sort --keys u64 a.bin -o a.bin        an array of numbers, in its own place
   eagre sort --keys i64 --check a && echo ok  is it in order?
-  generate | eagre sort --keys u32 | use      from a pipe to a pipe
+  generate | eagre sort --explain | use       from a pipe to a pipe
 
-Exit status: 0, or 1 if --check finds a key out of order, or 2 in case of trouble.";
+Exit status: 0, or 1 if --check finds a record out of order, or 2 in case of trouble.";
 
-/// Sort files of numbers
+/// Sort lines, records or numbers of any size
 #[derive(clap::Args)]
 #[command(long_about = LONG, after_help = AFTER)]
 pub(crate) struct Args {
@@ -67,7 +68,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TYPE", conflicts_with_all = ["gensort", "record", "klv", "lines"])]
     keys: Option<KeyType>,
 
-    /// Write the sorted keys to OUT, complete or not at all [default: standard output]
+    /// Write the result to OUT, complete or not at all [default: standard output]
     #[arg(short, long, value_name = "OUT", value_hint = clap::ValueHint::AnyPath)]
     output: Option<OsString>,
 
@@ -75,7 +76,7 @@ pub(crate) struct Args {
     #[arg(short, long)]
     reverse: bool,
 
-    /// Write each key once
+    /// Write only the first of records whose keys are equal
     #[arg(short, long)]
     unique: bool,
 
@@ -83,7 +84,7 @@ pub(crate) struct Args {
     #[arg(short, long)]
     stable: bool,
 
-    /// Write only the first K keys of the result
+    /// Write only the first K records of the result
     #[arg(long, visible_alias = "top", value_name = "K")]
     head: Option<usize>,
 

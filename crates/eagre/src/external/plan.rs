@@ -12,6 +12,7 @@ use super::budget::Budget;
 use super::inputs::Input;
 use crate::device::cost::{self, Devices, Estimate, Processor, Way};
 use crate::device::{Identity, Profile, Thoroughness};
+use crate::doctor::{Available, Bound, available_memory};
 use crate::file::{Output, cache};
 use crate::records::Format;
 use crate::scan;
@@ -216,7 +217,7 @@ fn look<F: Format>(format: &F, budget: &Budget, file: &File) -> io::Result<cost:
         memory: budget.total,
         threads: budget.threads as u32,
         cached,
-        page_cache: 0,
+        page_cache: page_cache(budget.total),
         strided: format.record_size().is_some(),
         text: format.terminator().is_some(),
     })
@@ -224,6 +225,18 @@ fn look<F: Format>(format: &F, budget: &Budget, file: &File) -> io::Result<cost:
 
 fn is_mappable(file: &File, bytes: u64) -> bool {
     usize::try_from(bytes).is_ok_and(|bytes| eagre_mem::Mapping::new(file, 0, bytes).is_ok())
+}
+
+/// How much of a file the page cache keeps, beside the memory of the sort.
+fn page_cache(memory: u64) -> u64 {
+    /// For other programs.
+    const SPARE: u64 = 512 << 20;
+    match available_memory() {
+        Some(Available { bytes, bound: Bound::Machine | Bound::ControlGroup, .. }) => {
+            bytes.saturating_sub(memory.saturating_add(SPARE))
+        }
+        _ => 0,
+    }
 }
 
 /// The profiles of the devices of the input, of temporary files and of the output.
