@@ -40,6 +40,7 @@ fn check<F: Format>(format: &F, bytes: &[u8], folder: &Path, what: &str) {
     ] {
         let sorter =
             FileSorter::new().memory(LEAST_MEMORY).threads(2).temporary(folder).descending(descending).unique(unique);
+        let sorter = sorter.plan(Plan::Classic);
         let sorter = match head {
             Some(head) => sorter.head(head),
             None => sorter,
@@ -106,7 +107,7 @@ fn many_runs_are_merged_in_several_passes_and_stay_stable() {
     let folder = tempfile::tempdir().unwrap();
     let (from, to) = (folder.path().join("from"), folder.path().join("to"));
     Generator::new().skewed(true).file(&from, 0, 1_500_000).unwrap();
-    let sorter = FileSorter::new().memory(LEAST_MEMORY).temporary(folder.path());
+    let sorter = FileSorter::new().memory(LEAST_MEMORY).temporary(folder.path()).plan(Plan::Classic);
     let report = sorter.sort_file(&Fixed::gensort(), &from, &to).unwrap();
     let (before, after) = (Validator::new().file(&from).unwrap(), Validator::new().file(&to).unwrap());
     assert!(after.summary.is_sorted() && after.summary.checksum == before.summary.checksum, "{report:?}");
