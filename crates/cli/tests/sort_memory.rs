@@ -10,10 +10,10 @@ use std::process::{Command, Stdio};
 
 use common::{eagre, parts, seeded};
 
-const MEMORY: u64 = 64 << 20;
+const MEMORY: u64 = 16 << 20;
 /// The program, its stacks and the page tables.
 const BESIDE: u64 = 32 << 20;
-const INPUT: usize = 100 << 20;
+const INPUT: usize = 20 << 20;
 
 /// Files of all shapes in a folder, each with its options.
 fn inputs(folder: &Path) -> Vec<(&'static str, &'static str)> {
@@ -93,12 +93,12 @@ fn memory_stays_within_its_limit() {
     jobs.push("-u table".to_owned());
     jobs.push("-u -t, -k1,1 table".to_owned());
     jobs.push("--head 1000 table".to_owned());
-    let copies = ["records"; 60].join(" ");
+    let copies = ["records"; 20].join(" ");
     jobs.push(format!("-m --gensort --head 10 {copies}"));
     let mut too_much = Vec::new();
     for job in jobs {
         let mut command = eagre();
-        command.current_dir(folder.path()).args(["sort", "-j2", "-T", ".", "-o", "out", "--memory", "64M"]);
+        command.current_dir(folder.path()).args(["sort", "-j2", "-T", ".", "-o", "out", "--memory", "16M"]);
         let mut child = command.args(job.split_whitespace()).stderr(Stdio::piped()).spawn().unwrap();
         let mut most = 0;
         while child.try_wait().unwrap().is_none() {
@@ -149,7 +149,7 @@ fn a_sort_survives_in_a_control_group() {
     for (name, options) in inputs(folder.path()) {
         for plan in ["auto", "classic", "merge-pass"] {
             let script = format!(
-                "echo $$ >'{}/cgroup.procs' || exit 99; exec \"$EAGRE\" sort -j2 -T . -o out --memory 64M --plan {plan} {options} {name}",
+                "echo $$ >'{}/cgroup.procs' || exit 99; exec \"$EAGRE\" sort -j2 -T . -o out --memory 16M --plan {plan} {options} {name}",
                 group.0.display()
             );
             let mut command = Command::new("sh");
