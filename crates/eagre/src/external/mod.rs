@@ -394,7 +394,7 @@ impl From<kernels::IndexError> for Trouble {
 
 #[cfg(test)]
 mod fault_tests;
-#[cfg(test)]
+#[cfg(all(test, feature = "gensort"))]
 mod index_tests;
-#[cfg(test)]
+#[cfg(all(test, feature = "gensort"))]
 mod tests;

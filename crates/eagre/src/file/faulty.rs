@@ -164,9 +164,11 @@ impl Drop for Faulty {
 static PLANS: Mutex<Vec<(PathBuf, Faults)>> = Mutex::new(Vec::new());
 
 /// All files in this folder are read and written through a [`Faulty`] device as long as this lives.
+#[cfg_attr(not(feature = "external"), allow(dead_code, reason = "plans are made by tests of sorts"))]
 pub(crate) struct Planned(PathBuf);
 
 /// Plans faults for all files in a folder: those that are opened from now on, and that have offsets.
+#[cfg_attr(not(feature = "external"), allow(dead_code, reason = "plans are made by tests of sorts"))]
 pub(crate) fn plan(folder: &Path, faults: Faults) -> Planned {
     let folder = folder.canonicalize().unwrap();
     PLANS.lock().unwrap_or_else(PoisonError::into_inner).push((folder.clone(), faults));
