@@ -8,32 +8,39 @@ use crate::exit::Failure;
 use crate::keys::KeyType;
 use crate::message::Message;
 
-/// What a file holds.
+/// What a file holds: for sorting, checking, and whatever else takes files of records.
 #[derive(clap::Args)]
-pub(crate) struct Formats {
+pub(crate) struct Kind {
     /// Files hold records of the sort benchmark: 100 bytes, the first ten of which are the key
     #[arg(long, group = "format")]
-    gensort: bool,
+    pub(crate) gensort: bool,
 
     /// Files hold records of LEN bytes
     #[arg(long, value_name = "LEN", group = "format")]
-    record: Option<NonZeroUsize>,
+    pub(crate) record: Option<NonZeroUsize>,
+
+    /// Files hold keys of KEYLEN bytes, each followed by the length of its value, a number of LENBYTES bytes, and the value; least significant byte first unless 'be' follows
+    #[arg(long, value_name = "KEYLEN:LENBYTES", value_parser = str::parse::<Klv>, group = "format")]
+    pub(crate) klv: Option<Klv>,
+
+    /// Files hold numbers of TYPE, least significant byte first
+    #[arg(long, value_name = "TYPE", group = "format")]
+    pub(crate) keys: Option<KeyType>,
+
+    /// Files hold lines of text
+    #[arg(long, group = "format")]
+    pub(crate) lines: bool,
+}
+
+/// What a file holds, and how it is ordered.
+#[derive(clap::Args)]
+pub(crate) struct Formats {
+    #[command(flatten)]
+    kind: Kind,
 
     /// The key of a --record, OFFSET:LENGTH or OFFSET:TYPE, as 0:10 or 8:i32be; ':desc' behind it reverses its order. The first of several counts most [default: the whole record]
     #[arg(short, long = "key", value_name = "KEY", value_parser = str::parse::<KeyRange>, requires = "record")]
     keys_of_record: Vec<KeyRange>,
-
-    /// Files hold keys of KEYLEN bytes, each followed by the length of its value, a number of LENBYTES bytes, and the value; least significant byte first unless 'be' follows
-    #[arg(long, value_name = "KEYLEN:LENBYTES", value_parser = str::parse::<Klv>, group = "format")]
-    klv: Option<Klv>,
-
-    /// Files hold numbers of TYPE, least significant byte first
-    #[arg(long, value_name = "TYPE", group = "format")]
-    keys: Option<KeyType>,
-
-    /// Files hold lines of text, compared as bytes
-    #[arg(long, group = "format")]
-    lines: bool,
 
     /// Lines end with a NUL instead of a newline
     #[arg(short, long, requires = "lines")]
@@ -53,15 +60,15 @@ impl Formats {
     /// The format for the command `what`. `None` if none is named.
     pub(crate) fn chosen(&self, what: &str) -> Result<Option<Chosen>, Failure> {
         let failed = |option: &str, why: String| Failure::Trouble(Message::new(what, option, why).to_string());
-        Ok(Some(if self.gensort {
+        Ok(Some(if self.kind.gensort {
             Chosen::Gensort
-        } else if let Some(size) = self.record {
+        } else if let Some(size) = self.kind.record {
             Chosen::Fixed(Fixed::new(size.get(), &self.keys_of_record).map_err(|why| failed("--key", why))?)
-        } else if let Some(klv) = self.klv {
+        } else if let Some(klv) = self.kind.klv {
             Chosen::Klv(klv)
-        } else if let Some(keys) = self.keys {
+        } else if let Some(keys) = self.kind.keys {
             Chosen::Fixed(Fixed::numbers(&keys.name()).map_err(|why| failed("--keys", why))?)
-        } else if self.lines {
+        } else if self.kind.lines {
             Chosen::Lines(Lines::ended_by(if self.zero_terminated { 0 } else { b'\n' }))
         } else {
             return Ok(None);

@@ -18,8 +18,8 @@ use eagre::options;
 
 use crate::console::Console;
 use crate::exit::{Failure, Run};
+use crate::formats::Kind;
 use crate::inputs::Sources;
-use crate::keys::KeyType;
 use crate::process;
 use crate::target::Target;
 
@@ -56,17 +56,13 @@ Exit status: 0, or 1 if --check finds a record out of order, or 2 in case of tro
 #[command(long_about = LONG, after_help = AFTER)]
 pub(crate) struct Args {
     #[command(flatten)]
-    format: records::FormatArgs,
+    kind: Kind,
 
     #[command(flatten)]
     text: text::TextArgs,
 
     #[command(flatten)]
     gnu: gnu::GnuArgs,
-
-    /// Sort an array of numbers of this type
-    #[arg(long, value_name = "TYPE", conflicts_with_all = ["gensort", "record", "klv", "lines"])]
-    keys: Option<KeyType>,
 
     /// Write the result to OUT, complete or not at all [default: standard output]
     #[arg(short, long, value_name = "OUT", value_hint = clap::ValueHint::AnyPath)]
@@ -143,7 +139,7 @@ fn size(text: &str) -> Result<u64, String> {
 impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
         process::prepare("sort", self.target().place(), console.gauge());
-        match self.keys {
+        match self.kind.keys {
             Some(keys) if self.index || self.verify => {
                 self.refuse_text("--keys", true)?;
                 records::Records { args: &self }.numbers(keys, console)

@@ -9,7 +9,6 @@ use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
 
 use common::{eagre, names, on_a_small_disk, parts, seeded};
 use rustix::fs::{CWD, FileType, Mode};
@@ -99,21 +98,36 @@ fn wait_for_handler(child: &mut Child, signal: i32) {
     }
 }
 
+/// Waits until the process has had so many page faults, of which it has some wherever it is in its work, or has ended. Returns
+/// how many it had.
+fn wait_for_faults(child: &mut Child, count: u64) -> u64 {
+    let stat = format!("/proc/{}/stat", child.id());
+    let mut faults = 0;
+    while child.try_wait().unwrap().is_none() && faults < count {
+        let text = fs::read_to_string(&stat).unwrap_or_default();
+        // The tenth field; the second is a name in parentheses.
+        let field = text.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(7));
+        faults = field.and_then(|field| field.parse().ok()).unwrap_or(0).max(faults);
+        std::thread::yield_now();
+    }
+    faults
+}
+
 /// Kills the sort of a file in its own place at many moments. The hidden name that a file has for a moment, when it
 /// replaces another, may be left.
 #[test]
 fn a_sort_that_is_killed() {
     let room = Room::new();
-    let started = Instant::now();
-    assert_eq!(room.run("--plan classic data -o data").0, 0);
-    let whole = started.elapsed();
+    let mut child = room.command("--plan classic data -o data").spawn().unwrap();
+    let whole = wait_for_faults(&mut child, u64::MAX);
+    assert!(child.wait().unwrap().success());
     assert!(room.is_sorted("data"));
     let mut random = seeded(1);
     for plan in ["classic", "one-pass --memory 256M", "merge-pass"] {
         for round in 0..8 {
             fs::write(room.path("data"), &room.input).unwrap();
             let mut child = room.command(&format!("--plan {plan} data -o data")).spawn().unwrap();
-            std::thread::sleep(whole.mul_f64(random.f64() * 1.1));
+            wait_for_faults(&mut child, random.u64(0..whole + whole / 10));
             let signal = [Signal::KILL, Signal::TERM, Signal::INT][round % 3];
             end(&child, signal);
             let mut err = String::new();

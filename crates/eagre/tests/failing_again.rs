@@ -161,6 +161,16 @@ const WAYS: &[(&str, Once)] = &[
         let scan::Input::Stream(mut reader) = eagre::compressed::open(&path).unwrap() else { panic!("not unpacked") };
         assert!(reader.read_to_end(&mut Vec::new()).is_err());
     }),
+    #[cfg(feature = "external")]
+    ("a sort of a record that is cut short", |room, round, _| {
+        use eagre::external::{FileSorter, LEAST_MEMORY, Plan};
+        use eagre::records::Fixed;
+        let plan = [Plan::Classic, Plan::OnePass, Plan::MergePass][round % 3];
+        let sorter = FileSorter::new().memory(LEAST_MEMORY).threads(1 + round % 2).temporary(room.0.path()).plan(plan);
+        let error = sorter.sort_file(&Fixed::gensort(), room.path("file"), room.path("new")).unwrap_err();
+        assert!(error.to_string().contains("cut short"), "{error}");
+        assert!(!room.path("new").exists());
+    }),
     #[cfg(feature = "sort")]
     ("more buckets than there is memory for", |_, _, pair| {
         let pool = Pool::new(BlockSize::MIN, 4, Some(pair.trap), Some(pair.mover)).unwrap();

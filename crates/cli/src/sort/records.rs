@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use eagre::device::Emulated;
 use eagre::external::{FileSorter, Input, Progress as Sorted};
-use eagre::records::{Checker, Fixed, Format, KeyRange, Klv, Lines, take_first};
+use eagre::records::{Checker, Fixed, Format, KeyRange, Lines, take_first};
 use eagre::scan;
 
 use super::Args;
@@ -20,29 +20,6 @@ use crate::keys::KeyType;
 use crate::message::{self, Message};
 use crate::progress::Progress;
 
-/// What the files hold.
-#[derive(clap::Args)]
-#[group(multiple = true)]
-pub(super) struct FormatArgs {
-    /// Sort lines of text by their bytes (this is the default)
-    #[arg(long, conflicts_with_all = ["gensort", "record", "klv"])]
-    lines: bool,
-
-    /// Sort records of 100 bytes whose first 10 bytes are the key, as in the sort benchmark
-    #[arg(long, conflicts_with_all = ["record", "klv"])]
-    gensort: bool,
-
-    /// Sort records of N bytes by their keys, or by all bytes. A -k is bytes OFFSET:LENGTH of a record, or the number
-    /// OFFSET:TYPE (such as 8:u32be); :desc behind it means descending
-    #[arg(long, value_name = "N", conflicts_with = "klv")]
-    record: Option<usize>,
-
-    /// Sort records of a key of K bytes, the length of the value in L bytes, and the value; be may follow if the length has
-    /// its most significant byte first
-    #[arg(long, value_name = "K:L")]
-    klv: Option<Klv>,
-}
-
 /// An input, and what is left to read of it.
 type Opened = (Argument, scan::Input);
 
@@ -54,7 +31,7 @@ pub(super) struct Records<'a> {
 impl Records<'_> {
     pub(super) fn run(self, console: &mut Console) -> Run {
         let Records { args } = self;
-        let given = &args.format;
+        let given = &args.kind;
         match (given.gensort, given.record, given.klv) {
             (true, ..) => {
                 args.refuse_text("--gensort", true)?;
@@ -64,7 +41,7 @@ impl Records<'_> {
                 args.refuse_text("--record", false)?;
                 let wrong = |why| text::wrong(format!("--key: {why}"));
                 let keys: Result<Vec<KeyRange>, _> = args.text.keys().iter().map(|key| key.parse()).collect();
-                self.sort(&Fixed::new(size, &keys.map_err(wrong)?).map_err(wrong)?, console)
+                self.sort(&Fixed::new(size.get(), &keys.map_err(wrong)?).map_err(wrong)?, console)
             }
             (_, _, Some(klv)) => {
                 args.refuse_text("--klv", true)?;

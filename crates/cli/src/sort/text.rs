@@ -13,7 +13,8 @@ use crate::message::Message;
 #[command(disable_help_flag = true, next_help_heading = "Order of lines")]
 pub(super) struct TextArgs {
     /// Compare the part of the line from field F, character C to the end of the second F, or to its character C; OPTS are
-    /// letters of the options below, for this key alone. Several keys are compared in turn. With --record, see --record
+    /// letters of the options below, for this key alone. Several keys are compared in turn. With --record, a key is bytes
+    /// OFFSET:LENGTH of the record, or the number OFFSET:TYPE (such as 8:u32be); :desc behind it means descending
     #[arg(short = 'k', long, value_name = "F[.C][OPTS][,F[.C][OPTS]]")]
     key: Vec<String>,
 

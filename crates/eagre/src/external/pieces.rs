@@ -42,8 +42,8 @@ fn whole<F: Format>(format: &F, bytes: &[u8], last: bool) -> Result<Option<usize
         }
         return Ok((whole > 0).then_some(whole));
     }
-    // Where records can be found from anywhere, it is enough to find the last end in a piece.
-    if let (Some(end), Some(_)) = (format.terminator(), format.boundary(bytes, 0)) {
+    // Where every terminator ends a record, it is enough to find the last one in a piece. In CSV it may be inside quotes.
+    if let Some(end) = format.terminator().filter(|_| format.ends_at_terminator()) {
         let mut piece = &bytes[..bytes.len().min(PIECE)];
         while memchr::memchr_iter(end, piece).count() > RECORDS {
             piece = &piece[..piece.len() / 2];

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::*;
 use crate::gensort::{Generator, Validator};
-use crate::records::{Fixed, KeyRange, Klv, Lines};
+use crate::records::{Fixed, KeyRange, Klv, Lines, TextOrder};
 
 /// Cuts bytes into records, sorts them by their keys, and joins them again.
 pub(super) fn expected<F: Format>(format: &F, bytes: &[u8], descending: bool, unique: bool, head: usize) -> Vec<u8> {
@@ -113,6 +113,19 @@ fn many_runs_are_merged_in_several_passes_and_stay_stable() {
     assert!(after.summary.is_sorted() && after.summary.checksum == before.summary.checksum, "{report:?}");
     assert_eq!(after.summary.records, 1_500_000);
     assert!(report.runs > 8 && report.merges >= 1, "{report:?}");
+}
+
+#[test]
+fn newlines_inside_quotes_end_no_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = TextOrder::new().csv(true).stable(true).key("1,1n".parse().unwrap()).build().unwrap();
+    let mut random = fastrand::Rng::with_seed(8);
+    let mut records = Vec::new();
+    while records.len() < 12 << 20 {
+        let value: String = (0..random.usize(0..40)).map(|_| ['a', '\n', ',', 'b'][random.usize(0..4)]).collect();
+        records.extend_from_slice(format!("{},\"{value}\"\n", random.u32(0..100_000)).as_bytes());
+    }
+    check(&text, &records, folder.path(), "csv");
 }
 
 #[test]

@@ -121,10 +121,6 @@ impl Format for Fixed {
     fn record_size(&self) -> Option<usize> {
         Some(self.size)
     }
-
-    fn boundary(&self, _: &[u8], at: usize) -> Option<usize> {
-        Some(at.next_multiple_of(self.size))
-    }
 }
 
 #[cfg(test)]

@@ -43,13 +43,4 @@ impl Format for Lines {
     fn ends_at_terminator(&self) -> bool {
         true
     }
-
-    fn boundary(&self, bytes: &[u8], at: usize) -> Option<usize> {
-        if at == 0 {
-            return Some(0);
-        }
-        // The line before may end at `at`.
-        let end = memchr::memchr(self.terminator, bytes.get(at - 1..)?);
-        Some(end.map_or(bytes.len(), |end| at + end))
-    }
 }

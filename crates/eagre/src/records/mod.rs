@@ -76,13 +76,6 @@ pub trait Format: Sync {
     fn ends_at_terminator(&self) -> bool {
         false
     }
-
-    /// Where the first record at or after `at` begins in `bytes`, which begin with a record. `None` if that is not known
-    /// without looking at all before it.
-    fn boundary(&self, bytes: &[u8], at: usize) -> Option<usize> {
-        let _ = (bytes, at);
-        None
-    }
 }
 
 /// Bytes that are no record.

@@ -119,8 +119,7 @@ impl Index {
         words: &mut [u128],
         sorter: &Sorter<'_>,
     ) -> Result<(), SortError> {
-        sorter.sort(words)?;
-        super::ties::resolve(self, format, bytes, words, sorter, false)
+        self.sort_words(format, bytes, words, sorter, false)
     }
 
     /// As [`sort`](Self::sort), and the words still have the first bytes of their keys, by which they can be merged with
@@ -132,8 +131,19 @@ impl Index {
         words: &mut [u128],
         sorter: &Sorter<'_>,
     ) -> Result<(), SortError> {
+        self.sort_words(format, bytes, words, sorter, true)
+    }
+
+    fn sort_words<F: Format>(
+        &self,
+        format: &F,
+        bytes: &[u8],
+        words: &mut [u128],
+        sorter: &Sorter<'_>,
+        keep: bool,
+    ) -> Result<(), SortError> {
         sorter.sort(words)?;
-        super::ties::resolve(self, format, bytes, words, sorter, true)
+        super::ties::resolve(self, format, bytes, words, sorter, keep)
     }
 
     /// The record of a word.

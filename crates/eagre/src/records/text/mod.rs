@@ -181,11 +181,6 @@ impl Format for Text {
     fn ends_at_terminator(&self) -> bool {
         !self.csv
     }
-
-    fn boundary(&self, bytes: &[u8], at: usize) -> Option<usize> {
-        // In CSV, a newline may be inside quotes: only all that is before it could tell.
-        if self.csv { (at == 0).then_some(0) } else { super::Lines::ended_by(self.terminator).boundary(bytes, at) }
-    }
 }
 
 /// Room for a text that is made from another, kept from key to key.
