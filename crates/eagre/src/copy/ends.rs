@@ -116,7 +116,9 @@ impl Sink<'_> {
     /// # Errors
     /// `ENOSPC` if there is not enough room.
     pub(super) fn make_room(&self, bytes: u64, data: &[(u64, u64)]) -> io::Result<()> {
-        if self.direct.is_none() && self.is_full_enough(data.iter().map(|(_, len)| len).sum())? {
+        // A file system that is asked to reserve more than it has fills up before it refuses, and others find no room
+        // meanwhile.
+        if self.is_full_enough(data.iter().map(|(_, len)| len).sum())? {
             return Err(Errno::NOSPC.into());
         }
         self.file.set_len(bytes)?;

@@ -72,12 +72,14 @@ pub struct Processor {
     pub merge: f64,
     /// Bytes of text per second in which records and keys are found.
     pub parse: f64,
+    /// Bytes of fresh memory per second: the kernel clears its pages. One thread reads into it.
+    pub fresh: f64,
 }
 
 impl Default for Processor {
     /// A server of 2022, measured with records of 100 bytes.
     fn default() -> Processor {
-        Processor { sort: 30e6, find: 70e-9, copy: 8e9, merge: 8e6, parse: 1.5e9 }
+        Processor { sort: 30e6, find: 70e-9, copy: 8e9, merge: 8e6, parse: 1.5e9, fresh: 1e9 }
     }
 }
 
@@ -202,19 +204,20 @@ impl<'a> Sorting<'a> {
         let read = self.read_input();
         let write = self.write(self.devices.output, self.job.input);
         Some(vec![
-            self.phase("read", Some(read), None, self.parse()),
+            self.phase("read", Some(read), None, self.parse() + self.fresh(all)),
             self.phase("sort", None, None, self.sort()),
             self.phase("write", None, Some(write), self.copy_records()),
         ])
     }
 
     fn one_pass(&self) -> Option<Vec<Phase>> {
-        if self.records() * ENTRY as f64 > self.room() {
+        let entries = self.records() * ENTRY as f64;
+        if entries > self.room() {
             return None;
         }
         let write = self.write(self.devices.output, self.job.input);
         Some(vec![
-            self.phase("read keys", Some(self.read_keys()), None, self.parse()),
+            self.phase("read keys", Some(self.read_keys()), None, self.parse() + self.fresh(entries)),
             self.phase("sort", None, None, self.sort()),
             self.phase("gather and write", Some(self.gather()), Some(write), 0.0),
         ])
@@ -228,7 +231,7 @@ impl<'a> Sorting<'a> {
             "read keys, write runs",
             Some(self.read_keys()),
             Some(self.write(temporary, entries)),
-            self.parse() + self.sort(),
+            self.parse() + self.sort() + self.fresh(entries as f64),
         );
         let mut phases = vec![keys];
         for _ in 1..self.passes(runs) {
@@ -255,7 +258,7 @@ impl<'a> Sorting<'a> {
         // A run has its records and their entries in memory.
         let run = self.room() * self.record() / (self.record() + ENTRY as f64);
         let runs = (input as f64 / run).ceil();
-        let work = self.parse() + self.sort() + self.copy_records();
+        let work = self.parse() + self.sort() + self.copy_records() + self.fresh(input as f64);
         let first = self.phase("write runs", Some(self.read_input()), Some(self.write(temporary, input)), work);
         let mut phases = vec![first];
         let passes = self.passes(runs);
@@ -304,6 +307,11 @@ impl<'a> Sorting<'a> {
 
     fn parse(&self) -> f64 {
         if self.job.text { self.job.input as f64 / self.processor.parse / self.threads() } else { 0.0 }
+    }
+
+    /// Taking `bytes` bytes of fresh memory, as far as the budget goes.
+    fn fresh(&self, bytes: f64) -> f64 {
+        bytes.min(self.room()) / self.processor.fresh
     }
 
     /// Copying records that are in memory, in another order.

@@ -5,7 +5,8 @@ use std::io;
 use super::budget::Budget;
 use super::inputs::{Found, Inputs};
 use super::kernels::{Index, Order};
-use super::{pieces, trouble};
+use super::pieces::{self, Wanted};
+use super::trouble;
 use crate::records::{Checksum, Format, Malformed};
 use crate::sort::Sorter;
 use crate::{BlockSize, Pool, RewiredVec};
@@ -23,6 +24,10 @@ pub(super) struct Chunk<'f, F> {
     block: u64,
     /// How many bytes have words.
     parsed: usize,
+    /// How many records were read into it: as many as there are words, or more if repeated ones were left out.
+    pub(super) records: u64,
+    /// Whether records with repeated keys may be left out.
+    distinct: bool,
     /// The size of the longest record.
     pub(super) longest: usize,
     /// Which records were read so far, if that is wanted.
@@ -32,7 +37,7 @@ pub(super) struct Chunk<'f, F> {
 }
 
 impl<'f, F: Format> Chunk<'f, F> {
-    pub(super) fn new(format: &'f F, budget: Budget, order: Order) -> io::Result<Self> {
+    pub(super) fn new(format: &'f F, budget: Budget, order: Order, distinct: bool) -> io::Result<Self> {
         let size = if budget.chunk >= 128 << 20 { BlockSize::DEFAULT } else { BlockSize::MIN };
         let block = size.bytes() as u64;
         let blocks = (budget.chunk / block).clamp(8, u64::from(u32::MAX)) as u32;
@@ -46,6 +51,8 @@ impl<'f, F: Format> Chunk<'f, F> {
             budget,
             block,
             parsed: 0,
+            records: 0,
+            distinct,
             longest: 0,
             checksum: None,
             place: Default::default(),
@@ -68,7 +75,7 @@ impl<'f, F: Format> Chunk<'f, F> {
         self.bytes.copy_within(self.parsed.., 0);
         self.bytes.truncate(kept);
         self.words.clear();
-        self.parsed = 0;
+        (self.parsed, self.records) = (0, 0);
         if kept > 0 && !self.parse(false)? {
             return Ok(true);
         }
@@ -96,6 +103,9 @@ impl<'f, F: Format> Chunk<'f, F> {
             }
             progress(inputs.done)?;
             let all = self.parse(false)?;
+            if self.mostly_repeated() {
+                return Ok(true);
+            }
             if !all || self.room() == 0 {
                 if self.words.is_empty() {
                     return Err(self.too_long());
@@ -103,6 +113,13 @@ impl<'f, F: Format> Chunk<'f, F> {
                 return Ok(true);
             }
         }
+    }
+
+    /// Whether so few records have words that it is better to go on with the memory that was used already. What it gives is a
+    /// small run.
+    fn mostly_repeated(&self) -> bool {
+        const ENOUGH: usize = 64 << 20;
+        self.distinct && self.bytes.len() >= ENOUGH && self.records > 4 * self.words.len() as u64
     }
 
     /// How many bytes more have room together with their words, if these are as many as before.
@@ -145,13 +162,15 @@ impl<'f, F: Format> Chunk<'f, F> {
     /// record. False if memory is full.
     fn parse(&mut self, last: bool) -> io::Result<bool> {
         while self.parsed < self.bytes.len() {
-            let (threads, sum) = (self.budget.threads, self.checksum.is_some());
+            let threads = self.budget.threads;
+            let wanted = Wanted { sum: self.checksum.is_some(), distinct: self.distinct };
             let pieces = pieces::cut(self.format, &self.bytes, self.parsed, 4 * threads, last);
             let pieces = pieces.map_err(|why| self.malformed(why))?;
             if pieces.is_empty() {
                 return Ok(true);
             }
-            let made = pieces::words(self.format, &self.index, &self.bytes, &pieces, threads, sum).map_err(trouble)?;
+            let made = pieces::words(self.format, &self.index, &self.bytes, &pieces, threads, wanted);
+            let made = made.map_err(trouble)?;
             for (range, made) in pieces.iter().zip(made) {
                 self.longest = self.longest.max(made.longest);
                 let used = self.bytes.len() as u64 + 16 * (self.words.len() + made.words.len()) as u64 + 2 * self.block;
@@ -162,6 +181,7 @@ impl<'f, F: Format> Chunk<'f, F> {
                 if let Some(sum) = &mut self.checksum {
                     *sum += made.checksum;
                 }
+                self.records += made.records as u64;
                 self.parsed = range.end;
             }
         }

@@ -117,7 +117,8 @@ impl<F: Format> Job<'_, F> {
             check_room(&output, name, total)?;
         }
         let mut runs = Vec::new();
-        let mut chunk = Chunk::new(self.format, self.budget, self.settings.order)?;
+        let distinct = self.settings.unique && self.settings.plan != Plan::InMemory;
+        let mut chunk = Chunk::new(self.format, self.budget, self.settings.order, distinct)?;
         chunk.checksum = self.checksum;
         let mut output = Some(output);
         loop {
@@ -169,7 +170,7 @@ impl<F: Format> Job<'_, F> {
         self.tell("sort", 0, None)?;
         let sorter = Sorter::new().threads(self.budget.threads).slack(self.budget.slack as usize);
         chunk.sort(&sorter)?;
-        self.report.records += chunk.parts().1.len() as u64;
+        self.report.records += chunk.records;
         self.report.add("sort", started, 0, 0);
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use eagre_mem::threads::with_helpers;
 
-use super::kernels::{Index, IndexError};
+use super::kernels::{Index, IndexError, append_distinct};
 use crate::records::{Checksum, Format, Malformed, checksum};
 
 /// How many bytes one thread takes at a time.
@@ -66,25 +66,42 @@ fn whole<F: Format>(format: &F, bytes: &[u8], last: bool) -> Result<Option<usize
 #[derive(Default)]
 pub(super) struct Made {
     pub(super) words: Vec<u128>,
+    /// How many records it has.
+    pub(super) records: usize,
     /// The size of the longest record.
     pub(super) longest: usize,
     /// Which records it has, if that was asked.
     pub(super) checksum: Checksum,
 }
 
-/// Makes the words of the records in pieces of `bytes`, and their checksums if `sum`.
+/// What is wanted of records beside their words.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Wanted {
+    /// Their checksum.
+    pub(super) sum: bool,
+    /// Repeated keys may be left out.
+    pub(super) distinct: bool,
+}
+
+/// Makes the words of the records in pieces of `bytes`.
 pub(super) fn words<F: Format>(
     format: &F,
     index: &Index,
     bytes: &[u8],
     pieces: &[Range<usize>],
     threads: usize,
-    sum: bool,
+    wanted: Wanted,
 ) -> Result<Vec<Made>, IndexError> {
     let make = |range: Range<usize>| {
         let mut made = Made::default();
-        made.longest = index.append(format, bytes, range.clone(), &mut made.words)?;
-        if sum {
+        if wanted.distinct {
+            let found = append_distinct(index, format, bytes, range.clone(), &mut made.words)?;
+            (made.longest, made.records) = (found.longest, found.records);
+        } else {
+            made.longest = index.append(format, bytes, range.clone(), &mut made.words)?;
+            made.records = made.words.len();
+        }
+        if wanted.sum {
             let sum = checksum(format, &bytes[range.clone()]);
             made.checksum = sum.map_err(|why| IndexError::Malformed(range.start, why))?;
         }

@@ -23,9 +23,10 @@ use super::job::{Job, check_room};
 use super::kernels::{Fetch, InMemory, Index, Merge, Piece, gather, is_repeated};
 use super::merging::why_unmerged;
 use super::passes::Passes;
+use super::pieces::{self, Wanted};
 use super::plan::Plan;
 use super::run::{Run, RunReader};
-use super::{Delays, Report, pieces, trouble};
+use super::{Delays, Report, trouble};
 use crate::file::{FileWriter, Output, cache};
 use crate::records::{Format, Malformed};
 use crate::sort::Sorter;
@@ -190,10 +191,10 @@ impl<F: Format> Job<'_, F> {
             let cut = pieces::cut(self.format, input.bytes, at, 8 * self.budget.threads, true);
             let cut = cut.map_err(|why| malformed(input, why))?;
             let bytes = cut.iter().map(|range| range.len() as u64).sum();
-            let (threads, sum) = (self.budget.threads, self.checksum.is_some());
-            let made = self
-                .delays()
-                .read(bytes, || pieces::words(self.format, index, input.bytes, &cut, threads, sum).map_err(trouble))?;
+            let wanted = Wanted { sum: self.checksum.is_some(), distinct: false };
+            let made =
+                || pieces::words(self.format, index, input.bytes, &cut, self.budget.threads, wanted).map_err(trouble);
+            let made = self.delays().read(bytes, made)?;
             for (range, made) in cut.iter().zip(made) {
                 if words.len() + made.words.len() > most {
                     break 'all;

@@ -89,6 +89,19 @@ impl Index {
         range: Range<usize>,
         words: &mut Vec<u128>,
     ) -> Result<usize, IndexError> {
+        self.append_if(format, bytes, range, words, |_, _| true)
+    }
+
+    /// As [`append`](Self::append), of the records that `wanted` wants, which it is given with their positions.
+    #[inline]
+    pub(super) fn append_if<F: Format>(
+        &self,
+        format: &F,
+        bytes: &[u8],
+        range: Range<usize>,
+        words: &mut Vec<u128>,
+        mut wanted: impl FnMut(&[u8], usize) -> bool,
+    ) -> Result<usize, IndexError> {
         let (mut at, mut longest, mut scratch) = (range.start, 0, Vec::new());
         if let Some(size) = format.record_size() {
             heap::reserve(words, range.len() / size).map_err(SortError::from)?;
@@ -100,8 +113,10 @@ impl Index {
             if words.len() == words.capacity() {
                 heap::reserve(words, (words.len() / 2).max(1 << 10)).map_err(SortError::from)?;
             }
-            let word = self.order.turn(format.prefix(&rest[..length], &mut scratch));
-            words.push(self.with(word >> self.bits, at));
+            if wanted(&rest[..length], at) {
+                let word = self.order.turn(format.prefix(&rest[..length], &mut scratch));
+                words.push(self.with(word >> self.bits, at));
+            }
             at += length;
             longest = longest.max(length);
         }

@@ -109,6 +109,14 @@ struct Player {
     source: u32,
 }
 
+/// One of two players, without a jump.
+#[inline(always)]
+fn select(first: bool, a: Player, b: Player) -> Player {
+    let mask = u128::from(first).wrapping_neg();
+    let word = b.word ^ ((a.word ^ b.word) & mask);
+    Player { word, source: b.source ^ ((a.source ^ b.source) & mask as u32) }
+}
+
 impl<'f, F: Format, S: Source> Merge<'f, F, S> {
     /// Prepares to merge.
     ///
@@ -210,10 +218,10 @@ impl<'f, F: Format, S: Source> Merge<'f, F, S> {
         let mut node = (self.sources.len() + source) / 2;
         while node > 0 {
             let loser = self.losers[node];
-            if self.is_before(loser, player) {
-                self.losers[node] = player;
-                player = loser;
-            }
+            let before =
+                if loser.word == player.word { self.is_before_by_key(loser, player) } else { loser.word < player.word };
+            // Which of them wins cannot be predicted, so nothing may depend on a jump.
+            (self.losers[node], player) = (select(before, player, loser), select(before, loser, player));
             node /= 2;
         }
         self.winner = player;

@@ -16,6 +16,7 @@ mod merge;
 mod ordered;
 #[allow(unsafe_code, reason = "prefetch instructions")]
 mod prefetch;
+mod seen;
 mod ties;
 
 pub use boundaries::{sample_boundaries, sort_and_partition};
@@ -24,6 +25,7 @@ pub use index::{Index, IndexError};
 pub use merge::{Merge, MergeError, Source};
 pub(crate) use ordered::{Piece, in_order};
 pub(crate) use prefetch::prefetch;
+pub(crate) use seen::append_distinct;
 
 /// How records are put in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
