@@ -272,7 +272,8 @@ fn a_limit_on_the_size_of_files_is_an_error_and_leaves_nothing() {
     fs::write(folder.path().join("a"), noise(3 << 20)).unwrap();
     let script = format!("ulimit -f 1024 && exec '{}' copy a b", env!("CARGO_BIN_EXE_eagre"));
     let output = Command::new("bash").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
-    assert_eq!(parts(&output), (2, String::new(), "eagre: copy: b: File too large\n".into()));
+    let what = "eagre: copy: b: File too large; raise 'ulimit -f', or write to a file system that takes larger files\n";
+    assert_eq!(parts(&output), (2, String::new(), what.into()));
     assert_eq!(names(folder.path()), ["a"]);
 }
 

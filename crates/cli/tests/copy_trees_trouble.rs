@@ -182,7 +182,9 @@ fn a_limit_on_the_size_of_files_costs_those_that_are_larger() {
     }
     let script = format!("ulimit -f 1024 && exec '{}' copy -r tree copy", env!("CARGO_BIN_EXE_eagre"));
     let output = Command::new("bash").args(["-c", &script]).current_dir(room.path()).output().unwrap();
-    assert_eq!(parts(&output), (2, String::new(), "eagre: copy: copy/b: File too large\n".into()));
+    let what =
+        "eagre: copy: copy/b: File too large; raise 'ulimit -f', or write to a file system that takes larger files\n";
+    assert_eq!(parts(&output), (2, String::new(), what.into()));
     assert_eq!(common::names(&room.path().join("copy")), ["a", "c"]);
 }
 
