@@ -18,7 +18,7 @@ use super::run::{Run, RunReader};
 use super::{Report, trouble};
 use crate::Pipe;
 use crate::file::{Output, ReadOptions};
-use crate::records::{self, Checksum, Format};
+use crate::records::{Checksum, Format};
 use crate::scan;
 
 /// How many bytes of a merge are put together before they go to the stream.
@@ -200,6 +200,7 @@ pub(super) fn why_unmerged(error: MergeError<io::Error>) -> io::Error {
         MergeError::Malformed(number, why) => {
             io::Error::new(io::ErrorKind::InvalidData, format!("sort: input {}: {why}", number + 1))
         }
+        MergeError::Sort(error) => trouble(error),
     }
 }
 
@@ -257,24 +258,16 @@ impl Segment<'_> {
         }
         let mut merge = Merge::new(format, sources, self.order).map_err(why_unmerged)?;
         let mut last = LastKey::new(unique);
-        let mut scratch = Vec::new();
-        let upper = self.upper.map(|bound| (self.order.turn(records::word(bound, 0)), bound));
-        let mut below = self.lower.map(|bound| (self.order.turn(records::word(bound, 0)), bound));
-        while let Some(record) = merge.record() {
-            if let Some((word, bound)) = below {
-                let is_below = |key: &[u8]| self.order.of(key.cmp(bound)).is_lt();
-                if merge.word() < word || merge.word() == word && is_below(format.key(record, &mut scratch)) {
-                    merge.advance().map_err(why_unmerged)?;
-                    continue;
-                }
-                below = None;
+        let upper = self.upper.map(|bound| (merge.word_of(bound), bound));
+        if let Some(bound) = self.lower {
+            let word = merge.word_of(bound);
+            while merge.is_before(word, bound) {
+                merge.advance().map_err(why_unmerged)?;
             }
-            if let Some((word, bound)) = upper {
-                let is_below = |key: &[u8]| self.order.of(key.cmp(bound)).is_lt();
-                if merge.word() > word || merge.word() == word && !is_below(format.key(record, &mut scratch)) {
-                    break;
-                }
-            }
+        }
+        while upper.is_none_or(|(word, bound)| merge.is_before(word, bound))
+            && let Some(record) = merge.record()
+        {
             if !last.is_repeated(format, record) {
                 piece.push(record)?;
             }

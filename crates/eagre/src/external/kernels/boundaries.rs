@@ -2,7 +2,7 @@
 
 use eagre_mem::heap;
 
-use super::gather::{InMemory, gather};
+use super::gather::{InMemory, gather, gather_into};
 use super::index::IndexError;
 use super::{Index, Order};
 use crate::records::{Format, Malformed};
@@ -66,6 +66,14 @@ pub fn sort_and_partition(
     cuts.push(words.len());
     let mut ends = heap::list(cuts.len()).map_err(SortError::from)?;
     let (mut start, mut done) = (0, 0);
+    if let Some(size) = format.record_size() {
+        gather_into(&index, records, size, &words, sorter.team_size(words.len()), out);
+        ends.extend(cuts.iter().map(|&cut| {
+            start = cut.max(start);
+            start * size
+        }));
+        return Ok(ends);
+    }
     for cut in cuts {
         let end = cut.max(start);
         let threads = sorter.team_size(end - start);

@@ -1,11 +1,14 @@
 //! Records copied in the order of their words, by several threads.
 
 use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use eagre_mem::threads::with_helpers;
 
 use super::Index;
 use super::index::record_at;
 use super::ordered::{Piece, Put, in_order};
-use super::prefetch::prefetch;
+use super::prefetch::prefetch_record;
 use super::ties::compare_keys;
 use crate::records::Format;
 
@@ -32,7 +35,7 @@ pub(crate) struct InMemory<'a, F> {
 impl<F: Format> Fetch for InMemory<'_, F> {
     #[inline]
     fn announce(&self, position: usize) {
-        prefetch(self.bytes, position);
+        prefetch_record(self.bytes, position, self.format.record_size());
     }
 
     #[inline]
@@ -71,6 +74,45 @@ pub(crate) fn gather(
         Ok(())
     };
     in_order(words.len().div_ceil(step), threads, PIECE + PIECE / 4, &copy, put)
+}
+
+/// Copies the records of `words`, all of `size` bytes, to `out`, which has room for as many.
+pub(super) fn gather_into(index: &Index, bytes: &[u8], size: usize, words: &[u128], threads: usize, out: &mut [u8]) {
+    let step = (PIECE / size).max(1);
+    let pieces = Mutex::new(words.chunks(step).zip(out.chunks_mut(step * size)).enumerate());
+    let work = || {
+        loop {
+            let next = pieces.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((number, (piece, out))) = next else { break };
+            let ahead = words.get(number * step + AHEAD..).unwrap_or_default();
+            for (at, (to, &word)) in out.chunks_exact_mut(size).zip(piece).enumerate() {
+                if let Some(&soon) = ahead.get(at) {
+                    prefetch_record(bytes, index.position(soon), Some(size));
+                }
+                copy(&bytes[index.position(word)..][..size], to);
+            }
+        }
+    };
+    let threads = threads.min(words.len().div_ceil(step));
+    with_helpers(Some(c"eagre-gather"), threads.saturating_sub(1), &work, work);
+}
+
+/// Copies records. Most are short, and a call to `memcpy` takes as long as what it does for them.
+#[inline(always)]
+fn copy(from: &[u8], to: &mut [u8]) {
+    const STEP: usize = 32;
+    let whole = from.len().min(to.len());
+    match (from.last_chunk::<STEP>(), whole <= 8 * STEP) {
+        (Some(last), true) => {
+            for (to, from) in to.as_chunks_mut::<STEP>().0.iter_mut().zip(from.as_chunks::<STEP>().0) {
+                *to = *from;
+            }
+            if let Some(to) = to.last_chunk_mut::<STEP>() {
+                *to = *last;
+            }
+        }
+        _ => to.copy_from_slice(from),
+    }
 }
 
 /// Keeps only the first word of those whose records have equal keys. All are in order.

@@ -1,16 +1,47 @@
-//! Merging sorted records: a tree of losers over the first bytes of the keys.
+//! Merging sorted records: many at a time, by sorting.
 //!
-//! Each source has one record at its head, and its word: the first 16 bytes of its key. A node of the tree keeps the
-//! loser of the match played there. When the winner's record has been taken, its successor plays the matches on
-//! its way from the leaf to the root again, one comparison of words for each (Knuth, TAOCP 3, 5.4.1). Only equal words
-//! need a look at whole keys. Equal keys come in the order of the sources.
+//! Each source has a window: the words of its next records. The least of the windows' last words is a bound. What is below it
+//! in any window comes before all that is in none yet, so these words are sorted, and are the next records of the result.
+//! At least one window is empty then, and gets the words behind it.
+//!
+//! ```text
+//!             window
+//! source 0:   |1 5 8 9|          bound: 6
+//! source 1:   |2 3 4 6| 7 …      sorted: 1 2 3 4 5 6
+//! source 2:   |3 7 8 8| 9 …
+//! ```
+//!
+//! Sorting words by vector instructions takes less time than one comparison after the other, as in a tree of losers (Knuth,
+//! TAOCP 3, 5.4.1), each of which waits for the one before and is guessed wrong half of the time.
+//!
+//! A word has the first 12 bytes of a key, the number of its source, and that of its record in the window. So equal keys come
+//! in the order of the sources. Keys that agree in all 12 bytes and have more are compared.
 
 use std::fmt;
 use std::ops::ControlFlow;
 
+use eagre_mem::heap;
+
 use super::Order;
+use super::prefetch::{prefetch, prefetch_record};
 use super::ties::compare_keys;
 use crate::records::{Format, Malformed};
+use crate::sort::{SortError, Sorter};
+
+/// The most sources.
+const MOST_SOURCES: usize = 1 << 16;
+/// How many low bits of a word say where its record is: in which source, and the how manieth of its window.
+const BITS: u32 = 32;
+/// The most words of a window, and of all windows together.
+const LARGEST: usize = 256;
+const WORDS: usize = 16 << 10;
+/// About how many bytes the records of all windows have, so that they stay in the second level cache, and how many those of
+/// one may always have.
+const BYTES: usize = 512 << 10;
+const ENOUGH: usize = 16 << 10;
+/// How many bytes of a source are fetched ahead, and how many records of a batch.
+const AHEAD: usize = 2 << 10;
+const NEXT: usize = 6;
 
 /// A source of sorted records.
 pub trait Source {
@@ -59,6 +90,20 @@ pub enum MergeError<E> {
     },
     /// The source with this number ends inside a record.
     Malformed(usize, Malformed),
+    /// Memory is refused, or `EAGRE_SIMD` names instructions that the processor does not have.
+    Sort(SortError),
+}
+
+impl<E> From<SortError> for MergeError<E> {
+    fn from(error: SortError) -> Self {
+        MergeError::Sort(error)
+    }
+}
+
+impl<E> From<heap::Refused> for MergeError<E> {
+    fn from(error: heap::Refused) -> Self {
+        MergeError::Sort(error.into())
+    }
 }
 
 impl<E: fmt::Display> fmt::Display for MergeError<E> {
@@ -66,6 +111,7 @@ impl<E: fmt::Display> fmt::Display for MergeError<E> {
         match self {
             MergeError::Source { number, error } => write!(f, "source {number}: {error}"),
             MergeError::Malformed(number, error) => write!(f, "source {number}: {error}"),
+            MergeError::Sort(error) => error.fmt(f),
         }
     }
 }
@@ -91,30 +137,45 @@ impl<E: fmt::Debug + fmt::Display> std::error::Error for MergeError<E> {}
 pub struct Merge<'f, F, S> {
     format: &'f F,
     sources: Vec<S>,
-    /// The length of the record at the head of each source. 0 if the source has ended.
-    lengths: Vec<usize>,
-    /// The losers. A match between nodes 2n and 2n + 1 is played at n; leaves follow the inner nodes.
-    losers: Vec<Player>,
-    winner: Player,
+    windows: Vec<Window>,
+    /// The words of all windows, so many for each.
+    words: Vec<u128>,
+    width: usize,
+    /// Where their records begin, in the bytes of their source. Empty if all records have one size.
+    starts: Vec<u32>,
+    /// The size of all records, if they have one.
+    size: Option<usize>,
+    /// The words of the next records of the result, of which those before `at` have been taken.
+    batch: Vec<u128>,
+    at: usize,
     order: Order,
     /// Whether equal words mean equal keys.
     whole: bool,
     scratch: (Vec<u8>, Vec<u8>),
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Player {
-    /// The word of its record.
-    word: u128,
-    source: u32,
+/// The next records of a source.
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    /// The words from `next` to `end` are in no batch yet.
+    next: usize,
+    end: usize,
+    /// How many bytes of the source its records have.
+    bytes: usize,
+    /// Nothing follows.
+    last: bool,
 }
 
-/// One of two players, without a jump.
-#[inline(always)]
-fn select(first: bool, a: Player, b: Player) -> Player {
-    let mask = u128::from(first).wrapping_neg();
-    let word = b.word ^ ((a.word ^ b.word) & mask);
-    Player { word, source: b.source ^ ((a.source ^ b.source) & mask as u32) }
+/// The bits of a word that belong to the key.
+#[inline]
+fn key_bits(word: u128) -> u128 {
+    word >> BITS << BITS
+}
+
+/// The source of a word, and the number of its record.
+#[inline]
+fn place(word: u128) -> (usize, usize) {
+    ((word >> 16) as usize & 0xffff, word as usize & 0xffff)
 }
 
 impl<'f, F: Format, S: Source> Merge<'f, F, S> {
@@ -122,113 +183,213 @@ impl<'f, F: Format, S: Source> Merge<'f, F, S> {
     ///
     /// # Errors
     /// Those of filling the sources for the first time.
+    ///
+    /// # Panics
+    /// There are more than 65536 sources.
     pub fn new(format: &'f F, sources: Vec<S>, order: Order) -> Result<Self, MergeError<S::Error>> {
-        let whole = format.key_size().is_some_and(|size| size <= 16);
-        let none = Player { word: 0, source: 0 };
-        let (lengths, losers) = (vec![0; sources.len()], vec![none; sources.len()]);
-        let mut merge =
-            Merge { format, sources, lengths, losers, winner: none, order, whole, scratch: Default::default() };
-        if !merge.sources.is_empty() {
-            merge.play_all()?;
-        }
+        let count = sources.len();
+        assert!(count <= MOST_SOURCES, "there are at most {MOST_SOURCES} sources");
+        let width = (WORDS / count.max(1)).clamp(16, LARGEST);
+        let (size, whole) = (format.record_size(), format.key_size().is_some_and(|size| size <= 12));
+        let mut merge = Merge {
+            format,
+            sources,
+            windows: filled(Window::default(), count)?,
+            words: filled(0, count * width)?,
+            width,
+            starts: filled(0, if size.is_some() { 0 } else { count * width })?,
+            size,
+            batch: heap::list(count * width)?,
+            at: 0,
+            order,
+            whole,
+            scratch: Default::default(),
+        };
+        merge.next_batch()?;
         Ok(merge)
     }
 
-    /// Plays all matches.
-    fn play_all(&mut self) -> Result<(), MergeError<S::Error>> {
-        let count = self.sources.len();
-        let mut winners = vec![Player { word: 0, source: 0 }; 2 * count];
-        for source in 0..count {
-            winners[count + source] = self.load(source)?;
+    /// Makes the next batch, which is empty if all sources have ended.
+    #[inline(never)]
+    fn next_batch(&mut self) -> Result<(), MergeError<S::Error>> {
+        self.batch.clear();
+        self.at = 0;
+        let mut bound = None;
+        for source in 0..self.sources.len() {
+            if self.windows[source].next == self.windows[source].end {
+                self.load(source)?;
+            }
+            let Some(&last) = self.window(source).last() else { continue };
+            bound = Some(bound.map_or(last, |bound: u128| bound.min(last)));
         }
-        for node in (1..count).rev() {
-            let (a, b) = (winners[2 * node], winners[2 * node + 1]);
-            let first = self.is_before(a, b);
-            (winners[node], self.losers[node]) = if first { (a, b) } else { (b, a) };
+        let Some(bound) = bound else { return Ok(()) };
+        // Behind the bound there may be others with its 12 bytes, and which comes first is not known.
+        let below = if self.whole { bound } else { key_bits(bound).wrapping_sub(1) };
+        if self.whole || key_bits(bound) > 0 {
+            self.take_up_to(below)?;
         }
-        self.winner = winners[1];
+        if self.batch.is_empty() { self.take_tied(key_bits(bound)) } else { Ok(()) }
+    }
+
+    /// Moves the words up to `bound` to the batch.
+    fn take_up_to(&mut self, bound: u128) -> Result<(), MergeError<S::Error>> {
+        let mut taken_from = 0;
+        for source in 0..self.sources.len() {
+            let start = source * self.width;
+            let window = &mut self.windows[source];
+            let words = &self.words[start + window.next..start + window.end];
+            let count = words.partition_point(|&word| word <= bound);
+            self.batch.extend_from_slice(&words[..count]);
+            window.next += count;
+            taken_from += usize::from(count > 0);
+        }
+        if taken_from > 1 {
+            Sorter::new().threads(1).sort(&mut self.batch)?;
+            if !self.whole {
+                self.resolve_ties();
+            }
+        }
         Ok(())
     }
 
-    /// Looks at the record at the head of a source.
-    fn load(&mut self, number: usize) -> Result<Player, MergeError<S::Error>> {
-        let source = &mut self.sources[number];
-        let mut last = false;
-        loop {
-            let bytes = source.bytes();
-            if !bytes.is_empty() {
-                let length = self.format.length(bytes, last).map_err(|why| MergeError::Malformed(number, why))?;
-                if let Some(length) = length {
-                    let word = self.order.turn(self.format.prefix(&bytes[..length], &mut self.scratch.0));
-                    self.lengths[number] = length;
-                    return Ok(Player { word, source: number as u32 });
-                }
-            } else if last {
-                self.lengths[number] = 0;
-                return Ok(Player { word: u128::MAX, source: number as u32 });
+    /// Puts words of the batch in order whose keys agree in 12 bytes.
+    fn resolve_ties(&mut self) {
+        let mut batch = std::mem::take(&mut self.batch);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        for tied in batch.chunk_by_mut(|&a, &b| key_bits(a) == key_bits(b)) {
+            if tied.len() > 1 {
+                tied.sort_unstable_by(|&a, &b| self.compare(a, b, &mut scratch));
             }
-            last = !source.refill().map_err(|error| MergeError::Source { number, error })?;
+        }
+        (self.batch, self.scratch) = (batch, scratch);
+    }
+
+    /// Puts words with the given key bits into the batch one by one, until a window is empty or there are no more of them.
+    fn take_tied(&mut self, bits: u128) -> Result<(), MergeError<S::Error>> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let heads = (0..self.sources.len()).filter_map(|source| self.window(source).first().copied());
+        let mut tied: Vec<u128> = heap::list(self.sources.len())?;
+        tied.extend(heads.filter(|&word| key_bits(word) == bits));
+        tied.sort_unstable_by(|&a, &b| self.compare(b, a, &mut scratch));
+        while let Some(least) = tied.pop() {
+            self.batch.push(least);
+            let (source, _) = place(least);
+            self.windows[source].next += 1;
+            let Some(&next) = self.window(source).first() else { break };
+            if key_bits(next) == bits {
+                let behind = tied.partition_point(|&other| self.compare(other, next, &mut scratch).is_gt());
+                tied.insert(behind, next);
+            }
+        }
+        self.scratch = scratch;
+        Ok(())
+    }
+
+    /// How the records of two words compare that agree in their key bits.
+    fn compare(&self, a: u128, b: u128, scratch: &mut (Vec<u8>, Vec<u8>)) -> std::cmp::Ordering {
+        let by_key = compare_keys(self.format, (self.record_of(a), self.record_of(b)), scratch);
+        self.order.of(by_key).then(a.cmp(&b))
+    }
+
+    /// The words of a source that are in no batch yet.
+    #[inline]
+    fn window(&self, source: usize) -> &[u128] {
+        let Window { next, end, .. } = self.windows[source];
+        &self.words[source * self.width..][next..end]
+    }
+
+    /// Gives a source the words of its next records.
+    fn load(&mut self, number: usize) -> Result<(), MergeError<S::Error>> {
+        let (window, source) = (&mut self.windows[number], &mut self.sources[number]);
+        source.consume(std::mem::take(&mut window.bytes));
+        (window.next, window.end) = (0, 0);
+        let first = number * self.width;
+        let most = (BYTES / self.windows.len()).max(ENOUGH);
+        loop {
+            let window = &mut self.windows[number];
+            let bytes = source.bytes();
+            let mut at = 0;
+            while window.end < self.width && at < bytes.len() && (window.end == 0 || at < most) {
+                let rest = &bytes[at..];
+                prefetch(bytes, at + AHEAD);
+                let length = match self.format.length(rest, window.last) {
+                    Ok(Some(length)) => length,
+                    Ok(None) => break,
+                    Err(why) if window.end == 0 => return Err(MergeError::Malformed(number, why)),
+                    // It is told when all before it have been taken.
+                    Err(_) => break,
+                };
+                let prefix = self.order.turn(self.format.prefix(&rest[..length], &mut self.scratch.0));
+                self.words[first + window.end] = key_bits(prefix) | ((number << 16) | window.end) as u128;
+                if self.size.is_none() {
+                    self.starts[first + window.end] = at as u32;
+                }
+                window.end += 1;
+                at += length;
+            }
+            window.bytes = at;
+            if window.end > 0 || window.last {
+                return Ok(());
+            }
+            window.last = !source.refill().map_err(|error| MergeError::Source { number, error })?;
         }
     }
 
     #[inline]
-    fn is_before(&mut self, a: Player, b: Player) -> bool {
-        if a.word == b.word { self.is_before_by_key(a, b) } else { a.word < b.word }
-    }
-
-    #[inline(never)]
-    fn is_before_by_key(&mut self, a: Player, b: Player) -> bool {
-        let (first, second) = (a.source as usize, b.source as usize);
-        match (self.lengths[first], self.lengths[second]) {
-            (0, _) => false,
-            (_, 0) => true,
-            _ if self.whole => first < second,
-            (length_a, length_b) => {
-                let records = (&self.sources[first].bytes()[..length_a], &self.sources[second].bytes()[..length_b]);
-                let by_key = compare_keys(self.format, records, &mut self.scratch);
-                self.order.of(by_key).then(first.cmp(&second)).is_lt()
-            }
+    fn record_of(&self, word: u128) -> &[u8] {
+        let (source, number) = place(word);
+        let bytes = self.sources[source].bytes();
+        if let Some(size) = self.size {
+            return &bytes[number * size..][..size];
         }
+        let starts = &self.starts[source * self.width..];
+        let window = &self.windows[source];
+        let end = if number + 1 < window.end { starts[number + 1] as usize } else { window.bytes };
+        &bytes[starts[number] as usize..end]
     }
 
     /// The next record. `None` when all sources have ended.
     #[must_use]
     #[inline]
     pub fn record(&self) -> Option<&[u8]> {
-        let source = self.winner.source as usize;
-        let length = *self.lengths.get(source)?;
-        (length > 0).then(|| &self.sources[source].bytes()[..length])
+        Some(self.record_of(*self.batch.get(self.at)?))
     }
 
-    /// The first 16 bytes of the key of [`record`](Self::record), turned so that they ascend.
+    /// Whether the key of [`record`](Self::record) comes before `key`, whose word is [`word_of`](Self::word_of) it.
     #[inline]
-    pub(crate) fn word(&self) -> u128 {
-        self.winner.word
+    pub(crate) fn is_before(&mut self, word: u128, key: &[u8]) -> bool {
+        let Some(&own) = self.batch.get(self.at) else { return false };
+        let bits = key_bits(own);
+        if bits != word {
+            return bits < word;
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let by_key = self.format.key(self.record_of(own), &mut scratch.0).cmp(key);
+        self.scratch = scratch;
+        self.order.of(by_key).is_lt()
+    }
+
+    /// The word of a key that records are compared with.
+    pub(crate) fn word_of(&self, key: &[u8]) -> u128 {
+        key_bits(self.order.turn(crate::records::word(key, 0)))
     }
 
     /// Goes on to the record behind [`record`](Self::record).
     ///
     /// # Errors
-    /// Those of refilling its source.
+    /// Those of refilling sources.
     #[inline]
     pub fn advance(&mut self) -> Result<(), MergeError<S::Error>> {
-        let source = self.winner.source as usize;
-        self.sources[source].consume(self.lengths[source]);
-        let mut player = self.load(source)?;
-        let mut node = (self.sources.len() + source) / 2;
-        while node > 0 {
-            let loser = self.losers[node];
-            let before =
-                if loser.word == player.word { self.is_before_by_key(loser, player) } else { loser.word < player.word };
-            // Which of them wins cannot be predicted, so nothing may depend on a jump.
-            (self.losers[node], player) = (select(before, player, loser), select(before, loser, player));
-            node /= 2;
+        self.at += 1;
+        if let Some(&soon) = self.batch.get(self.at + NEXT) {
+            let (source, _) = place(soon);
+            prefetch_record(self.sources[source].bytes(), self.start_of(soon), self.size);
         }
-        self.winner = player;
-        Ok(())
+        if self.at < self.batch.len() { Ok(()) } else { self.next_batch() }
     }
 
-    /// Calls `each` with all records in order, or until it breaks. Then what is left of the sources is returned.
+    /// Calls `each` with all records in order, or until it breaks. Then what is left of the sources is returned, with the
+    /// record it broke at.
     ///
     /// # Errors
     /// Those of refilling sources.
@@ -239,8 +400,38 @@ impl<'f, F: Format, S: Source> Merge<'f, F, S> {
             }
             self.advance()?;
         }
-        Ok(self.sources)
+        Ok(self.into_sources())
     }
+
+    /// The sources, without the records that were taken.
+    fn into_sources(mut self) -> Vec<S> {
+        // What was not taken of the batch goes back to the windows. The words of each source are in order.
+        for &word in self.batch.get(self.at..).unwrap_or_default().iter().rev() {
+            let (source, number) = place(word);
+            self.windows[source].next = number;
+        }
+        for number in 0..self.sources.len() {
+            let taken = match self.window(number).first() {
+                Some(&word) => self.start_of(word),
+                None => self.windows[number].bytes,
+            };
+            self.sources[number].consume(taken);
+        }
+        self.sources
+    }
+
+    /// Where the record of a word begins in its source.
+    #[inline]
+    fn start_of(&self, word: u128) -> usize {
+        let (source, number) = place(word);
+        self.size.map_or_else(|| self.starts[source * self.width + number] as usize, |size| number * size)
+    }
+}
+
+fn filled<T: Clone>(value: T, count: usize) -> Result<Vec<T>, heap::Refused> {
+    let mut list = heap::list(count)?;
+    list.resize(count, value);
+    Ok(list)
 }
 
 impl<F, S> fmt::Debug for Merge<'_, F, S> {

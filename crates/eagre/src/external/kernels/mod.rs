@@ -53,3 +53,6 @@ impl Order {
         if self.descending { ascending.reverse() } else { ascending }
     }
 }
+
+#[cfg(test)]
+mod merge_tests;
