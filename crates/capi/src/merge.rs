@@ -81,6 +81,7 @@ fn fault(error: MergeError<Unfilled>) -> Fault {
         MergeError::Malformed(number, why) => {
             Fault::new(EagreStatus::EagreMalformed, format_args!("merge: source {number}: {why}"))
         }
+        MergeError::Memory(refused) => refused.into(),
         _ => Fault::new(EagreStatus::EagreSystem, "merge: it failed"),
     }
 }

@@ -201,6 +201,7 @@ pub(super) fn why_unmerged(error: MergeError<io::Error>) -> io::Error {
         MergeError::Malformed(number, why) => {
             io::Error::new(io::ErrorKind::InvalidData, format!("sort: input {}: {why}", number + 1))
         }
+        MergeError::Memory(refused) => trouble(refused),
     }
 }
 

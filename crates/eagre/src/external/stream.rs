@@ -22,6 +22,7 @@ use crate::{Control, OpenError, Pipe, Reader, StreamError, StreamErrorKind, Writ
 
 impl FileSorter<'_> {
     /// Sorts all records of `inputs` together into a stream, and finishes it. The stream is the caller's, and so is its memory.
+    /// Somebody must read it meanwhile, in another thread if the result is larger than what the stream holds.
     ///
     /// # Errors
     /// As [`sort`](Self::sort), and those of the stream. If anything fails, so does the stream, and its reader is told why.
