@@ -90,7 +90,7 @@ fn streams_of_all_sizes_and_formats() {
         let numbers: Vec<u64> = (0..size / 8).map(|_| random.u64(0..1000) << 32 | random.u64(0..1000)).collect();
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         let mut sorted = numbers;
-        sorted.sort_by(|a, b| (b >> 32).cmp(&(a >> 32)));
+        sorted.sort_by_key(|number| std::cmp::Reverse(number >> 32));
         let sorted: Vec<u8> = sorted.iter().flat_map(|number| number.to_le_bytes()).collect();
         let high: KeyRange = "4:u32".parse().unwrap();
         check(&folder.sorter().descending(true), &Fixed::new(8, &[high]).unwrap(), &bytes, &sorted);

@@ -8,6 +8,7 @@ use crate::file::{FileWriter, Output, WriteOptions};
 use crate::{Pipe, Writer};
 
 /// Where the records will go.
+#[expect(clippy::large_enum_variant, reason = "there is one of them")]
 pub(super) enum Target<'w> {
     File(Output),
     /// The caller keeps the writer, so that it can tell the reader why a sort has failed.
@@ -59,6 +60,7 @@ impl<'w> Target<'w> {
 }
 
 /// Where the records go.
+#[expect(clippy::large_enum_variant, reason = "there is one of them")]
 pub(super) enum Sink<'w> {
     File(FileWriter),
     Stream(&'w mut Writer),
