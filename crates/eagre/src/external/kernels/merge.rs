@@ -20,13 +20,13 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use eagre_mem::heap;
+use eagre_mem::heap::{self, Refused};
 
 use super::Order;
 use super::prefetch::{prefetch, prefetch_record};
 use super::ties::compare_keys;
 use crate::records::{Format, Malformed};
-use crate::sort::{SortError, Sorter};
+use crate::sort::Sorter;
 
 /// The most sources.
 const MOST_SOURCES: usize = 1 << 16;
@@ -90,19 +90,13 @@ pub enum MergeError<E> {
     },
     /// The source with this number ends inside a record.
     Malformed(usize, Malformed),
-    /// Memory is refused, or `EAGRE_SIMD` names instructions that the processor does not have.
-    Sort(SortError),
+    /// Memory is refused.
+    Memory(Refused),
 }
 
-impl<E> From<SortError> for MergeError<E> {
-    fn from(error: SortError) -> Self {
-        MergeError::Sort(error)
-    }
-}
-
-impl<E> From<heap::Refused> for MergeError<E> {
-    fn from(error: heap::Refused) -> Self {
-        MergeError::Sort(error.into())
+impl<E> From<Refused> for MergeError<E> {
+    fn from(refused: Refused) -> MergeError<E> {
+        MergeError::Memory(refused)
     }
 }
 
@@ -111,7 +105,7 @@ impl<E: fmt::Display> fmt::Display for MergeError<E> {
         match self {
             MergeError::Source { number, error } => write!(f, "source {number}: {error}"),
             MergeError::Malformed(number, error) => write!(f, "source {number}: {error}"),
-            MergeError::Sort(error) => error.fmt(f),
+            MergeError::Memory(refused) => refused.fmt(f),
         }
     }
 }
@@ -182,7 +176,7 @@ impl<'f, F: Format, S: Source> Merge<'f, F, S> {
     /// Prepares to merge.
     ///
     /// # Errors
-    /// Those of filling the sources for the first time.
+    /// Those of filling the sources for the first time; memory is refused.
     ///
     /// # Panics
     /// There are more than 65536 sources.
@@ -194,10 +188,10 @@ impl<'f, F: Format, S: Source> Merge<'f, F, S> {
         let mut merge = Merge {
             format,
             sources,
-            windows: filled(Window::default(), count)?,
-            words: filled(0, count * width)?,
+            windows: heap::filled(count, Window::default())?,
+            words: heap::filled(count * width, 0)?,
             width,
-            starts: filled(0, if size.is_some() { 0 } else { count * width })?,
+            starts: heap::filled(if size.is_some() { 0 } else { count * width }, 0)?,
             size,
             batch: heap::list(count * width)?,
             at: 0,
@@ -226,13 +220,13 @@ impl<'f, F: Format, S: Source> Merge<'f, F, S> {
         // Behind the bound there may be others with its 12 bytes, and which comes first is not known.
         let below = if self.whole { bound } else { key_bits(bound).wrapping_sub(1) };
         if self.whole || key_bits(bound) > 0 {
-            self.take_up_to(below)?;
+            self.take_up_to(below);
         }
         if self.batch.is_empty() { self.take_tied(key_bits(bound)) } else { Ok(()) }
     }
 
     /// Moves the words up to `bound` to the batch.
-    fn take_up_to(&mut self, bound: u128) -> Result<(), MergeError<S::Error>> {
+    fn take_up_to(&mut self, bound: u128) {
         let mut taken_from = 0;
         for source in 0..self.sources.len() {
             let start = source * self.width;
@@ -244,12 +238,13 @@ impl<'f, F: Format, S: Source> Merge<'f, F, S> {
             taken_from += usize::from(count > 0);
         }
         if taken_from > 1 {
-            Sorter::new().threads(1).sort(&mut self.batch)?;
+            if Sorter::lenient().threads(1).sort(&mut self.batch).is_err() {
+                self.batch.sort_unstable();
+            }
             if !self.whole {
                 self.resolve_ties();
             }
         }
-        Ok(())
     }
 
     /// Puts words of the batch in order whose keys agree in 12 bytes.
@@ -426,12 +421,6 @@ impl<'f, F: Format, S: Source> Merge<'f, F, S> {
         let (source, number) = place(word);
         self.size.map_or_else(|| self.starts[source * self.width + number] as usize, |size| number * size)
     }
-}
-
-fn filled<T: Clone>(value: T, count: usize) -> Result<Vec<T>, heap::Refused> {
-    let mut list = heap::list(count)?;
-    list.resize(count, value);
-    Ok(list)
 }
 
 impl<F, S> fmt::Debug for Merge<'_, F, S> {

@@ -25,10 +25,11 @@ use eagre_mem::heap;
 use self::merge::{Bits, Merge};
 use self::source::{Keys, Narrow, PIECE, Wide};
 use super::inputs::{Found, Input, Inputs};
-use super::job::{Job, check_room};
+use super::job::Job;
 use super::passes::Passes;
 use super::plan::Plan;
 use super::run::{Run, RunWriter};
+use super::target::{Sink, check_room};
 use super::{FileSorter, Report, trouble};
 use crate::file::Output;
 use crate::keys::{self, FileKey, Order};
@@ -321,7 +322,7 @@ impl<'a, K: FileKey> Numbers<'a, K> {
         // That the inputs are as they were has been checked; by now one of them may be the output.
         let mut read = Inputs::new(Vec::new(), self.job.budget.block);
         read.done = inputs.done;
-        self.job.end(&read, writer, written)
+        self.job.end(&read, Sink::File(writer), written)
     }
 }
 
