@@ -52,8 +52,10 @@ impl<'a, F> Job<'a, F> {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         let threads = if settings.threads == 0 { threads::available().get() } else { settings.threads };
-        let budget = Budget::new(memory, threads);
+        let budget = settings.compression.within(Budget::new(memory, threads));
         let temporary = Temporary::new(&settings.temporary);
+        #[cfg(feature = "compressed")]
+        let temporary = if settings.compression.runs { temporary.packed_by(budget.threads) } else { temporary };
         let same = settings.verify && !settings.unique && settings.head.is_none();
         let checksum = same.then(Checksum::default);
         Ok(Job { settings, format, budget, temporary, report: Report::default(), checksum, longest: 0, told: None })
@@ -81,11 +83,7 @@ impl<'a, F> Job<'a, F> {
     pub(super) fn create(&self, output: Output, name: &Path, length: Option<u64>) -> io::Result<FileWriter> {
         let stream = Pipe::builder().block_size(self.budget.block).explicit();
         let options = WriteOptions::new().explicit().stream(stream);
-        let options = match length {
-            Some(length) => options.length(length),
-            None => options,
-        };
-        options.write(output, name)
+        self.settings.compression.write(options, &self.budget, (output, name), length)
     }
 
     /// Completes the output.
@@ -96,6 +94,7 @@ impl<'a, F> Job<'a, F> {
         self.report.add("sync", started, 0, 0);
         self.report.written = written + self.settings.header.len() as u64;
         self.report.bytes = inputs.done;
+        self.report.temporary = self.temporary.stored();
         Ok(self.report)
     }
 }
@@ -113,7 +112,7 @@ impl<F: Format> Job<'_, F> {
         }
         let mut inputs = Inputs::new(inputs, self.budget.block);
         let all = !self.settings.unique && self.settings.head.is_none();
-        if let Some(total) = inputs.total.filter(|_| all) {
+        if let Some(total) = inputs.total.filter(|_| all && !self.settings.compression.is_output()) {
             check_room(&output, name, total)?;
         }
         let mut runs = Vec::new();
@@ -223,10 +222,25 @@ impl<F: Format> Job<'_, F> {
 
     /// Completes an output of records, which is verified if that is wanted.
     pub(super) fn end_records(
-        mut self,
+        self,
         inputs: &Inputs,
         writer: FileWriter,
         written: u64,
+        name: &Path,
+    ) -> io::Result<Report> {
+        let (format, header) = (self.format, self.settings.header);
+        self.end_verified(format, header, inputs, (writer, written), name)
+    }
+}
+
+impl<F: Sync> Job<'_, F> {
+    /// Completes an output of records of a format behind a header, which is verified if that is wanted.
+    pub(super) fn end_verified<G: Format>(
+        mut self,
+        format: &G,
+        header: &[u8],
+        inputs: &Inputs,
+        (writer, written): (FileWriter, u64),
         name: &Path,
     ) -> io::Result<Report> {
         if !self.settings.verify {
@@ -234,10 +248,11 @@ impl<F: Format> Job<'_, F> {
         }
         let started = Instant::now();
         inputs.check_unchanged()?;
-        writer.finish_checked(|output| self.verify(output, written, name))?;
+        writer.finish_checked(|output| self.verify(format, header, output, written, name))?;
         self.report.add("verify", started, written, 0);
-        self.report.written = written + self.settings.header.len() as u64;
+        self.report.written = written + header.len() as u64;
         self.report.bytes = inputs.done;
+        self.report.temporary = self.temporary.stored();
         Ok(self.report)
     }
 
@@ -252,12 +267,19 @@ impl<F: Format> Job<'_, F> {
         Err(io::Error::new(io::ErrorKind::InvalidInput, text))
     }
 
-    fn verify(&mut self, output: &Output, written: u64, name: &Path) -> io::Result<()> {
-        let FileSorter { order, unique, header, .. } = *self.settings;
-        let expected =
-            Expected { header, descending: order.descending, unique, bytes: written, checksum: self.checksum };
+    fn verify<G: Format>(
+        &mut self,
+        format: &G,
+        header: &[u8],
+        output: &Output,
+        written: u64,
+        name: &Path,
+    ) -> io::Result<()> {
+        let FileSorter { order, unique, compression, .. } = *self.settings;
+        let (descending, checksum) = (order.descending, self.checksum);
+        let expected = Expected { header, descending, unique, bytes: written, compression, checksum };
         let place = crate::file::name::shown(name.as_os_str().as_encoded_bytes());
-        let (format, threads) = (self.format, self.budget.threads);
+        let threads = self.budget.threads;
         let this = Mutex::new(&mut *self);
         let hook = |done| {
             let mut this = this.lock().unwrap_or_else(PoisonError::into_inner);

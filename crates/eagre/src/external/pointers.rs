@@ -93,7 +93,7 @@ impl<F: Format> Job<'_, F> {
         name: &Path,
     ) -> io::Result<Report> {
         let length = file.metadata()?.len();
-        if self.settings.head.is_none() {
+        if self.settings.head.is_none() && !self.settings.compression.is_output() {
             check_room(&output, name, length)?;
         }
         let mut watched = Inputs::new(Vec::new(), self.budget.block);
