@@ -183,7 +183,7 @@ impl Piece {
 }
 
 fn refused(error: &heap::Refused) -> io::Error {
-    io::Error::new(io::ErrorKind::OutOfMemory, crate::sort::SortError::from(*error).to_string())
+    io::Error::new(io::ErrorKind::OutOfMemory, error.to_string())
 }
 
 fn panicked() -> io::Error {

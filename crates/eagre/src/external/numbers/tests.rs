@@ -289,8 +289,7 @@ fn keys_as_records_are_in_the_order_of_keys() {
 
     fn compare<K: FileKey>(bytes: &[u8], by_first: bool) {
         let records = KeyRecords::<K>::new(by_first).unwrap();
-        let mut order = Order::default();
-        order.by_first = by_first;
+        let order = Order { by_first, ..Order::default() };
         let (mut scratch, keys) = (Vec::new(), decoded::<K>(bytes));
         let all: Vec<&[u8]> = bytes.chunks_exact(K::WIDTH).collect();
         for (two, keys) in all.windows(2).zip(keys.windows(2)) {
