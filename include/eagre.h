@@ -6,7 +6,7 @@
 // copy_out) do the same without faults.
 //
 // Beside streams there are arrays in memory: eagre_sort, eagre_argsort and eagre_partition for those of the caller, and an
-// EagreVector, which grows without copying.
+// EagreVector, which grows without copying. eagre_sort_file sorts files of any size, eagre_sort_stream a stream into a stream.
 //
 //     cc program.c $(pkg-config --cflags --libs eagre)
 //
@@ -76,6 +76,25 @@
 // EagrePartitionOptions.flags: the buckets lie in one array, each behind the one before.
 #define EAGRE_DENSE 1
 
+// The version of EagreFormat in this header.
+#define EAGRE_FORMAT_VERSION 1
+
+// EagreFormat.flags: the largest key comes first. Records with equal keys stay in the order of the input.
+#define EAGRE_DESCENDING 1
+
+// EagreFormat.flags, for EAGRE_RECORDS_KLV: the most significant byte of a length comes first.
+#define EAGRE_BIG_ENDIAN 2
+
+// The version of EagreFileSortOptions in this header.
+#define EAGRE_FILE_SORT_OPTIONS_VERSION 1
+
+// EagreFileSortOptions.flags: of records with equal keys, only the first is written.
+#define EAGRE_UNIQUE 1
+
+// EagreFileSortOptions.flags: the output is read back from the device before it appears, and compared with the input.
+// Not for streams.
+#define EAGRE_VERIFY 2
+
 // What to count: newlines.
 #define EAGRE_LINES 1
 
@@ -138,6 +157,8 @@ typedef enum EagreStatus {
     EAGRE_RESOURCES = 67,
     // A struct of a size or version that this library does not know.
     EAGRE_WRONG_VERSION = 68,
+    // The data are not what their format says: they end inside a record. Or what was written does not verify.
+    EAGRE_MALFORMED = 70,
     // A bug in Eagre, stopped before it reached the caller. Please report it. The handle can only be closed.
     EAGRE_PANIC = 69,
 } EagreStatus;
@@ -192,12 +213,42 @@ typedef enum EagreKey {
     EAGRE_KEY_U64U64 = 10,
 } EagreKey;
 
+// What records are.
+typedef enum EagreRecords {
+    // Lines, ended by terminator. The key is the line without it.
+    EAGRE_RECORDS_LINES = 1,
+    // Records of record_size bytes, with the keys that keys names.
+    EAGRE_RECORDS_FIXED = 2,
+    // A key of key_size bytes, the length of the value as a number of length_size bytes, the value.
+    EAGRE_RECORDS_KLV = 3,
+} EagreRecords;
+
+// How to sort a file.
+typedef enum EagrePlan {
+    // What is expected to be the fastest.
+    EAGRE_PLAN_AUTO = 0,
+    // All records are read into memory and sorted there.
+    EAGRE_PLAN_IN_MEMORY = 1,
+    // Keys and pointers are sorted in memory; then records are fetched from the input.
+    EAGRE_PLAN_ONE_PASS = 2,
+    // Keys and pointers are sorted in runs, and these merged; then records are fetched from the input.
+    EAGRE_PLAN_MERGE_PASS = 3,
+    // Whole records are sorted in runs, and these merged.
+    EAGRE_PLAN_CLASSIC = 4,
+} EagrePlan;
+
+// Keys that cut records into parts, which it owns.
+typedef struct EagreBoundaries EagreBoundaries;
+
 // A handle to a stream that belongs to neither end. Any thread may use it, several at once, also when both ends are
 // closed. It does not keep the stream open.
 typedef struct EagreControl EagreControl;
 
 // Patterns, made ready for finding. Any number of threads may use one at once.
 typedef struct EagreFinder EagreFinder;
+
+// A merge of sorted records. One thread at a time uses it.
+typedef struct EagreMerge EagreMerge;
 
 // Keys in buckets, which it owns.
 typedef struct EagrePartition EagrePartition;
@@ -382,6 +433,93 @@ typedef struct EagrePartitionOptions {
     // Where the memory of the buckets comes from, or null, the default: the pool that all streams share.
     const struct EagrePool *pool;
 } EagrePartitionOptions;
+
+// How bytes are cut into records, and in which order these come. Fill it with eagre_format_default, then change what
+// should be different. Keys are compared as memcmp compares; a key that is the beginning of another comes first.
+typedef struct EagreFormat {
+    // The size of this struct in bytes.
+    uint32_t size;
+    // EAGRE_FORMAT_VERSION.
+    uint32_t version;
+    // An EagreRecords. Default: EAGRE_RECORDS_LINES.
+    int32_t records;
+    // EAGRE_DESCENDING and EAGRE_BIG_ENDIAN, added up. Default 0.
+    uint32_t flags;
+    // Of lines: the byte that ends them, 0 to 255. Default: a newline.
+    uint32_t terminator;
+    // Of EAGRE_RECORDS_KLV: how many bytes the length of a value has, 1 to 8.
+    uint32_t length_size;
+    // Of EAGRE_RECORDS_KLV: how many bytes a key has.
+    uint64_t key_size;
+    // Of EAGRE_RECORDS_FIXED: how many bytes a record has.
+    uint64_t record_size;
+    // Of EAGRE_RECORDS_FIXED: the keys, the one that counts most first, with commas between them; or null, the default: the
+    // whole record. A key is OFFSET:LENGTH for bytes, such as "0:10", or OFFSET:TYPE for a number: u, i or f, 8 to 64 bits,
+    // least significant byte first unless be follows, such as "8:i64" or "0:u32be". A final :desc makes it descending.
+    const char *keys;
+} EagreFormat;
+
+// Told how far the sort of a file is: the name of the phase, and done of total bytes (EAGRE_UNKNOWN if that is not known).
+// Returns 0 to go on, anything else to end with EAGRE_CANCELLED. phase is valid during the call. Any thread of the sort may
+// call it, one at a time.
+typedef int (*EagreFileProgress)(void *context, const char *phase, uint64_t done, uint64_t total);
+
+// How to sort files and streams. Fill it with eagre_file_sort_options_default, then change what should be different.
+typedef struct EagreFileSortOptions {
+    // The size of this struct in bytes.
+    uint32_t size;
+    // EAGRE_FILE_SORT_OPTIONS_VERSION.
+    uint32_t version;
+    // How many threads compute. 0, the default: as many as this process may run on.
+    uint32_t threads;
+    // EAGRE_UNIQUE and EAGRE_VERIFY, added up. Default 0.
+    uint32_t flags;
+    // An EagrePlan. Default: EAGRE_PLAN_AUTO.
+    int32_t plan;
+    // How many directories temporary names. Default 0.
+    uint32_t temporary_count;
+    // The memory it may use, in bytes: 16 MiB at least. 0, the default: half of what is available to this process.
+    uint64_t memory;
+    // How many records of the result are written. Default: EAGRE_UNKNOWN, all.
+    uint64_t head;
+    // Directories for temporary files, used in turn; or null, the default: TMPDIR, or /var/tmp. Copied.
+    const char *const *temporary;
+    // Called a few times a second at most, or null, the default. It must return: no longjmp, no exception.
+    EagreFileProgress progress;
+    // The first argument of progress.
+    void *context;
+} EagreFileSortOptions;
+
+// What a sort did. Fields a library does not know are zero.
+typedef struct EagreSortReport {
+    // The size of this struct in bytes, as the caller has it.
+    uint32_t size;
+    // The EagrePlan by which it was done.
+    int32_t plan;
+    // The records of the input.
+    uint64_t records;
+    // The bytes of the input.
+    uint64_t bytes;
+    // The bytes of the output.
+    uint64_t written;
+    // The runs in temporary files.
+    uint64_t runs;
+    // How often they were merged.
+    uint64_t merges;
+} EagreSortReport;
+
+// Some bytes in a row.
+typedef struct EagreBytes {
+    // The first of them. May be null if there are none.
+    const void *bytes;
+    // How many.
+    size_t size;
+} EagreBytes;
+
+// Gives a source of a merge more bytes. rest has those that were not merged yet, perhaps none. Put there the address and the
+// number of bytes that begin with these and have more behind them, and return 1; the buffer of before is not used any more.
+// Return 0 if there are no more, or a negative number, best a negated errno, to fail.
+typedef int (*EagreRefill)(void *context, size_t source, struct EagreBytes *rest);
 
 // What was counted. A number that was not asked for is 0; bytes always are counted.
 typedef struct EagreCounts {
@@ -804,6 +942,104 @@ void *eagre_partition_bucket(const struct EagrePartition *partition, size_t buck
 
 // Gives up buckets and their memory. Null is nothing.
 void eagre_partition_close(struct EagrePartition *partition);
+
+// ---- Sorting records: their format ----
+
+// Fills format with the defaults: lines of text. Call it as eagre_format_default(&format, sizeof format).
+//
+// Fails with EAGRE_INVALID if format is null, EAGRE_WRONG_VERSION if size is not that of an EagreFormat.
+enum EagreStatus eagre_format_default(struct EagreFormat *format, size_t size);
+
+// ---- Sorting records: files and streams ----
+
+// Fills options with the defaults. Call it as eagre_file_sort_options_default(&options, sizeof options).
+//
+// Fails with EAGRE_INVALID if options is null, EAGRE_WRONG_VERSION if size is not that of an EagreFileSortOptions.
+enum EagreStatus eagre_file_sort_options_default(struct EagreFileSortOptions *options, size_t size);
+
+// Sorts the file at from into one at to, which may be the same. The output appears when all of it is on the disk, and never
+// if anything fails. What does not fit into memory goes to temporary files.
+//
+// format and options may be null: lines, and all defaults. Puts what was done into report, which has room for report_size
+// bytes, unless it is null: eagre_sort_file(from, to, NULL, NULL, &report, sizeof report).
+//
+// Fails with EAGRE_SYSTEM if a file cannot be read or written, EAGRE_MALFORMED if the input ends inside a record (the message
+// says where) or the output does not verify, EAGRE_CANCELLED if progress said so, EAGRE_RESOURCES if memory is refused,
+// EAGRE_INVALID if options ask for what cannot be, or EAGRE_WRONG_VERSION.
+enum EagreStatus eagre_sort_file(const char *from, const char *to, const struct EagreFormat *format, const struct EagreFileSortOptions *options, struct EagreSortReport *report, size_t report_size);
+
+// Sorts a stream into a stream: what is written to input comes out of output in order. A thread of the library sorts. What
+// does not fit into memory goes to temporary files, so one thread may write everything, finish, and then read everything.
+//
+// Every form of both ends but pointers works on them. The first byte comes out after eagre_writer_finish. The memory of both
+// streams is part of options.memory. format and options may be null. Close both ends, in any order: eagre_reader_close stops
+// the sort, and waits until it has ended. After that progress is not called any more.
+//
+// Fails with EAGRE_INVALID if options ask for what cannot be (EAGRE_VERIFY, a plan with pointers), EAGRE_RESOURCES, or
+// EAGRE_WRONG_VERSION. If the sort fails later, also because input was closed before it finished, reading from output fails
+// with EAGRE_WRITER_FAILED and the reason, and never ends as if all were there. A writer that has not finished then, or whose
+// reader was closed, gets EAGRE_READER_GONE.
+enum EagreStatus eagre_sort_stream(const struct EagreFormat *format, const struct EagreFileSortOptions *options, struct EagreWriter **input, struct EagreReader **output);
+
+// Puts what the sort did into report, when everything has been read from its output.
+//
+// Fails as eagre_sort_file if the sort has failed; with EAGRE_INVALID if output is not that of eagre_sort_stream or has more
+// to read.
+enum EagreStatus eagre_reader_sort_report(struct EagreReader *output, struct EagreSortReport *report, size_t report_size);
+
+// ---- Sorting records: in memory ----
+
+// Chooses the keys that cut records into parts parts of like size, from a sample of whole records: parts - 1 keys in order,
+// none if the sample is empty. Part n has the keys from boundary n - 1 on, and before boundary n. format may be null: lines.
+// Close what comes out with eagre_boundaries_close.
+//
+// Fails with EAGRE_MALFORMED if the sample does not end with a record (a last line needs its end), EAGRE_RESOURCES,
+// EAGRE_INVALID or EAGRE_WRONG_VERSION.
+enum EagreStatus eagre_sample_boundaries(const void *sample, size_t size, size_t parts, const struct EagreFormat *format, struct EagreBoundaries **boundaries);
+
+// The boundaries, and in count how many they are. Valid until they are closed. Null only on failure: EAGRE_INVALID.
+const struct EagreBytes *eagre_boundaries_keys(const struct EagreBoundaries *boundaries, size_t *count);
+
+// Frees boundaries. Null is nothing.
+void eagre_boundaries_close(struct EagreBoundaries *boundaries);
+
+// Writes the size bytes of records to out in order, and where each part ends in out to ends, which has room for
+// boundary_count + 1 numbers. Boundaries are keys in order, such as those of eagre_boundaries_keys. Records with equal keys
+// stay in order. out has room for size bytes, and must not lie over records, not even in part.
+//
+// format may be null: lines. options may be null: of an EagreSortOptions, threads, slack and progress count. Beside both
+// buffers it takes 16 bytes per record, and the slack.
+//
+// Fails with EAGRE_MALFORMED if records do not end with a record (a last line needs its end), EAGRE_CANCELLED,
+// EAGRE_RESOURCES, EAGRE_INVALID or EAGRE_WRONG_VERSION. What out and ends hold then has no meaning.
+enum EagreStatus eagre_sort_and_partition(const void *records, size_t size, const struct EagreBytes *boundaries, size_t boundary_count, const struct EagreFormat *format, const struct EagreSortOptions *options, void *out, size_t *ends);
+
+// Begins to merge count sources of sorted records. Of each, sources has the bytes that are there, perhaps none; refill gets
+// more of them, and may be null if all are there. Buffers stay the caller's: the bytes of a source must stay as they are
+// until its next refill, or until the merge is closed.
+//
+// Equal keys come in the order of the sources. format may be null: lines; of a source that ends without a newline, the last
+// line comes out without one. refill must return: no longjmp, no exception. It is called here, too. Close what comes out with
+// eagre_merge_close.
+//
+// Fails as eagre_merge_next, with EAGRE_RESOURCES, EAGRE_INVALID or EAGRE_WRONG_VERSION.
+enum EagreStatus eagre_merge_open(const struct EagreBytes *sources, size_t count, const struct EagreFormat *format, EagreRefill refill, void *context, struct EagreMerge **merge);
+
+// The next record in *record, and in *size how many bytes it has. At the end *record is null. It is where its source has it,
+// and valid until the next call with this merge.
+//
+// Fails with EAGRE_WRITER_FAILED if refill did, EAGRE_MALFORMED if a source ends inside a record, EAGRE_INVALID if refill
+// gave no more bytes and returned 1, or after a failure.
+enum EagreStatus eagre_merge_next(struct EagreMerge *merge, const void **record, size_t *size);
+
+// Copies the next records to data, as many whole ones as size bytes have room for, and puts how many bytes these are into
+// *copied: 0 at the end.
+//
+// Fails as eagre_merge_next, and with EAGRE_TOO_LARGE if not one record has room. On failure records may be lost.
+enum EagreStatus eagre_merge_copy_out(struct EagreMerge *merge, void *data, size_t size, size_t *copied);
+
+// Gives up a merge. Null is nothing.
+void eagre_merge_close(struct EagreMerge *merge);
 
 // ---- Counting and finding ----
 

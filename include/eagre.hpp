@@ -301,6 +301,13 @@ public:
         block.release();
     }
 
+    /// What the sort did whose output this is (sort_stream), when everything has been read.
+    EagreSortReport sort_report() {
+        EagreSortReport report{};
+        detail::check(eagre_reader_sort_report(handle_.get(), &report, sizeof report));
+        return report;
+    }
+
     Control control() const {
         EagreControl *control = nullptr;
         detail::check(eagre_reader_control(handle_.get(), &control));
@@ -476,6 +483,211 @@ template <class Keys> std::vector<std::uint64_t> argsort(const Keys &keys, const
     detail::check(eagre_argsort(std::data(keys), std::size(keys), detail::key_of<const Keys>(), &options, places.data()));
     return places;
 }
+
+/// How bytes are cut into records, and ordered: EagreFormat filled with the defaults, which are lines.
+struct Format : EagreFormat {
+    Format() : EagreFormat() { detail::check(eagre_format_default(this, sizeof(EagreFormat))); }
+    /// Lines that end with this byte.
+    static Format lines(unsigned char terminator = '\n') {
+        Format format;
+        format.terminator = terminator;
+        return format;
+    }
+    /// Records of one size, and their keys (EagreFormat::keys), which are not copied.
+    static Format fixed(std::uint64_t record_size, const char *keys = nullptr) {
+        Format format;
+        format.records = EAGRE_RECORDS_FIXED;
+        format.record_size = record_size;
+        format.keys = keys;
+        return format;
+    }
+    /// A key, the length of the value, the value.
+    static Format klv(std::uint64_t key_size, std::uint32_t length_size) {
+        Format format;
+        format.records = EAGRE_RECORDS_KLV;
+        format.key_size = key_size;
+        format.length_size = length_size;
+        return format;
+    }
+    /// The same, and the largest key comes first.
+    Format descending() const {
+        Format format = *this;
+        format.flags |= EAGRE_DESCENDING;
+        return format;
+    }
+};
+
+/// How to sort files and streams: EagreFileSortOptions filled with the defaults.
+struct FileSortOptions : EagreFileSortOptions {
+    FileSortOptions() : EagreFileSortOptions() {
+        detail::check(eagre_file_sort_options_default(this, sizeof(EagreFileSortOptions)));
+    }
+};
+
+/// Sorts a file of any size into another, or into itself. The output appears when it is complete.
+inline EagreSortReport sort_file(const std::string &from, const std::string &to, const EagreFormat &format = Format(),
+                                 const EagreFileSortOptions &options = FileSortOptions()) {
+    EagreSortReport report{};
+    detail::check(eagre_sort_file(from.c_str(), to.c_str(), &format, &options, &report, sizeof report));
+    return report;
+}
+
+/// The same, and calls progress(phase, done, total) now and then, which returns false to end the sort with EAGRE_CANCELLED.
+/// Any thread of the sort calls, one at a time. What it throws comes out here.
+template <class Progress,
+          class = std::enable_if_t<std::is_invocable_r_v<bool, Progress &, const char *, std::uint64_t, std::uint64_t>>>
+EagreSortReport sort_file(const std::string &from, const std::string &to, const EagreFormat &format, Progress &&progress,
+                          EagreFileSortOptions options = FileSortOptions()) {
+    struct Call {
+        Progress &progress;
+        std::exception_ptr thrown;
+    } call{progress, nullptr};
+    options.context = &call;
+    options.progress = [](void *context, const char *phase, std::uint64_t done, std::uint64_t total) noexcept -> int {
+        auto &call = *static_cast<Call *>(context);
+        try {
+            return call.progress(phase, done, total) ? 0 : 1;
+        } catch (...) {
+            call.thrown = std::current_exception();
+            return 1;
+        }
+    };
+    EagreSortReport report{};
+    const EagreStatus status = eagre_sort_file(from.c_str(), to.c_str(), &format, &options, &report, sizeof report);
+    if (call.thrown) std::rethrow_exception(call.thrown);
+    detail::check(status);
+    return report;
+}
+
+/// Sorts a stream into a stream: what is written to the writer comes out of the reader in order, after the writer has
+/// finished. What does not fit into memory goes to temporary files.
+inline Pipe sort_stream(const EagreFormat &format = Format(), const EagreFileSortOptions &options = FileSortOptions()) {
+    EagreWriter *writer = nullptr;
+    EagreReader *reader = nullptr;
+    detail::check(eagre_sort_stream(&format, &options, &writer, &reader));
+    return Pipe{Writer(writer), Reader(reader)};
+}
+
+namespace detail {
+
+/// The bytes of whatever has its elements in a row.
+template <class Range> ConstBytes bytes_of(const Range &range) {
+    using Element = std::remove_pointer_t<decltype(std::data(range))>;
+    static_assert(std::is_trivially_copyable_v<Element>, "records are bytes");
+    return {reinterpret_cast<const unsigned char *>(std::data(range)), std::size(range) * sizeof(Element)};
+}
+
+} // namespace detail
+
+/// Keys that cut records into parts: part n has the keys from boundary n - 1 on, and before boundary n.
+class Boundaries {
+public:
+    explicit Boundaries(EagreBoundaries *handle) : handle_(handle) {
+        data_ = detail::check(eagre_boundaries_keys(handle, &size_));
+    }
+    const EagreBytes *data() const noexcept { return data_; }
+    std::size_t size() const noexcept { return size_; }
+    ConstBytes operator[](std::size_t at) const {
+        return {static_cast<const unsigned char *>(data_[at].bytes), data_[at].size};
+    }
+
+private:
+    detail::Handle<EagreBoundaries, eagre_boundaries_close> handle_;
+    const EagreBytes *data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+/// Chooses boundaries that cut records into parts of like size, from a sample of whole records: whatever has its elements in
+/// a row (string, vector, span).
+template <class Sample>
+Boundaries sample_boundaries(const Sample &sample, std::size_t parts, const EagreFormat &format = Format()) {
+    const ConstBytes bytes = detail::bytes_of(sample);
+    EagreBoundaries *boundaries = nullptr;
+    detail::check(eagre_sample_boundaries(bytes.data(), bytes.size(), parts, &format, &boundaries));
+    return Boundaries(boundaries);
+}
+
+/// Writes records to out, which has as many bytes, in order, and returns where each part ends there, in bytes: one more than
+/// boundaries (a Boundaries, or whatever has EagreBytes in a row).
+template <class Records, class Keys, class Out>
+std::vector<std::size_t> sort_and_partition(const Records &records, const Keys &boundaries, Out &&out,
+                                            const EagreFormat &format = Format(),
+                                            const EagreSortOptions &options = SortOptions()) {
+    const ConstBytes from = detail::bytes_of(records), to = detail::bytes_of(out);
+    if (from.size() != to.size()) throw std::invalid_argument("sort_and_partition: out is not as long as records");
+    std::vector<std::size_t> ends(std::size(boundaries) + 1);
+    void *start = std::data(out);
+    detail::check(eagre_sort_and_partition(from.data(), from.size(), std::data(boundaries), std::size(boundaries), &format,
+                                           &options, start, ends.data()));
+    return ends;
+}
+
+/// Merges sources of sorted records. Equal keys come in the order of the sources.
+class Merge {
+public:
+    /// All bytes are there. They stay the caller's.
+    explicit Merge(const std::vector<ConstBytes> &sources, const EagreFormat &format = Format()) {
+        open(sources, format, nullptr, nullptr);
+    }
+    /// refill(source, rest) gets more bytes of a source, of which rest were not merged yet: it returns the bytes that begin
+    /// with these and have more behind them, or rest itself if there are no more. What it throws comes out of next.
+    template <class Refill, class = std::enable_if_t<std::is_invocable_r_v<ConstBytes, Refill &, std::size_t, ConstBytes>>>
+    Merge(const std::vector<ConstBytes> &sources, Refill refill, const EagreFormat &format = Format()) {
+        auto call = std::make_shared<Call<Refill>>(std::move(refill));
+        thrown_ = std::shared_ptr<std::exception_ptr>(call, &call->thrown);
+        auto run = [](void *context, std::size_t source, EagreBytes *rest) noexcept -> int {
+            auto &call = *static_cast<Call<Refill> *>(context);
+            try {
+                const ConstBytes more =
+                    call.refill(source, ConstBytes(static_cast<const unsigned char *>(rest->bytes), rest->size));
+                if (more.size() == rest->size) return 0;
+                *rest = EagreBytes{more.data(), more.size()};
+                return 1;
+            } catch (...) {
+                call.thrown = std::current_exception();
+                return -EIO;
+            }
+        };
+        open(sources, format, run, call.get());
+    }
+    /// The next record, which is valid until the next call; nothing at the end.
+    std::optional<ConstBytes> next() {
+        const void *record = nullptr;
+        std::size_t size = 0;
+        check(eagre_merge_next(handle_.get(), &record, &size));
+        if (record == nullptr) return std::nullopt;
+        return ConstBytes(static_cast<const unsigned char *>(record), size);
+    }
+    /// Copies as many whole records as there is room for, and returns how many bytes these are: 0 at the end.
+    std::size_t copy_out(void *data, std::size_t size) {
+        std::size_t copied = 0;
+        check(eagre_merge_copy_out(handle_.get(), data, size, &copied));
+        return copied;
+    }
+
+private:
+    template <class Refill> struct Call {
+        explicit Call(Refill &&function) : refill(std::move(function)) {}
+        Refill refill;
+        std::exception_ptr thrown;
+    };
+
+    void check(EagreStatus status) {
+        if (status != EAGRE_OK && thrown_ && *thrown_) std::rethrow_exception(std::exchange(*thrown_, nullptr));
+        detail::check(status);
+    }
+    void open(const std::vector<ConstBytes> &sources, const EagreFormat &format, EagreRefill refill, void *context) {
+        std::vector<EagreBytes> all;
+        for (const ConstBytes &source : sources) all.push_back(EagreBytes{source.data(), source.size()});
+        EagreMerge *merge = nullptr;
+        check(eagre_merge_open(all.data(), all.size(), &format, refill, context, &merge));
+        handle_.reset(merge);
+    }
+
+    /// Owns the function too, which is there for as long as the merge.
+    std::shared_ptr<std::exception_ptr> thrown_;
+    detail::Handle<EagreMerge, eagre_merge_close> handle_;
+};
 
 /// By what to partition, and how: EagrePartitionOptions filled with the defaults.
 struct PartitionOptions : EagrePartitionOptions {

@@ -12,11 +12,11 @@
 //! A module uses only modules on lines below its own:
 //!
 //! ```text
-//! callbacks · file · open
-//! count · find · partition · vector
+//! callbacks · file · merge · open · sort_stream
+//! boundaries · count · find · partition · sort_file · vector
 //! reader · writer
 //! blocks · control · sort · text
-//! options
+//! format · options
 //! pool · stats
 //! versioned
 //! arguments · pair
@@ -60,17 +60,28 @@ mod sort;
 
 mod partition;
 
+mod format;
+
+mod sort_file;
+mod sort_stream;
+
+mod boundaries;
+mod merge;
+
 mod count;
 mod find;
 
 mod text;
 
 pub use blocks::*;
+pub use boundaries::*;
 pub use callbacks::*;
 pub use control::*;
 pub use count::*;
 pub use file::*;
 pub use find::*;
+pub use format::*;
+pub use merge::*;
 pub use open::*;
 pub use options::*;
 pub use pair::{EagreMover, EagreTrap};
@@ -78,6 +89,8 @@ pub use partition::*;
 pub use pool::*;
 pub use reader::*;
 pub use sort::*;
+pub use sort_file::*;
+pub use sort_stream::*;
 pub use stats::*;
 pub use status::{EagreStatus, eagre_last_error, eagre_last_status, eagre_strerror};
 pub use text::*;

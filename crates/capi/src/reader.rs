@@ -5,21 +5,61 @@ use crate::blocks::EagreReadBlock;
 use crate::control::EagreControl;
 use crate::options::EAGRE_UNKNOWN;
 use crate::status::{EagreStatus, Fault, status, value};
+use eagre::external::SortedReader;
 use eagre::{Control, Reader};
 use std::ffi::{c_char, c_void};
+use std::ops::{Deref, DerefMut};
 use std::ptr::{null, null_mut};
 
 /// The reading end of a stream. One thread at a time uses it; it may be handed from thread to thread.
 pub struct EagreReader {
-    reader: Reader,
+    reader: End,
     control: Control,
     /// What may be consumed.
     filled: usize,
 }
 
+enum End {
+    Pipe(Reader),
+    /// Closing it ends the sort.
+    Sorted(SortedReader),
+}
+
+impl Deref for End {
+    type Target = Reader;
+    fn deref(&self) -> &Reader {
+        match self {
+            End::Pipe(reader) => reader,
+            End::Sorted(reader) => reader,
+        }
+    }
+}
+
+impl DerefMut for End {
+    fn deref_mut(&mut self) -> &mut Reader {
+        match self {
+            End::Pipe(reader) => reader,
+            End::Sorted(reader) => reader,
+        }
+    }
+}
+
 impl EagreReader {
     pub(crate) fn new(reader: Reader) -> EagreReader {
-        EagreReader { control: reader.control(), reader, filled: 0 }
+        EagreReader { control: reader.control(), reader: End::Pipe(reader), filled: 0 }
+    }
+
+    pub(crate) fn sorted(reader: SortedReader) -> EagreReader {
+        EagreReader { control: reader.control(), reader: End::Sorted(reader), filled: 0 }
+    }
+
+    /// The end of a sort, if it is one. What was filled and not consumed is still to be read.
+    pub(crate) fn as_sorted(&mut self) -> Option<&mut SortedReader> {
+        self.filled = 0;
+        match &mut self.reader {
+            End::Sorted(reader) => Some(reader),
+            End::Pipe(_) => None,
+        }
     }
 
     /// What is left of the stream, for one of our own readers. What was filled and not consumed is part of it.

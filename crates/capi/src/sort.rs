@@ -113,10 +113,13 @@ impl Hook {
 ///
 /// # Safety
 /// As [`versioned::read`].
-unsafe fn with_sorter<R>(
+pub(crate) unsafe fn with_sorter<R, E>(
     options: *const EagreSortOptions,
-    sort: impl FnOnce(&Sorter<'_>, bool) -> Result<R, SortError>,
-) -> Result<R, Fault> {
+    sort: impl FnOnce(&Sorter<'_>, bool) -> Result<R, E>,
+) -> Result<R, Fault>
+where
+    Fault: From<E>,
+{
     // SAFETY: the caller's promise.
     let options = unsafe { versioned::read(options)? };
     if options.flags & !EAGRE_STABLE != 0 {

@@ -1,5 +1,6 @@
 //! How a call ends: a status, a message for whoever wants one, and never a panic.
 
+use eagre::external::kernels::IndexError;
 use eagre::heap::Refused;
 use eagre::partition::PartitionError;
 use eagre::sort::SortError;
@@ -66,6 +67,8 @@ pub enum EagreStatus {
     EagreResources = 67,
     /// A struct of a size or version that this library does not know.
     EagreWrongVersion = 68,
+    /// The data are not what their format says: they end inside a record. Or what was written does not verify.
+    EagreMalformed = 70,
     /// A bug in Eagre, stopped before it reached the caller. Please report it. The handle can only be closed.
     EagrePanic = 69,
 }
@@ -96,6 +99,7 @@ const WORDS: &[(EagreStatus, &CStr)] = &[
     (EagreUnavailable, c"this trap and mover do not work here"),
     (EagreResources, c"address space, streams, memory or threads are used up"),
     (EagreWrongVersion, c"a struct of unknown size or version"),
+    (EagreMalformed, c"data that end inside a record"),
     (EagrePanic, c"a bug in Eagre"),
 ];
 
@@ -135,6 +139,32 @@ impl Fault {
         let other = if refused { EagreResources } else { EagreSystem };
         let status = inner.map_or(other, |inner| Fault::from(inner.clone()).status);
         Fault::new(status, format_args!("{what}: {}: {error}", eagre::file::name::Shown(path.as_os_str().as_bytes())))
+    }
+}
+
+impl Fault {
+    /// An error of a sort of files or streams.
+    pub(crate) fn of_sort(error: &io::Error) -> Fault {
+        let status = match error.get_ref().and_then(|inner| inner.downcast_ref::<StreamError>()) {
+            Some(inner) => Fault::from(inner.clone()).status,
+            None => match error.kind() {
+                io::ErrorKind::InvalidData => EagreMalformed,
+                io::ErrorKind::InvalidInput => EagreInvalid,
+                io::ErrorKind::Interrupted => EagreCancelled,
+                io::ErrorKind::OutOfMemory => EagreResources,
+                _ => EagreSystem,
+            },
+        };
+        Fault::new(status, error)
+    }
+}
+
+impl From<IndexError> for Fault {
+    fn from(error: IndexError) -> Fault {
+        match error {
+            IndexError::Memory(error) => error.into(),
+            error => Fault::new(EagreMalformed, format_args!("sort: {error}")),
+        }
     }
 }
 

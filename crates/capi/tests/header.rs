@@ -15,6 +15,9 @@ const HEADINGS: &[(&str, &str)] = &[
     ("eagre_pool_open", "Memory: pools, and vectors that grow without copying"),
     ("eagre_sort_options_default", "Sorting"),
     ("eagre_partition_options_default", "Partitioning"),
+    ("eagre_format_default", "Sorting records: their format"),
+    ("eagre_file_sort_options_default", "Sorting records: files and streams"),
+    ("eagre_sample_boundaries", "Sorting records: in memory"),
     ("eagre_count_file", "Counting and finding"),
     ("eagre_version", "Version and reports"),
 ];

@@ -15,6 +15,7 @@ fn main() {
         ("sort", sort),
         ("argsort", argsort),
         ("partition", partition),
+        ("records", records),
         ("vectors", vectors),
         ("options", options),
         ("streams", streams),
@@ -91,6 +92,63 @@ fn argsort() {
             true => assert!(places == expected),
             false => assert!(places.iter().all(|&place| place == 7)),
         }
+    });
+}
+
+/// Lines in memory: boundaries, a sort into parts, and a merge of these.
+fn records() {
+    let line = |i| format!("{:07}\n", random(i) % 10_000_000).into_bytes().try_into().unwrap();
+    let input: Vec<[u8; 8]> = (0..20_001).map(line).collect();
+    let mut sorted = input.clone();
+    sorted.sort_unstable();
+    let bytes = size_of_val(&input[..]);
+    each_allocation("eagre_sample_boundaries", |attempt| {
+        let (mut boundaries, mut count) = (null_mut(), 0);
+        // SAFETY: so many bytes, and a place for a handle.
+        let status = attempt
+            .call(|| unsafe { eagre_sample_boundaries(input.as_ptr().cast(), bytes, 4, null(), &mut boundaries) });
+        assert_eq!(succeeded(attempt, status), !boundaries.is_null());
+        if !boundaries.is_null() {
+            // SAFETY: the handle is open, and not used any more.
+            unsafe {
+                eagre_boundaries_keys(boundaries, &mut count);
+                eagre_boundaries_close(boundaries);
+            }
+            assert_eq!(count, 3);
+        }
+    });
+    let border = EagreBytes { bytes: sorted[10_000].as_ptr().cast(), size: 7 };
+    let mut out = input.clone();
+    for options in [sorting(1), sorting(2)] {
+        each_allocation(&format!("eagre_sort_and_partition: {} threads", options.threads), |attempt| {
+            let mut ends = [0; 2];
+            // SAFETY: so many bytes, a boundary, options, and room for as many bytes and two ends.
+            let status = attempt.call(|| unsafe {
+                let (from, to) = (input.as_ptr().cast(), out.as_mut_ptr().cast());
+                eagre_sort_and_partition(from, bytes, &border, 1, null(), &options, to, ends.as_mut_ptr())
+            });
+            if succeeded(attempt, status) {
+                let before = sorted.partition_point(|line| line < &sorted[10_000]);
+                assert!(out == sorted && ends == [8 * before, bytes]);
+            }
+        });
+    }
+    let halves = sorted.split_at(10_000);
+    let sources = [halves.1, halves.0].map(|half| EagreBytes { bytes: half.as_ptr().cast(), size: size_of_val(half) });
+    each_allocation("eagre_merge_open and _copy_out", |attempt| {
+        let (mut merge, mut copied) = (null_mut(), 0);
+        // SAFETY: two sources, a place for a handle, and room for so many bytes.
+        let status = attempt.call(|| unsafe {
+            match eagre_merge_open(sources.as_ptr(), 2, null(), None, null_mut(), &mut merge) {
+                EagreStatus::EagreOk => eagre_merge_copy_out(merge, out.as_mut_ptr().cast(), bytes, &mut copied),
+                status => status,
+            }
+        });
+        if succeeded(attempt, status) {
+            assert!(out == sorted && copied == bytes);
+        }
+        // SAFETY: the handle is open or null, and not used any more.
+        unsafe { eagre_merge_close(merge) };
     });
 }
 

@@ -175,17 +175,20 @@ fn the_whole_interface() {
     }
 }
 
-/// Arrays of the caller know no traps and movers.
+/// Arrays of the caller, and sorts of files and streams, know no traps and movers.
 #[test]
 fn sorting() {
-    let source = test("sort.c");
-    if !can_compile(std::slice::from_ref(&source)) {
+    let sources = ["sort.c", "sort_files.c", "kernels.c", "records.cpp"].map(test);
+    if !can_compile(&sources) {
         return;
     }
     let installed = Installed::new();
-    for linkage in [Linkage::Shared, Linkage::Static] {
-        let program = installed.compile(&source, linkage);
-        assert_success(&Command::new(&program).output().expect("the program"), "sort.c");
+    for source in &sources {
+        for linkage in [Linkage::Shared, Linkage::Static] {
+            let program = installed.compile(source, linkage);
+            let output = Command::new(&program).output().expect("the program");
+            assert_success(&output, &program.display().to_string());
+        }
     }
 }
 

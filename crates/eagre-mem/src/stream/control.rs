@@ -36,6 +36,14 @@ impl Control {
         self.0.fail((StreamErrorKind::Cancelled, End::Writer).into());
     }
 
+    /// Fails the stream as [`Reader::fail`](super::Reader::fail) does, for a reader that somebody else has: the writer gets
+    /// [`StreamErrorKind::ReaderGone`] with this message.
+    pub fn fail_reader(&self, message: &str) {
+        if self.0.status.set_with((StreamErrorKind::ReaderGone, End::Reader).into(), message.to_owned()) {
+            self.0.wake_all();
+        }
+    }
+
     /// Cancels a stream whose trap does not answer, and puts throw-away pages where a thread may wait in a touch of its
     /// first two blocks.
     pub(crate) fn let_go(&self) {

@@ -59,6 +59,11 @@ impl Budget {
         Budget { slack, chunk: self.chunk + (self.slack - slack), ..self }
     }
 
+    /// The same, but the stream of the input is there until the end, not only until all has been read.
+    pub(super) fn beside_input(self) -> Budget {
+        Budget { total: self.total - BLOCKS * self.block.bytes() as u64, ..self }
+    }
+
     /// How `runs` runs are merged, whose longest record has `longest` bytes.
     pub(super) fn merge(&self, runs: usize, longest: usize) -> MergeBudget {
         let own = BLOCKS * self.block.bytes() as u64 + PIECES + self.packing;

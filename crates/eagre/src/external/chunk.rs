@@ -24,6 +24,8 @@ pub(super) struct Chunk<'f, F> {
     block: u64,
     /// How many bytes have words.
     parsed: usize,
+    /// Whether the bytes end with an input, and so with a record.
+    closed: bool,
     /// How many records were read into it: as many as there are words, or more if repeated ones were left out.
     pub(super) records: u64,
     /// Whether records with repeated keys may be left out.
@@ -51,6 +53,7 @@ impl<'f, F: Format> Chunk<'f, F> {
             budget,
             block,
             parsed: 0,
+            closed: false,
             records: 0,
             distinct,
             longest: 0,
@@ -76,9 +79,10 @@ impl<'f, F: Format> Chunk<'f, F> {
         self.bytes.truncate(kept);
         self.words.clear();
         (self.parsed, self.records) = (0, 0);
-        if kept > 0 && !self.parse(false)? {
+        if kept > 0 && !self.parse(self.closed)? {
             return Ok(true);
         }
+        self.closed = false;
         loop {
             // For each byte read, there are as many bytes of words as before; at first, unknown.
             let before = self.bytes.len();
@@ -94,9 +98,11 @@ impl<'f, F: Format> Chunk<'f, F> {
                         {
                             extend(&mut self.bytes, &[end], &mut self.words)?;
                         }
+                        self.closed = true;
                         if !self.parse(true)? {
                             return Ok(true);
                         }
+                        self.closed = false;
                     }
                     Found::End => return Ok(false),
                 }

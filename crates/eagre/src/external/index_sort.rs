@@ -15,10 +15,11 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::index_file::IndexHeader;
 use super::inputs::{Input, Inputs};
-use super::job::{Job, check_room};
+use super::job::Job;
 use super::kernels::{Index, Piece, in_order, keep_first, prefetch};
 use super::plan::Plan;
 use super::pointers::{ByReading, Pointed};
+use super::target::{check_room, check_verifiable};
 use super::{Report, verify};
 use crate::file::{FileWriter, Output};
 use crate::records::Format;
@@ -43,7 +44,9 @@ struct Entries {
 
 impl<F: Format> Job<'_, F> {
     pub(super) fn index(mut self, input: Input, output: Output, name: &Path) -> io::Result<Report> {
-        self.check_verifiable(&output, name)?;
+        if self.settings.verify {
+            check_verifiable(&output, name)?;
+        }
         if self.settings.compression.is_output() {
             let text = "sort: an index is read at any place, and cannot be compressed; sort without one of both";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));

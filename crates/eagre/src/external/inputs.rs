@@ -158,6 +158,19 @@ impl Inputs {
         Ok(())
     }
 
+    /// Nothing more will be read: who still writes to a stream is told why.
+    pub(super) fn fail(&mut self, error: &io::Error) {
+        let why = error.to_string();
+        if let Some(current) = &mut self.current {
+            current.reader.fail(&why);
+        }
+        for input in self.waiting.by_ref() {
+            if let scan::Input::Stream(mut reader) = input.from {
+                reader.fail(&why);
+            }
+        }
+    }
+
     /// The name of the input being read, and how many bytes of it were.
     pub(super) fn place(&self) -> (String, u64) {
         self.current.as_ref().map_or_else(Default::default, |current| (current.name.clone(), current.done))

@@ -21,11 +21,11 @@ use super::inputs::{Input, Inputs};
 use super::kernels::{self, InMemory};
 use super::plan::{self, Plan};
 use super::run::Temporary;
+use super::target::{self, Sink, Target};
 use super::verify::{self, Expected};
 use super::{Delays, FileSorter, LEAST_MEMORY, Progress, Report};
-use crate::Pipe;
 use crate::doctor::{Available, Bound, available_memory};
-use crate::file::{FileWriter, Output, WriteOptions};
+use crate::file::{FileWriter, Output};
 use crate::records::{Checksum, Format};
 use crate::scan;
 use crate::sort::Sorter;
@@ -79,18 +79,16 @@ impl<'a, F> Job<'a, F> {
         }
     }
 
-    /// Begins to write the output.
+    /// Begins to write a file.
     pub(super) fn create(&self, output: Output, name: &Path, length: Option<u64>) -> io::Result<FileWriter> {
-        let stream = Pipe::builder().block_size(self.budget.block).explicit();
-        let options = WriteOptions::new().explicit().stream(stream);
-        self.settings.compression.write(options, &self.budget, (output, name), length)
+        target::create(self.settings.compression, &self.budget, output, name, length)
     }
 
     /// Completes the output.
-    pub(super) fn end(mut self, inputs: &Inputs, writer: FileWriter, written: u64) -> io::Result<Report> {
+    pub(super) fn end(mut self, inputs: &Inputs, sink: Sink<'_>, written: u64) -> io::Result<Report> {
         let started = Instant::now();
         inputs.check_unchanged()?;
-        writer.finish()?;
+        sink.finish()?;
         self.report.add("sync", started, 0, 0);
         self.report.written = written + self.settings.header.len() as u64;
         self.report.bytes = inputs.done;
@@ -100,31 +98,36 @@ impl<'a, F> Job<'a, F> {
 }
 
 impl<F: Format> Job<'_, F> {
-    pub(super) fn sort(mut self, inputs: Vec<Input>, output: Output, name: &Path) -> io::Result<Report> {
-        self.check_verifiable(&output, name)?;
-        let choice = plan::choose(self.settings, self.format, &self.budget, &inputs, &output)?;
+    pub(super) fn sort(mut self, inputs: Vec<Input>, target: Target<'_>, name: &Path) -> io::Result<Report> {
+        self.check_verifiable(&target, name)?;
+        let choice = plan::choose(self.settings, self.format, &self.budget, &inputs, target.file())?;
         self.report.choice = Some(choice.clone());
         if let (Plan::OnePass | Plan::MergePass, [Input { name: from, from: scan::Input::File(file) }]) =
             (choice.plan, &inputs[..])
         {
             let (file, from) = (file.try_clone()?, from.clone());
-            return self.sort_pointers(&file, &from, choice.plan, output, name);
+            return self.sort_pointers(&file, &from, choice.plan, target, name);
         }
         let mut inputs = Inputs::new(inputs, self.budget.block);
+        self.sort_whole(&mut inputs, target, name).inspect_err(|error| inputs.fail(error))
+    }
+
+    /// Sorts whole records.
+    fn sort_whole(mut self, inputs: &mut Inputs, target: Target<'_>, name: &Path) -> io::Result<Report> {
         let all = !self.settings.unique && self.settings.head.is_none();
         if let Some(total) = inputs.total.filter(|_| all && !self.settings.compression.is_output()) {
-            check_room(&output, name, total)?;
+            target.check_room(name, total)?;
         }
         let mut runs = Vec::new();
         let distinct = self.settings.unique && self.settings.plan != Plan::InMemory;
         let mut chunk = Chunk::new(self.format, self.budget, self.settings.order, distinct)?;
         chunk.checksum = self.checksum;
-        let mut output = Some(output);
+        let mut target = Some(target);
         loop {
             let started = Instant::now();
             let before = inputs.done;
             let total = inputs.total;
-            let more = chunk.fill(&mut inputs, &mut |done| self.tell("read", done, total))?;
+            let more = chunk.fill(inputs, &mut |done| self.tell("read", done, total))?;
             self.report.add("read", started, inputs.done - before, 0);
             self.checksum = chunk.checksum;
             let last = !more && runs.is_empty();
@@ -136,17 +139,17 @@ impl<F: Format> Job<'_, F> {
                 && runs.is_empty()
                 && let Some(total) = total.filter(|_| all)
             {
-                let beside = output.as_ref().filter(|output| !output.is_direct()).map(|output| (output, total));
+                let beside = target.as_ref().and_then(Target::unseen).map(|output| (output, total));
                 self.temporary.check_room(total, beside)?;
             }
             self.sort_chunk(&mut chunk)?;
             if last {
-                let Some(output) = output.take() else { break };
+                let Some(target) = target.take() else { break };
                 self.report.plan = Plan::InMemory;
-                let mut writer = self.begin(output, name, total.filter(|_| all))?;
-                let written = self.write_chunk(&mut chunk, "write", |bytes| Ok(writer.copy_in(bytes)?))?;
+                let mut sink = self.begin(target, name, total.filter(|_| all))?;
+                let written = self.write_chunk(&mut chunk, "write", |bytes| sink.copy_in(bytes))?;
                 drop(chunk);
-                return self.end_records(&inputs, writer, written, name);
+                return self.end_records(inputs, sink, written, name);
             }
             chunk.check_longest()?;
             let format = self.format;
@@ -160,8 +163,8 @@ impl<F: Format> Job<'_, F> {
         drop(chunk);
         self.report.plan = Plan::Classic;
         self.report.runs = runs.len() as u64;
-        let output = output.take().ok_or(io::ErrorKind::Other)?;
-        self.merge_runs(runs, &inputs, output, name)
+        let target = target.take().ok_or(io::ErrorKind::Other)?;
+        self.merge_runs(runs, inputs, target, name)
     }
 
     fn sort_chunk(&mut self, chunk: &mut Chunk<'_, F>) -> io::Result<()> {
@@ -211,25 +214,24 @@ impl<F: Format> Job<'_, F> {
         Ok(written)
     }
 
-    pub(super) fn begin(&self, output: Output, name: &Path, length: Option<u64>) -> io::Result<FileWriter> {
+    pub(super) fn begin<'w>(&self, target: Target<'w>, name: &Path, length: Option<u64>) -> io::Result<Sink<'w>> {
         let header = self.settings.header;
         // A last line may get its end.
         let length = length.filter(|_| self.format.terminator().is_none());
-        let mut writer = self.create(output, name, length.map(|length| length + header.len() as u64))?;
-        writer.copy_in(header)?;
-        Ok(writer)
+        let mut sink = target.begin(
+            self.settings.compression,
+            &self.budget,
+            name,
+            length.map(|length| length + header.len() as u64),
+        )?;
+        sink.copy_in(header)?;
+        Ok(sink)
     }
 
     /// Completes an output of records, which is verified if that is wanted.
-    pub(super) fn end_records(
-        self,
-        inputs: &Inputs,
-        writer: FileWriter,
-        written: u64,
-        name: &Path,
-    ) -> io::Result<Report> {
+    pub(super) fn end_records(self, inputs: &Inputs, sink: Sink<'_>, written: u64, name: &Path) -> io::Result<Report> {
         let (format, header) = (self.format, self.settings.header);
-        self.end_verified(format, header, inputs, (writer, written), name)
+        self.end_verified(format, header, inputs, (sink, written), name)
     }
 }
 
@@ -240,15 +242,15 @@ impl<F: Sync> Job<'_, F> {
         format: &G,
         header: &[u8],
         inputs: &Inputs,
-        (writer, written): (FileWriter, u64),
+        (sink, written): (Sink<'_>, u64),
         name: &Path,
     ) -> io::Result<Report> {
         if !self.settings.verify {
-            return self.end(inputs, writer, written);
+            return self.end(inputs, sink, written);
         }
         let started = Instant::now();
         inputs.check_unchanged()?;
-        writer.finish_checked(|output| self.verify(format, header, output, written, name))?;
+        sink.finish_checked(|output| self.verify(format, header, output, written, name))?;
         self.report.add("verify", started, written, 0);
         self.report.written = written + header.len() as u64;
         self.report.bytes = inputs.done;
@@ -258,13 +260,8 @@ impl<F: Sync> Job<'_, F> {
 
     /// # Errors
     /// The output is to be verified, and cannot be read back.
-    pub(super) fn check_verifiable(&self, output: &Output, name: &Path) -> io::Result<()> {
-        if !(self.settings.verify && output.is_direct()) {
-            return Ok(());
-        }
-        let place = crate::file::name::shown(name.as_os_str().as_encoded_bytes());
-        let text = format!("verify: {place}: what is written there cannot be read back; name a regular file with -o");
-        Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+    pub(super) fn check_verifiable(&self, target: &Target<'_>, name: &Path) -> io::Result<()> {
+        if self.settings.verify { target.check_verifiable(name) } else { Ok(()) }
     }
 
     fn verify<G: Format>(
@@ -301,8 +298,4 @@ fn default_memory() -> u64 {
         None => 1 << 30,
     };
     memory.max(LEAST_MEMORY)
-}
-
-pub(super) fn check_room(output: &Output, name: &Path, bytes: u64) -> io::Result<()> {
-    output.check_room(bytes).map_err(|error| crate::file::failure::Task::of("write", name).error(&error))
 }

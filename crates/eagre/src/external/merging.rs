@@ -15,9 +15,10 @@ use super::kernels::{self, Merge, MergeError, Order, Piece};
 use super::passes::Passes;
 use super::plan::Plan;
 use super::run::{Run, RunReader};
+use super::target::Target;
 use super::{Report, trouble};
 use crate::Pipe;
-use crate::file::{Output, ReadOptions};
+use crate::file::ReadOptions;
 use crate::records::{self, Checksum, Format};
 use crate::scan;
 
@@ -30,7 +31,7 @@ impl<F: Format> Job<'_, F> {
         mut self,
         mut runs: Vec<Run>,
         inputs: &Inputs,
-        output: Output,
+        target: Target<'_>,
         name: &Path,
     ) -> io::Result<Report> {
         let mut passes = Passes::default();
@@ -40,10 +41,10 @@ impl<F: Format> Job<'_, F> {
             let Some(group) = passes.next(runs.len(), budget.at_once) else {
                 let total: u64 = runs.iter().map(|run| run.bytes).sum();
                 let exact = !self.settings.unique && self.settings.head.is_none();
-                let mut writer = self.begin(output, name, exact.then_some(total))?;
-                let written = self.merge_together(&runs, &budget, "merge", |bytes| Ok(writer.copy_in(bytes)?))?;
+                let mut sink = self.begin(target, name, exact.then_some(total))?;
+                let written = self.merge_together(&runs, &budget, "merge", |bytes| sink.copy_in(bytes))?;
                 drop(runs);
-                return self.end_records(inputs, writer, written, name);
+                return self.end_records(inputs, sink, written, name);
             };
             let behind = runs.split_off(group.end);
             let merged = runs.split_off(group.start);
@@ -153,8 +154,8 @@ impl<F: Format> Job<'_, F> {
         Ok(written)
     }
 
-    pub(super) fn merge_inputs(mut self, inputs: Vec<Input>, output: Output, name: &Path) -> io::Result<Report> {
-        self.check_verifiable(&output, name)?;
+    pub(super) fn merge_inputs(mut self, inputs: Vec<Input>, target: Target<'_>, name: &Path) -> io::Result<Report> {
+        self.check_verifiable(&target, name)?;
         let mut listed = Inputs::new(Vec::new(), self.budget.block);
         let total = inputs.iter().try_fold(0_u64, |sum, input| sum.checked_add(input.bytes()?));
         listed.done = total.unwrap_or(0);
@@ -163,12 +164,12 @@ impl<F: Format> Job<'_, F> {
         if inputs.len() <= at_once {
             let names: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
             let sources = self.open_inputs(inputs, &mut listed)?;
-            let mut writer = self.begin(output, name, None)?;
+            let mut sink = self.begin(target, name, None)?;
             let (mut sum, total) = (self.checksum, total.unwrap_or(0));
-            let put = |bytes: &[u8]| Ok(writer.copy_in(bytes)?);
+            let put = |bytes: &[u8]| sink.copy_in(bytes);
             let written = self.merge(sources, "merge", total, sum.as_mut(), &names, put)?;
             self.checksum = sum;
-            return self.end_records(&listed, writer, written, name);
+            return self.end_records(&listed, sink, written, name);
         }
         // Too many to be read at once: neighbours become runs.
         let (mut runs, mut inputs, format) = (Vec::new(), inputs.into_iter(), self.format);
@@ -183,7 +184,7 @@ impl<F: Format> Job<'_, F> {
             runs.push(run.finish(self.longest)?);
         }
         self.report.runs = runs.len() as u64;
-        self.merge_runs(runs, &listed, output, name)
+        self.merge_runs(runs, &listed, target, name)
     }
 
     /// Begins to read inputs that are sorted.
@@ -211,6 +212,7 @@ pub(super) fn why_unmerged(error: MergeError<io::Error>) -> io::Error {
         MergeError::Malformed(number, why) => {
             io::Error::new(io::ErrorKind::InvalidData, format!("sort: input {}: {why}", number + 1))
         }
+        MergeError::Memory(refused) => trouble(refused),
     }
 }
 

@@ -36,6 +36,8 @@ mod plan;
 mod pointers;
 mod report;
 mod run;
+mod stream;
+mod target;
 mod verify;
 
 use std::fs::File;
@@ -49,6 +51,7 @@ pub use index_file::{IndexEntry, IndexHeader};
 pub use inputs::Input;
 pub use plan::{Choice, Plan};
 pub use report::{Phase, Progress, Report};
+pub use stream::SortedReader;
 
 use crate::device::{Emulated, Pattern};
 use crate::file::Output;
@@ -56,6 +59,7 @@ use crate::keys::FileKey;
 use crate::records::Format;
 use kernels::Order;
 use packing::Compression;
+use target::Target;
 
 /// A function that is told how far the work is, and decides whether it goes on.
 type Hook<'a> = &'a (dyn Fn(Progress) -> ControlFlow<()> + Sync);
@@ -250,7 +254,7 @@ impl<'a> FileSorter<'a> {
         output: Output,
         name: impl AsRef<Path>,
     ) -> io::Result<Report> {
-        job::Job::new(self, format)?.sort(inputs, output, name.as_ref())
+        job::Job::new(self, format)?.sort(inputs, Target::File(output), name.as_ref())
     }
 
     /// Writes the sorted index of a file instead of its records: their keys, and where they are (see [`IndexHeader`]). A
@@ -325,7 +329,7 @@ impl<'a> FileSorter<'a> {
         output: Output,
         name: impl AsRef<Path>,
     ) -> io::Result<Report> {
-        job::Job::new(self, format)?.merge_inputs(inputs, output, name.as_ref())
+        job::Job::new(self, format)?.merge_inputs(inputs, Target::File(output), name.as_ref())
     }
 }
 
@@ -422,5 +426,7 @@ mod compression_tests;
 mod fault_tests;
 #[cfg(all(test, feature = "gensort"))]
 mod index_tests;
+#[cfg(test)]
+mod stream_tests;
 #[cfg(all(test, feature = "gensort"))]
 mod tests;

@@ -110,7 +110,7 @@ pub(super) fn choose<F: Format>(
     format: &F,
     budget: &Budget,
     inputs: &[Input],
-    output: &Output,
+    output: Option<&Output>,
 ) -> io::Result<Choice> {
     let pointers = pointable(settings, format, inputs);
     let wanted = settings.plan;
@@ -240,10 +240,11 @@ fn page_cache(memory: u64) -> u64 {
 }
 
 /// The profiles of the devices of the input, of temporary files and of the output.
-fn profiles(settings: &FileSorter<'_>, input: &File, output: &Output, probe: bool) -> io::Result<[Profile; 3]> {
+fn profiles(settings: &FileSorter<'_>, input: &File, output: Option<&Output>, probe: bool) -> io::Result<[Profile; 3]> {
     let temporary = super::run::Temporary::new(&settings.temporary);
     let input = place(input);
-    let output = place(output.file());
+    // A stream goes where nothing is known of: that is taken to be as fast as temporary files.
+    let output = output.map_or_else(|| temporary.first().to_path_buf(), |output| place(output.file()));
     let mut known: Vec<Profile> = Vec::new();
     let mut find = |path: &Path| -> io::Result<Profile> {
         let identity = Identity::of(path)?;

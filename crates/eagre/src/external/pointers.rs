@@ -19,15 +19,16 @@ use std::time::Instant;
 use eagre_mem::{LookError, Mapping, heap};
 
 use super::inputs::Inputs;
-use super::job::{Job, check_room};
+use super::job::Job;
 use super::kernels::{Fetch, InMemory, Index, Merge, Piece, gather, is_repeated};
 use super::merging::why_unmerged;
 use super::passes::Passes;
 use super::pieces::{self, Wanted};
 use super::plan::Plan;
 use super::run::{Run, RunReader};
+use super::target::{Sink, Target};
 use super::{Delays, Report, trouble};
-use crate::file::{FileWriter, Output, cache};
+use crate::file::cache;
 use crate::records::{Format, Malformed};
 use crate::sort::Sorter;
 use crate::{BlockSize, Pool, RewiredVec};
@@ -89,49 +90,49 @@ impl<F: Format> Job<'_, F> {
         file: &File,
         from: &str,
         plan: Plan,
-        output: Output,
+        target: Target<'_>,
         name: &Path,
     ) -> io::Result<Report> {
         let length = file.metadata()?.len();
         if self.settings.head.is_none() && !self.settings.compression.is_output() {
-            check_room(&output, name, length)?;
+            target.check_room(name, length)?;
         }
         let mut watched = Inputs::new(Vec::new(), self.budget.block);
         watched.watch(from, file)?;
         watched.done = length;
         self.report.plan = plan;
-        let (writer, written) =
-            Pointed::with(file, from, length, |input| self.sort_by_pointers(input, plan, output, name))?;
-        self.end_records(&watched, writer, written, name)
+        let (sink, written) =
+            Pointed::with(file, from, length, |input| self.sort_by_pointers(input, plan, target, name))?;
+        self.end_records(&watched, sink, written, name)
     }
 
-    fn sort_by_pointers(
+    fn sort_by_pointers<'w>(
         &mut self,
         input: &Pointed<'_>,
         plan: Plan,
-        output: Output,
+        target: Target<'w>,
         name: &Path,
-    ) -> io::Result<(FileWriter, u64)> {
+    ) -> io::Result<(Sink<'w>, u64)> {
         let index = Index::new(self.format, input.bytes.len() as u64, self.settings.order);
         let mut sorted = self.sort_words(input, &index, plan)?;
         let total = self.settings.head.is_none().then_some(input.bytes.len() as u64);
-        let mut writer = self.begin(output, name, total)?;
+        let mut sink = self.begin(target, name, total)?;
         let started = Instant::now();
         let mut written = 0;
         if sorted.runs.is_empty() {
             if let Some(head) = self.settings.head {
                 sorted.words.truncate(usize::try_from(head).unwrap_or(usize::MAX));
             }
-            written += self.fetch(input, &index, &sorted.words, "gather", 0, &mut writer)?;
+            written += self.fetch(input, &index, &sorted.words, "gather", 0, &mut sink)?;
         } else {
             self.report.plan = Plan::MergePass;
             self.merge_words(input, &index, sorted, |this, words| {
-                written += this.fetch(input, &index, words, "gather", written, &mut writer)?;
+                written += this.fetch(input, &index, words, "gather", written, &mut sink)?;
                 Ok(())
             })?;
         }
         self.report.add("gather", started, written, written);
-        Ok((writer, written))
+        Ok((sink, written))
     }
 
     /// Sorts the words of all records: in memory if they fit and `plan` is not merge-pass, else in runs.
@@ -242,7 +243,7 @@ impl<F: Format> Job<'_, F> {
         words: &[u128],
         phase: &'static str,
         before: u64,
-        writer: &mut FileWriter,
+        sink: &mut Sink<'_>,
     ) -> io::Result<u64> {
         let mut written = 0;
         let threads = self.budget.threads;
@@ -256,7 +257,7 @@ impl<F: Format> Job<'_, F> {
         };
         let mut put = |bytes: &[u8]| {
             written += bytes.len() as u64;
-            writer.copy_in(bytes)?;
+            sink.copy_in(bytes)?;
             self.tell(phase, before + written, total)
         };
         if input.in_memory {

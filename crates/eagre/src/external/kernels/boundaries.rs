@@ -30,8 +30,14 @@ pub fn sample_boundaries(
 ) -> Result<Vec<Vec<u8>>, IndexError> {
     let (index, words) = sorted(format, sample, order, &Sorter::new().threads(1))?;
     let mut scratch = Vec::new();
-    let cuts = (1..parts).filter(|_| !words.is_empty()).map(|part| words[part * words.len() / parts]);
-    Ok(cuts.map(|word| format.key(index.record(format, sample, word), &mut scratch).to_vec()).collect())
+    let count = if words.is_empty() { 0 } else { parts.saturating_sub(1) };
+    let mut keys = heap::list(count).map_err(SortError::from)?;
+    for part in 1..=count {
+        let word = words[(part as u128 * words.len() as u128 / parts as u128) as usize];
+        let key = format.key(index.record(format, sample, word), &mut scratch);
+        keys.push(heap::copied(key).map_err(SortError::from)?);
+    }
+    Ok(keys)
 }
 
 /// Writes `records` to `out` in order, and returns where each part ends in `out`. Boundaries are keys in order, such as

@@ -8,6 +8,8 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
+use eagre_mem::heap::{self, Refused};
+
 use super::Order;
 use super::ties::compare_keys;
 use crate::records::{Format, Malformed};
@@ -59,6 +61,14 @@ pub enum MergeError<E> {
     },
     /// The source with this number ends inside a record.
     Malformed(usize, Malformed),
+    /// Memory is refused.
+    Memory(Refused),
+}
+
+impl<E> From<Refused> for MergeError<E> {
+    fn from(refused: Refused) -> MergeError<E> {
+        MergeError::Memory(refused)
+    }
 }
 
 impl<E: fmt::Display> fmt::Display for MergeError<E> {
@@ -66,6 +76,7 @@ impl<E: fmt::Display> fmt::Display for MergeError<E> {
         match self {
             MergeError::Source { number, error } => write!(f, "source {number}: {error}"),
             MergeError::Malformed(number, error) => write!(f, "source {number}: {error}"),
+            MergeError::Memory(refused) => refused.fmt(f),
         }
     }
 }
@@ -121,11 +132,11 @@ impl<'f, F: Format, S: Source> Merge<'f, F, S> {
     /// Prepares to merge.
     ///
     /// # Errors
-    /// Those of filling the sources for the first time.
+    /// Those of filling the sources for the first time; memory is refused.
     pub fn new(format: &'f F, sources: Vec<S>, order: Order) -> Result<Self, MergeError<S::Error>> {
         let whole = format.key_size().is_some_and(|size| size <= 16);
         let none = Player { word: 0, source: 0 };
-        let (lengths, losers) = (vec![0; sources.len()], vec![none; sources.len()]);
+        let (lengths, losers) = (heap::filled(sources.len(), 0)?, heap::filled(sources.len(), none)?);
         let mut merge =
             Merge { format, sources, lengths, losers, winner: none, order, whole, scratch: Default::default() };
         if !merge.sources.is_empty() {
@@ -137,7 +148,7 @@ impl<'f, F: Format, S: Source> Merge<'f, F, S> {
     /// Plays all matches.
     fn play_all(&mut self) -> Result<(), MergeError<S::Error>> {
         let count = self.sources.len();
-        let mut winners = vec![Player { word: 0, source: 0 }; 2 * count];
+        let mut winners = heap::filled(2 * count, Player { word: 0, source: 0 })?;
         for source in 0..count {
             winners[count + source] = self.load(source)?;
         }

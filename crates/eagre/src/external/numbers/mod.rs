@@ -26,10 +26,11 @@ use self::merge::{Bits, Merge};
 use self::source::{Keys, Narrow, PIECE, Wide};
 use self::verify::KeyRecords;
 use super::inputs::{Found, Input, Inputs};
-use super::job::{Job, check_room};
+use super::job::Job;
 use super::passes::Passes;
 use super::plan::Plan;
 use super::run::{Run, RunWriter};
+use super::target::{Sink, check_room, check_verifiable};
 use super::{FileSorter, Report, trouble};
 use crate::file::{FileWriter, Output};
 use crate::keys::{self, FileKey, Order};
@@ -76,7 +77,7 @@ impl<'a, K: FileKey> Numbers<'a, K> {
     pub(super) fn sort(mut self, inputs: Vec<Input>, output: Target<'_>, name: &Path) -> io::Result<Report> {
         let mut inputs = Inputs::new(inputs, self.job.budget.block);
         if let Target::Open(output) = &output {
-            self.job.check_verifiable(output, name)?;
+            self.check_verifiable(output, name)?;
         }
         let exact = inputs.total.filter(|_| self.keeps_all() && !self.job.settings.compression.is_output());
         if let (Target::Open(output), Some(total)) = (&output, exact) {
@@ -104,8 +105,12 @@ impl<'a, K: FileKey> Numbers<'a, K> {
         self.job.report.runs = runs.len() as u64;
         self.merge_groups(&mut runs)?;
         let output = open(output, &inputs)?;
-        self.job.check_verifiable(&output, name)?;
+        self.check_verifiable(&output, name)?;
         self.merge_to(runs, &inputs, output, name)
+    }
+
+    fn check_verifiable(&self, output: &Output, name: &Path) -> io::Result<()> {
+        if self.job.settings.verify { check_verifiable(output, name) } else { Ok(()) }
     }
 
     /// Whether the output has all keys of the inputs.
@@ -162,7 +167,7 @@ impl<'a, K: FileKey> Numbers<'a, K> {
         name: &Path,
     ) -> io::Result<Report> {
         let output = open(output, inputs)?;
-        self.job.check_verifiable(&output, name)?;
+        self.check_verifiable(&output, name)?;
         let started = Instant::now();
         let chunk = Chunk::of(&self.job, self.order);
         let total = size_of_val(&keys[..]) as u64;
@@ -333,7 +338,7 @@ impl<'a, K: FileKey> Numbers<'a, K> {
         // That the inputs are as they were has been checked; by now one of them may be the output.
         let mut read = Inputs::new(Vec::new(), self.job.budget.block);
         read.done = inputs.done;
-        self.job.end_verified(&self.records, &[], &read, (writer, written), name)
+        self.job.end_verified(&self.records, &[], &read, (Sink::File(writer), written), name)
     }
 }
 
