@@ -206,7 +206,8 @@ impl Argument {
         Ok((metadata.is_file() && !self.may_be_unpacked()).then_some(metadata.len()))
     }
 
-    fn may_be_unpacked(&self) -> bool {
+    /// Whether the input is decompressed if its first bytes are those of a compressed file.
+    pub(crate) fn may_be_unpacked(&self) -> bool {
         match (&self.origin, self.decompress) {
             (Origin::File(path), Decompress::Auto) => Format::of_name(path).is_some(),
             (_, decompress) => decompress == Decompress::Always,

@@ -11,6 +11,7 @@ use eagre::doctor::{self, Available, Bound};
 use eagre::external::Input;
 use eagre::file::ReadOptions;
 use eagre::keys::{self, FileKey, ReadError};
+use eagre::scan;
 use eagre::{RewireErrorKind, RewiredVec};
 
 use crate::console::Console;
@@ -155,6 +156,8 @@ impl KeyFiles {
         let mut files = Vec::with_capacity(inputs.len());
         for input in inputs {
             let size = input.bytes_left().map_err(|error| unreadable(what, &input, &error))?;
+            // What is in a compressed file is known when it has been read.
+            let size = size.filter(|_| !input.may_be_unpacked());
             if let Some(bytes) = size.filter(|bytes| !bytes.is_multiple_of(keys.width())) {
                 let error = ReadError::Remainder { bytes, width: keys.width() as usize };
                 return Err(why_unread(what, &input, error));
@@ -183,11 +186,11 @@ impl KeyFiles {
         target.metadata().is_some_and(|there| self.find(&there).is_some())
     }
 
-    /// Opens all files, to be sorted.
+    /// Opens all files, to be sorted: what is in them, if they are compressed.
     pub(crate) fn inputs(&self) -> Result<Vec<Input>, Failure> {
         let open = |input: &Argument| {
-            let file = input.open().map_err(|error| unreadable(self.what, input, &error))?;
-            Ok(Input::new(input.place(), file))
+            let content = input.open_scan().map_err(|error| unreadable(self.what, input, &error))?;
+            Ok(Input::new(input.place(), content))
         };
         self.files.iter().map(|(input, _)| open(input)).collect()
     }
@@ -294,7 +297,11 @@ fn unreadable(what: &str, input: &Argument, error: &io::Error) -> Failure {
 }
 
 fn open(what: &str, input: &Argument, size: Option<u64>) -> Result<eagre::Reader, Failure> {
-    let file = input.open().map_err(|error| unreadable(what, input, &error))?;
+    let file = match input.open_scan().map_err(|error| unreadable(what, input, &error))? {
+        scan::Input::File(file) => file,
+        scan::Input::Stream(content) => return Ok(content),
+        _ => return Err(unreadable(what, input, &io::ErrorKind::Unsupported.into())),
+    };
     let mut options = ReadOptions::new().explicit();
     if let Some(size) = size {
         options = options.length(size);

@@ -2,6 +2,7 @@
 //!
 //! The output appears complete or not at all, so nothing is lost whatever happens, even if the output replaces an input.
 
+mod compress;
 mod gnu;
 mod numbers;
 mod outcome;
@@ -47,6 +48,7 @@ Examples:
   eagre sort --gensort b.dat -o s.dat         records of the sort benchmark
   eagre sort --keys u64 a.bin -o a.bin        an array of numbers, in its own place
   eagre sort --keys i64 --check a && echo ok  is it in order?
+  eagre sort --compress zst a.gz -o b.zst     from a compressed file to another
   generate | eagre sort --explain | use       from a pipe to a pipe
 
 Exit status: 0, or 1 if --check finds a record out of order, or 2 in case of trouble.";
@@ -112,6 +114,9 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["merge", "check", "check_quietly"])]
     index: bool,
 
+    #[command(flatten)]
+    compress: compress::CompressArgs,
+
     /// Read OUT back before it appears, and compare its records with those of the FILEs
     #[arg(long, conflicts_with_all = ["check", "check_quietly"])]
     verify: bool,
@@ -140,7 +145,8 @@ impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
         process::prepare("sort", self.target().place(), console.gauge());
         match self.kind.keys {
-            Some(keys) if self.index || self.verify => {
+            // Where an output leads to another file, it is not known before whether it can be read back.
+            Some(keys) if self.index || self.verify && self.target().is_indirect() => {
                 self.refuse_text("--keys", true)?;
                 records::Records { args: &self }.numbers(keys, console)
             }

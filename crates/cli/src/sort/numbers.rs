@@ -86,6 +86,7 @@ impl Numbers<'_> {
         for directory in &args.temp {
             sorter = sorter.temporary(directory);
         }
+        sorter = args.compress.apply(sorter.verify(args.verify));
         let sorter = sorter.progress(&show);
 
         let direct = Cell::new(false);

@@ -26,6 +26,8 @@ pub(super) struct Outcome {
     bytes: u64,
     written: u64,
     runs: u64,
+    /// The bytes of all runs in temporary files.
+    temporary: u64,
     merges: u64,
     threads: usize,
     phases: Vec<Phase>,
@@ -72,6 +74,7 @@ impl Outcome {
             bytes: report.bytes,
             written: report.written,
             runs: report.runs,
+            temporary: report.temporary,
             merges: report.merges,
             threads,
             phases: phases.collect(),
@@ -89,7 +92,7 @@ impl Outcome {
             let _ = write!(text, ": {reason}");
         }
         if self.runs > 0 {
-            let _ = write!(text, "; {} runs, {} merges", self.runs, self.merges);
+            let _ = write!(text, "; {} runs of {}, {} merges", self.runs, units::bytes(self.temporary), self.merges);
         }
         let others = self.estimates.iter().map(|other| format!("{} {:.1} s", other.plan, other.seconds));
         let others: Vec<String> = others.collect();

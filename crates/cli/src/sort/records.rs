@@ -134,6 +134,9 @@ impl Records<'_> {
         }
         let target = args.target();
         target.check_json("sort", "records", args.json, "name a file with -o")?;
+        if args.compress.is_output() {
+            target.check_terminal("sort", "compressed records", "name a file with -o, or pipe it")?;
+        }
         let (inputs, header) = self.open(format)?;
         let mut inputs: Vec<_> =
             inputs.into_iter().map(|(argument, input)| Input::new(argument.place(), input)).collect();
@@ -168,7 +171,7 @@ impl Records<'_> {
         for directory in &args.temp {
             sorter = sorter.temporary(directory);
         }
-        sorter = sorter.verify(args.verify);
+        sorter = args.compress.apply(sorter.verify(args.verify));
         let output = target.open().map_err(|error| target.failure("sort", &error))?;
         let direct = output.is_direct();
         let sorter = sorter.progress(&show);

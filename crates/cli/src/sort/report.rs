@@ -26,6 +26,8 @@ pub(super) struct Report {
     threads: usize,
     /// The sorted runs in temporary files; none if all keys fit into memory.
     runs: u64,
+    /// The bytes of all runs.
+    temporary: u64,
     /// How often runs were merged.
     merges: u64,
     read: Phase,
@@ -55,6 +57,7 @@ impl Report {
             written: sorted.written / key.width(),
             threads,
             runs: sorted.runs,
+            temporary: sorted.temporary,
             merges: sorted.merges,
             read: Phase::of_bytes(sorted.bytes, time(&["read"])),
             sort: Phase::of_keys(sorted.records, time(&["sort", "sort and write runs"])),

@@ -34,6 +34,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 pub use format::Format;
+#[cfg(feature = "external")]
+pub(crate) use library::block;
 
 use crate::Reader;
 use crate::file::name;
@@ -91,6 +93,15 @@ pub fn decompress(
     source: impl Read + Send + 'static,
 ) -> io::Result<Reader> {
     decode::start(format, name, length, source, Ends::Pointers)
+}
+
+/// Makes an encoder: what it packs is a whole member or frame of a format, so a file can be made of many, by several threads.
+///
+/// # Errors
+/// Memory is refused.
+#[cfg(feature = "external")]
+pub(crate) fn encoder(format: Format) -> io::Result<Box<dyn crate::file::packing::Pack>> {
+    library::encode::encoder(format).map_err(|why| io::Error::new(io::ErrorKind::OutOfMemory, why))
 }
 
 /// A file whose first bytes were read in advance.

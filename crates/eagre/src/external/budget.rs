@@ -13,7 +13,7 @@ pub const LEAST_MEMORY: u64 = 16 << 20;
 /// The most runs that are merged at once. Each has a thread that reads ahead.
 pub(super) const MOST_RUNS: usize = 128;
 /// The blocks of a stream between a file and one end that uses explicit calls: in flight, waiting and in use.
-const BLOCKS: u64 = 5;
+pub(super) const BLOCKS: u64 = 5;
 /// Blocks that a disk reads at nearly full speed.
 const SMALL: BlockSize = match BlockSize::new(256 << 10) {
     Some(size) => size,
@@ -35,6 +35,10 @@ pub(super) struct Budget {
     pub(super) slack: u64,
     /// What the records in memory and their words may take.
     pub(super) chunk: u64,
+    /// What writing runs or the output takes beside a stream, while runs are merged.
+    pub(super) packing: u64,
+    /// What reading a run takes beside a stream and a buffer.
+    pub(super) unpacking: u64,
 }
 
 impl Budget {
@@ -46,7 +50,7 @@ impl Budget {
         let pieces = threads as u64 * PIECES;
         let slack = (threads as u64 * SORTING + total / 160).min(total / 4);
         let chunk = total.saturating_sub(streams + slack + pieces).max(total / 4);
-        Budget { total, threads, block, slack, chunk }
+        Budget { total, threads, block, slack, chunk, packing: 0, unpacking: 0 }
     }
 
     /// The same, but sorting takes at most so many bytes beside the words.
@@ -62,17 +66,17 @@ impl Budget {
 
     /// How `runs` runs are merged, whose longest record has `longest` bytes.
     pub(super) fn merge(&self, runs: usize, longest: usize) -> MergeBudget {
-        let own = BLOCKS * self.block.bytes() as u64 + PIECES;
+        let own = BLOCKS * self.block.bytes() as u64 + PIECES + self.packing;
         let room = self.total.saturating_sub(own);
-        let least = MergeBudget::run(BlockSize::MIN, longest);
+        let least = self.run(BlockSize::MIN, longest);
         let at_once = ((room / least) as usize).clamp(2, MOST_RUNS).min(runs.max(1));
         // Several threads, each with streams of its own, if their pieces are large enough for a disk.
-        let several = MergeBudget::run(SMALL, longest) * (at_once * self.threads) as u64;
+        let several = self.run(SMALL, longest) * (at_once * self.threads) as u64;
         let threads = if several <= room / 2 { self.threads } else { 1 };
         let segment = (room / (8 * threads as u64)).clamp(1 << 20, 32 << 20);
         let share = room.saturating_sub(segment * threads as u64) / (at_once * threads) as u64;
         let mut block = block(share / 8);
-        while block > BlockSize::MIN && MergeBudget::run(block, longest) > share {
+        while block > BlockSize::MIN && self.run(block, longest) > share {
             block = BlockSize::new(block.bytes() / 2).unwrap_or(BlockSize::MIN);
         }
         MergeBudget { at_once, threads, block, segment: segment as usize }
@@ -80,8 +84,13 @@ impl Budget {
 
     /// The size of the longest records of which two, of different runs, can be in memory at once.
     pub(super) fn longest(&self) -> u64 {
-        let own = BLOCKS * self.block.bytes() as u64 + 2 * PIECES;
-        (self.total.saturating_sub(own) / 2 - MergeBudget::run(BlockSize::MIN, 0)) * 2 / 3
+        let own = BLOCKS * self.block.bytes() as u64 + 2 * PIECES + self.packing;
+        (self.total.saturating_sub(own) / 2 - self.run(BlockSize::MIN, 0)) * 2 / 3
+    }
+
+    /// What one run takes for one thread of a merge.
+    fn run(&self, block: BlockSize, longest: usize) -> u64 {
+        (BLOCKS + 1) * block.bytes() as u64 + self.unpacking + 3 * longest as u64 / 2
     }
 }
 
@@ -96,13 +105,6 @@ pub(super) struct MergeBudget {
     pub(super) block: BlockSize,
     /// About how many bytes one thread merges at a time.
     pub(super) segment: usize,
-}
-
-impl MergeBudget {
-    /// What one run takes for one thread.
-    fn run(block: BlockSize, longest: usize) -> u64 {
-        (BLOCKS + 1) * block.bytes() as u64 + 3 * longest as u64 / 2
-    }
 }
 
 /// The largest block of at most this size that streams to and from files profit from.

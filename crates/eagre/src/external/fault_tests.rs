@@ -14,6 +14,8 @@ use crate::records::Lines;
 struct Place {
     folder: tempfile::TempDir,
     input: Vec<u8>,
+    /// Whether runs are compressed.
+    packed: bool,
 }
 
 /// What is in the output before.
@@ -27,7 +29,12 @@ impl Place {
         }
         fs::write(folder.path().join("in/data"), &input).unwrap();
         fs::write(folder.path().join("out/sorted"), OLD).unwrap();
-        Place { folder, input }
+        Place { folder, input, packed: false }
+    }
+
+    #[cfg(feature = "compressed")]
+    fn packed(self) -> Place {
+        Place { packed: true, ..self }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -37,6 +44,8 @@ impl Place {
     fn sort(&self, plan: Plan) -> io::Result<Report> {
         let memory = if plan == Plan::InMemory { 256 << 20 } else { LEAST_MEMORY };
         let sorter = FileSorter::new().memory(memory).threads(2).temporary(self.path("runs")).plan(plan);
+        #[cfg(feature = "compressed")]
+        let sorter = sorter.compress_runs(self.packed);
         let report = sorter.sort_file(&Lines::default(), self.path("in/data"), self.path("out/sorted"))?;
         assert_eq!(report.plan, plan);
         if let Plan::Classic | Plan::MergePass = plan {
@@ -103,23 +112,27 @@ fn what_a_system_may_do_does_not_matter() {
 /// Faults of the files in one folder. Past the page cache, pages are transferred, so the bad bytes are at their beginnings.
 fn fails(folder: &str, plans: &[Plan], only: Direction, errno: i32, at: &[u64]) {
     for &how in plans {
-        let place = Place::new(input(how));
-        for &byte in at {
-            let what = format!("{how}: {only:?} of {folder} at byte {byte}");
-            let faults = Faults { seed: byte, bad: Some((byte, errno)), only: Some(only), ..Faults::default() };
-            let planned = plan(&place.path(folder), faults);
-            let error = place.sort(how).expect_err(&what);
-            drop(planned);
-            place.check(OLD, &what);
-            let text = error.to_string();
-            assert!(text.contains(place.path(folder).to_str().unwrap()), "{what}: {text}");
-            assert!(text.contains(&format!("at byte {byte}")), "{what}: {text}");
-            assert_eq!(error.kind(), io::Error::from_raw_os_error(errno).kind(), "{what}: {text}");
-        }
-        // It was not the input's fault.
-        place.sort(how).unwrap();
-        place.check(&place.sorted(), &format!("{how}, afterwards"));
+        fails_at(&Place::new(input(how)), folder, how, only, errno, at);
     }
+}
+
+fn fails_at(place: &Place, folder: &str, how: Plan, only: Direction, errno: i32, at: &[u64]) {
+    fs::write(place.path("out/sorted"), OLD).unwrap();
+    for &byte in at {
+        let what = format!("{how}: {only:?} of {folder} at byte {byte}");
+        let faults = Faults { seed: byte, bad: Some((byte, errno)), only: Some(only), ..Faults::default() };
+        let planned = plan(&place.path(folder), faults);
+        let error = place.sort(how).expect_err(&what);
+        drop(planned);
+        place.check(OLD, &what);
+        let text = error.to_string();
+        assert!(text.contains(place.path(folder).to_str().unwrap()), "{what}: {text}");
+        assert!(text.contains(&format!("at byte {byte}")), "{what}: {text}");
+        assert_eq!(error.kind(), io::Error::from_raw_os_error(errno).kind(), "{what}: {text}");
+    }
+    // It was not the input's fault.
+    place.sort(how).unwrap();
+    place.check(&place.sorted(), &format!("{how}, afterwards"));
 }
 
 #[test]
@@ -136,6 +149,49 @@ fn runs_that_cannot_be_written() {
 #[test]
 fn runs_that_cannot_be_read() {
     fails("runs", &[Plan::MergePass, Plan::Classic], Read, libc::EIO, &[0, 84 * 4096]);
+}
+
+#[cfg(feature = "compressed")]
+#[test]
+fn compressed_runs_that_cannot_be_written_or_read() {
+    for how in [Plan::MergePass, Plan::Classic] {
+        let place = Place::new(input(how)).packed();
+        fails_at(&place, "runs", how, Write, libc::EIO, &[0, 4096]);
+        fails_at(&place, "runs", how, Write, libc::ENOSPC, &[2 * 4096]);
+        fails_at(&place, "runs", how, Read, libc::EIO, &[0, 4096]);
+        for seed in [2, 2000] {
+            fs::write(place.path("out/sorted"), OLD).unwrap();
+            let _all = ["in", "runs", "out"].map(|name| plan(&place.path(name), Faults { seed, ..Faults::default() }));
+            place.sort(how).unwrap();
+            place.check(&place.sorted(), &format!("{how}, seed {seed}"));
+        }
+    }
+}
+
+#[cfg(feature = "compressed")]
+#[test]
+fn compressed_runs_that_are_damaged_or_cut() {
+    for how in [Plan::MergePass, Plan::Classic] {
+        let place = Place::new(input(how)).packed();
+        // The sizes, the checksum and the bytes of a block, and those of a later one.
+        for byte in [0, 8, 16, 1000, 9000] {
+            let what = format!("{how}: runs are damaged at byte {byte}");
+            let faults = Faults { seed: byte, damaged: Some(byte), ..Faults::default() };
+            let planned = plan(&place.path("runs"), faults);
+            let error = place.sort(how).expect_err(&what);
+            drop(planned);
+            place.check(OLD, &what);
+            let text = error.to_string();
+            assert!(text.contains(place.path("runs").to_str().unwrap()), "{what}: {text}");
+            assert!(text.contains("of a sorted run is not what was written"), "{what}: {text}");
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{what}: {text}");
+        }
+        let planned = plan(&place.path("runs"), Faults { cut: Some(4096), ..Faults::default() });
+        let text = place.sort(how).unwrap_err().to_string();
+        drop(planned);
+        place.check(OLD, "cut");
+        assert!(text.contains("ends at byte 4096"), "{how}: {text}");
+    }
 }
 
 #[test]

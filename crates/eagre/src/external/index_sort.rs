@@ -47,6 +47,10 @@ impl<F: Format> Job<'_, F> {
         if self.settings.verify {
             check_verifiable(&output, name)?;
         }
+        if self.settings.compression.is_output() {
+            let text = "sort: an index is read at any place, and cannot be compressed; sort without one of both";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
         if let plan @ (Plan::InMemory | Plan::Classic) = self.settings.plan {
             let text =
                 format!("sort: --plan {plan}: an index is made by one-pass or merge-pass; use one of them, or none");

@@ -52,8 +52,10 @@ impl<'a, F> Job<'a, F> {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         let threads = if settings.threads == 0 { threads::available().get() } else { settings.threads };
-        let budget = Budget::new(memory, threads);
+        let budget = settings.compression.within(Budget::new(memory, threads));
         let temporary = Temporary::new(&settings.temporary);
+        #[cfg(feature = "compressed")]
+        let temporary = if settings.compression.runs { temporary.packed_by(budget.threads) } else { temporary };
         let same = settings.verify && !settings.unique && settings.head.is_none();
         let checksum = same.then(Checksum::default);
         Ok(Job { settings, format, budget, temporary, report: Report::default(), checksum, longest: 0, told: None })
@@ -79,7 +81,7 @@ impl<'a, F> Job<'a, F> {
 
     /// Begins to write a file.
     pub(super) fn create(&self, output: Output, name: &Path, length: Option<u64>) -> io::Result<FileWriter> {
-        target::create(&self.budget, output, name, length)
+        target::create(self.settings.compression, &self.budget, output, name, length)
     }
 
     /// Completes the output.
@@ -90,6 +92,7 @@ impl<'a, F> Job<'a, F> {
         self.report.add("sync", started, 0, 0);
         self.report.written = written + self.settings.header.len() as u64;
         self.report.bytes = inputs.done;
+        self.report.temporary = self.temporary.stored();
         Ok(self.report)
     }
 }
@@ -112,7 +115,7 @@ impl<F: Format> Job<'_, F> {
     /// Sorts whole records.
     fn sort_whole(mut self, inputs: &mut Inputs, target: Target<'_>, name: &Path) -> io::Result<Report> {
         let all = !self.settings.unique && self.settings.head.is_none();
-        if let Some(total) = inputs.total.filter(|_| all) {
+        if let Some(total) = inputs.total.filter(|_| all && !self.settings.compression.is_output()) {
             target.check_room(name, total)?;
         }
         let mut runs = Vec::new();
@@ -215,17 +218,31 @@ impl<F: Format> Job<'_, F> {
         let header = self.settings.header;
         // A last line may get its end.
         let length = length.filter(|_| self.format.terminator().is_none());
-        let mut sink = target.begin(&self.budget, name, length.map(|length| length + header.len() as u64))?;
+        let mut sink = target.begin(
+            self.settings.compression,
+            &self.budget,
+            name,
+            length.map(|length| length + header.len() as u64),
+        )?;
         sink.copy_in(header)?;
         Ok(sink)
     }
 
     /// Completes an output of records, which is verified if that is wanted.
-    pub(super) fn end_records(
+    pub(super) fn end_records(self, inputs: &Inputs, sink: Sink<'_>, written: u64, name: &Path) -> io::Result<Report> {
+        let (format, header) = (self.format, self.settings.header);
+        self.end_verified(format, header, inputs, (sink, written), name)
+    }
+}
+
+impl<F: Sync> Job<'_, F> {
+    /// Completes an output of records of a format behind a header, which is verified if that is wanted.
+    pub(super) fn end_verified<G: Format>(
         mut self,
+        format: &G,
+        header: &[u8],
         inputs: &Inputs,
-        sink: Sink<'_>,
-        written: u64,
+        (sink, written): (Sink<'_>, u64),
         name: &Path,
     ) -> io::Result<Report> {
         if !self.settings.verify {
@@ -233,10 +250,11 @@ impl<F: Format> Job<'_, F> {
         }
         let started = Instant::now();
         inputs.check_unchanged()?;
-        sink.finish_checked(|output| self.verify(output, written, name))?;
+        sink.finish_checked(|output| self.verify(format, header, output, written, name))?;
         self.report.add("verify", started, written, 0);
-        self.report.written = written + self.settings.header.len() as u64;
+        self.report.written = written + header.len() as u64;
         self.report.bytes = inputs.done;
+        self.report.temporary = self.temporary.stored();
         Ok(self.report)
     }
 
@@ -246,12 +264,19 @@ impl<F: Format> Job<'_, F> {
         if self.settings.verify { target.check_verifiable(name) } else { Ok(()) }
     }
 
-    fn verify(&mut self, output: &Output, written: u64, name: &Path) -> io::Result<()> {
-        let FileSorter { order, unique, header, .. } = *self.settings;
-        let expected =
-            Expected { header, descending: order.descending, unique, bytes: written, checksum: self.checksum };
+    fn verify<G: Format>(
+        &mut self,
+        format: &G,
+        header: &[u8],
+        output: &Output,
+        written: u64,
+        name: &Path,
+    ) -> io::Result<()> {
+        let FileSorter { order, unique, compression, .. } = *self.settings;
+        let (descending, checksum) = (order.descending, self.checksum);
+        let expected = Expected { header, descending, unique, bytes: written, compression, checksum };
         let place = crate::file::name::shown(name.as_os_str().as_encoded_bytes());
-        let (format, threads) = (self.format, self.budget.threads);
+        let threads = self.budget.threads;
         let this = Mutex::new(&mut *self);
         let hook = |done| {
             let mut this = this.lock().unwrap_or_else(PoisonError::into_inner);

@@ -70,7 +70,7 @@ impl<F: Format> Job<'_, F> {
         let bounds = bounds(runs, order, total, budget.segment as u64);
         if budget.threads == 1 || bounds.is_empty() || self.settings.head.is_some() {
             let sources = runs.iter().map(|run| run.open(budget.block)).collect::<io::Result<_>>()?;
-            return self.merge(sources, phase, total, None, put);
+            return self.merge(sources, phase, total, None, &[], put);
         }
         let started = Instant::now();
         self.report.merges += 1;
@@ -97,17 +97,25 @@ impl<F: Format> Job<'_, F> {
     }
 
     /// Merges sources, and hands what comes out to `put`. Returns how many bytes that were. All that is read is added to `sum`.
+    /// `names` are those of inputs.
     fn merge(
         &mut self,
         sources: Vec<RunReader>,
         phase: &'static str,
         total: u64,
         mut sum: Option<&mut Checksum>,
+        names: &[String],
         mut put: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> io::Result<u64> {
         let started = Instant::now();
         self.report.merges += 1;
         let (order, delays) = (self.settings.order, self.delays());
+        let why_unmerged = |error| match error {
+            MergeError::Malformed(number, why) if number < names.len() => {
+                io::Error::new(io::ErrorKind::InvalidData, format!("read: {}: {why}", names[number]))
+            }
+            error => why_unmerged(error),
+        };
         let mut merge = Merge::new(self.format, sources, order).map_err(why_unmerged)?;
         let mut batch = Vec::new();
         eagre_mem::heap::reserve(&mut batch, 2 * BATCH).map_err(trouble)?;
@@ -122,7 +130,7 @@ impl<F: Format> Job<'_, F> {
             if let Some(sum) = &mut sum {
                 sum.include(self.format, record);
             }
-            if !last.is_repeated(self.format, record) {
+            if !last.is_repeated(self.format, record)? {
                 left -= 1;
                 if batch.len() + record.len() > BATCH {
                     written += batch.len() as u64;
@@ -154,10 +162,12 @@ impl<F: Format> Job<'_, F> {
         self.report.plan = Plan::Classic;
         let at_once = self.budget.merge(inputs.len().max(1), 0).at_once;
         if inputs.len() <= at_once {
+            let names: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
             let sources = self.open_inputs(inputs, &mut listed)?;
             let mut sink = self.begin(target, name, None)?;
             let (mut sum, total) = (self.checksum, total.unwrap_or(0));
-            let written = self.merge(sources, "merge", total, sum.as_mut(), |bytes| sink.copy_in(bytes))?;
+            let put = |bytes: &[u8]| sink.copy_in(bytes);
+            let written = self.merge(sources, "merge", total, sum.as_mut(), &names, put)?;
             self.checksum = sum;
             return self.end_records(&listed, sink, written, name);
         }
@@ -165,10 +175,11 @@ impl<F: Format> Job<'_, F> {
         let (mut runs, mut inputs, format) = (Vec::new(), inputs.into_iter(), self.format);
         while inputs.len() > 0 {
             let group: Vec<Input> = inputs.by_ref().take(at_once).collect();
+            let names: Vec<String> = group.iter().map(|input| input.name.clone()).collect();
             let sources = self.open_inputs(group, &mut listed)?;
             let mut run = self.temporary.create(self.budget.block)?;
             let (mut sum, total) = (self.checksum, total.unwrap_or(0));
-            self.merge(sources, "merge runs", total, sum.as_mut(), |bytes| run.put(format, bytes))?;
+            self.merge(sources, "merge runs", total, sum.as_mut(), &names, |bytes| run.put(format, bytes))?;
             self.checksum = sum;
             runs.push(run.finish(self.longest)?);
         }
@@ -269,7 +280,7 @@ impl Segment<'_> {
         while upper.is_none_or(|(word, bound)| merge.is_before(word, bound))
             && let Some(record) = merge.record()
         {
-            if !last.is_repeated(format, record) {
+            if !last.is_repeated(format, record)? {
                 piece.push(record)?;
             }
             merge.advance().map_err(why_unmerged)?;
@@ -291,22 +302,18 @@ impl LastKey {
     }
 
     /// Whether the record has the key of the one before.
-    fn is_repeated<F: Format>(&mut self, format: &F, record: &[u8]) -> bool {
+    fn is_repeated<F: Format>(&mut self, format: &F, record: &[u8]) -> io::Result<bool> {
         if !self.wanted {
-            return false;
+            return Ok(false);
         }
         let key = format.key(record, &mut self.scratch);
-        match &mut self.key {
-            Some(last) if last == key => true,
-            Some(last) => {
-                last.clear();
-                last.extend_from_slice(key);
-                false
-            }
-            None => {
-                self.key = Some(key.to_vec());
-                false
-            }
+        if self.key.as_deref() == Some(key) {
+            return Ok(true);
         }
+        let last = self.key.get_or_insert_default();
+        last.clear();
+        eagre_mem::heap::reserve(last, key.len()).map_err(trouble)?;
+        last.extend_from_slice(key);
+        Ok(false)
     }
 }

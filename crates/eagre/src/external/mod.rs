@@ -17,6 +17,8 @@
 //!
 //! The [kernels] sort and merge records in buffers, without files.
 
+#[cfg(feature = "compressed")]
+mod blocks;
 mod budget;
 mod chunk;
 mod gather_file;
@@ -27,6 +29,7 @@ mod job;
 pub mod kernels;
 mod merging;
 mod numbers;
+mod packing;
 mod passes;
 mod pieces;
 mod plan;
@@ -55,6 +58,7 @@ use crate::file::Output;
 use crate::keys::FileKey;
 use crate::records::Format;
 use kernels::Order;
+use packing::Compression;
 use target::Target;
 
 /// A function that is told how far the work is, and decides whether it goes on.
@@ -75,6 +79,7 @@ pub struct FileSorter<'a> {
     slack: Option<u64>,
     plan: Plan,
     verify: bool,
+    compression: Compression,
     device: Option<&'a Emulated>,
     hook: Option<Hook<'a>>,
 }
@@ -100,6 +105,7 @@ impl<'a> FileSorter<'a> {
             slack: None,
             plan: Plan::Auto,
             verify: false,
+            compression: Compression::default(),
             device: None,
             hook: None,
         }
@@ -171,9 +177,39 @@ impl<'a> FileSorter<'a> {
     /// Whether to read the output back from the device before it appears, and to compare it with the inputs: the records
     /// must be in order and, by their [checksums](crate::records::checksum()), the same. With [`unique`](Self::unique) or
     /// [`head`](Self::head), only their order and their size are compared. A difference is an error of the kind `InvalidData`.
-    /// [`sort_keys`](Self::sort_keys) cannot verify, and says so.
+    /// What is written where it cannot be read back, such as to a pipe, is an error of the kind `InvalidInput`.
     pub fn verify(mut self, verify: bool) -> Self {
         self.verify = verify;
+        self
+    }
+
+    /// Whether temporary files are compressed (lz4): they take less room, and less time on a slow disk. Each part of one has a
+    /// checksum; a difference is an error of the kind `InvalidData`. Whether there is room for them is not checked before.
+    #[cfg(feature = "compressed")]
+    pub fn compress_runs(mut self, compress: bool) -> Self {
+        self.compression.runs = compress;
+        self
+    }
+
+    /// Compresses the output, by all threads: it becomes a file of many members (gzip) or frames (zstd, lz4) of up to 1 MiB
+    /// of content, with checksums. Whether there is room for it is not checked before. An [index](Self::index) cannot be
+    /// compressed.
+    ///
+    /// ```
+    /// use eagre::compressed::Format;
+    /// use eagre::external::FileSorter;
+    /// use eagre::records::Lines;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let (path, sorted) = (folder.path().join("words"), folder.path().join("sorted.zst"));
+    /// std::fs::write(&path, "pear\napple\n")?;
+    /// FileSorter::new().memory(64 << 20).compress(Format::Zstd).sort_file(&Lines::default(), &path, &sorted)?;
+    /// assert_eq!(Format::of_bytes(&std::fs::read(&sorted)?), Some(Format::Zstd));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[cfg(feature = "compressed")]
+    pub fn compress(mut self, format: crate::compressed::Format) -> Self {
+        self.compression.output = Some(format);
         self
     }
 
@@ -264,12 +300,12 @@ impl<'a> FileSorter<'a> {
         output: Output,
         name: impl AsRef<Path>,
     ) -> io::Result<Report> {
-        self.check_keys()?;
         numbers::Numbers::<K>::new(self)?.sort(inputs, numbers::Target::Open(output), name.as_ref())
     }
 
     /// As [`sort_keys`](Self::sort_keys), but `output` is called when all inputs have been read. So it may be one of them
-    /// even if it is written as it is, and not replaced.
+    /// even if it is written as it is, and not replaced; then it cannot be [verified](Self::verify), which is only found when
+    /// it is open.
     ///
     /// # Errors
     /// As [`sort_keys`](Self::sort_keys), and those of `output`.
@@ -279,20 +315,7 @@ impl<'a> FileSorter<'a> {
         output: impl FnOnce() -> io::Result<Output>,
         name: impl AsRef<Path>,
     ) -> io::Result<Report> {
-        self.check_keys()?;
         numbers::Numbers::<K>::new(self)?.sort(inputs, numbers::Target::Later(Box::new(output)), name.as_ref())
-    }
-
-    /// # Errors
-    /// Keys are to be verified.
-    fn check_keys(&self) -> io::Result<()> {
-        match self.verify {
-            true => {
-                let why = "sort: keys are not verified; sort them as records (records::Fixed::numbers)";
-                Err(io::Error::new(io::ErrorKind::InvalidInput, why))
-            }
-            false => Ok(()),
-        }
     }
 
     /// Merges inputs that are sorted already. Records with equal keys come in the order of the inputs.
@@ -321,6 +344,7 @@ impl std::fmt::Debug for FileSorter<'_> {
             .field("head", &self.head)
             .field("plan", &self.plan)
             .field("verify", &self.verify)
+            .field("compression", &self.compression)
             .finish_non_exhaustive()
     }
 }
@@ -396,6 +420,8 @@ impl From<kernels::IndexError> for Trouble {
     }
 }
 
+#[cfg(all(test, feature = "compressed"))]
+mod compression_tests;
 #[cfg(test)]
 mod fault_tests;
 #[cfg(all(test, feature = "gensort"))]

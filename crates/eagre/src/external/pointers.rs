@@ -94,7 +94,7 @@ impl<F: Format> Job<'_, F> {
         name: &Path,
     ) -> io::Result<Report> {
         let length = file.metadata()?.len();
-        if self.settings.head.is_none() {
+        if self.settings.head.is_none() && !self.settings.compression.is_output() {
             target.check_room(name, length)?;
         }
         let mut watched = Inputs::new(Vec::new(), self.budget.block);

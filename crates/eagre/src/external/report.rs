@@ -42,11 +42,13 @@ pub struct Report {
     pub records: u64,
     /// The bytes of the inputs.
     pub bytes: u64,
-    /// The bytes of the output.
+    /// The bytes of the output, before it was compressed.
     pub written: u64,
     /// The runs in temporary files.
     pub runs: u64,
-    /// How often they were merged.
+    /// The bytes of all temporary files, as they were written.
+    pub temporary: u64,
+    /// How often runs were merged.
     pub merges: u64,
     /// The parts, those of one name together.
     pub phases: Vec<Phase>,

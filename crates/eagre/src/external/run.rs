@@ -4,9 +4,13 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use eagre_mem::transfer::set_direct;
 
+#[cfg(feature = "compressed")]
+use super::blocks::{self, Places, Unpacker};
 use super::kernels::Source;
 use crate::file::{Caching, FileWriter, Output, ReadOptions, WriteOptions, cache};
 use crate::keys::{self, FileKey};
@@ -18,6 +22,11 @@ use crate::{BlockSize, Pipe, Reader};
 pub(super) struct Temporary {
     directories: Vec<PathBuf>,
     next: usize,
+    /// How many threads compress runs, if these are compressed.
+    #[cfg(feature = "compressed")]
+    packing: Option<usize>,
+    /// How many bytes all runs had in their files.
+    stored: Arc<AtomicU64>,
 }
 
 impl Temporary {
@@ -27,7 +36,24 @@ impl Temporary {
         if directories.is_empty() {
             directories.push(std::env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from));
         }
-        Temporary { directories, next: 0 }
+        Temporary {
+            directories,
+            next: 0,
+            #[cfg(feature = "compressed")]
+            packing: None,
+            stored: Arc::default(),
+        }
+    }
+
+    /// The same, but `threads` threads compress each run.
+    #[cfg(feature = "compressed")]
+    pub(super) fn packed_by(self, threads: usize) -> Temporary {
+        Temporary { packing: Some(threads), ..self }
+    }
+
+    /// How many bytes all runs that are finished had in their files.
+    pub(super) fn stored(&self) -> u64 {
+        self.stored.load(Relaxed)
     }
 
     /// The first of them.
@@ -42,15 +68,38 @@ impl Temporary {
         let name = directory.join("temporary file");
         let output = Output::nameless(directory).map_err(|error| about(directory, &error))?;
         let stream = Pipe::builder().block_size(block).explicit();
-        let writer = WriteOptions::new().explicit().stream(stream).write(output, &name)?;
-        let stride = 256 << 10;
-        Ok(RunWriter { writer, name, bytes: 0, samples: Vec::new(), stride, scratch: Vec::new() })
+        let options = WriteOptions::new().explicit().stream(stream);
+        #[cfg(feature = "compressed")]
+        let (writer, blocks) = match self.packing {
+            Some(threads) => {
+                let (packing, blocks) = blocks::packing(threads)?;
+                (options.write_packed(output, &name, packing)?, Some(blocks))
+            }
+            None => (options.write(output, &name)?, None),
+        };
+        #[cfg(not(feature = "compressed"))]
+        let writer = options.write(output, &name)?;
+        Ok(RunWriter {
+            writer,
+            name,
+            bytes: 0,
+            samples: Vec::new(),
+            stride: 256 << 10,
+            scratch: Vec::new(),
+            #[cfg(feature = "compressed")]
+            blocks,
+            stored: self.stored.clone(),
+        })
     }
 
     /// # Errors
     /// One line, if a directory has less room than its share of `bytes`, and of the bytes of an output beside them, if that is
-    /// on the same device.
+    /// on the same device. How much room runs take that are compressed is not known.
     pub(super) fn check_room(&self, bytes: u64, beside: Option<(&Output, u64)>) -> io::Result<()> {
+        #[cfg(feature = "compressed")]
+        if self.packing.is_some() {
+            return Ok(());
+        }
         let mut devices = Vec::new();
         for directory in &self.directories {
             let output = Output::nameless(directory).map_err(|error| about(directory, &error))?;
@@ -85,6 +134,9 @@ pub(super) struct RunWriter {
     samples: Vec<(u64, Box<[u8]>)>,
     stride: u64,
     scratch: Vec<u8>,
+    #[cfg(feature = "compressed")]
+    blocks: Option<blocks::Written>,
+    stored: Arc<AtomicU64>,
 }
 
 /// The most samples of a run, and the longest beginning of a key in one.
@@ -126,8 +178,18 @@ impl RunWriter {
         // It was written past the page cache. How it is read is decided then.
         let _ = set_direct(output.file(), false);
         let file = output.file().try_clone()?;
+        self.stored.fetch_add(file.metadata()?.len(), Relaxed);
         let RunWriter { name, bytes, samples, stride, .. } = self;
-        Ok(Run { file, name, bytes, longest, samples, stride })
+        Ok(Run {
+            file,
+            name,
+            bytes,
+            longest,
+            samples,
+            stride,
+            #[cfg(feature = "compressed")]
+            blocks: self.blocks.map(blocks::Written::places),
+        })
     }
 }
 
@@ -142,6 +204,9 @@ pub(super) struct Run {
     pub(super) samples: Vec<(u64, Box<[u8]>)>,
     /// About how many bytes there are from one sample to the next.
     pub(super) stride: u64,
+    /// Where its blocks are, if it is compressed.
+    #[cfg(feature = "compressed")]
+    blocks: Option<Places>,
 }
 
 impl Run {
@@ -152,28 +217,95 @@ impl Run {
 
     /// Reads the bytes from `start` to `end`, where records begin.
     pub(super) fn open_range(&self, block: BlockSize, start: u64, end: u64) -> io::Result<RunReader> {
+        let (content, from) = self.content(block, start, end)?;
+        let mut reader = RunReader::new(content, block.bytes());
+        reader.lead = (start - from) as usize;
+        Ok(reader)
+    }
+
+    /// The bytes of the run.
+    pub(super) fn stream(&self, block: BlockSize) -> io::Result<Content> {
+        Ok(self.content(block, 0, self.bytes)?.0)
+    }
+
+    /// The bytes up to `end`, and the first of them, which is `start` or before.
+    fn content(&self, block: BlockSize, start: u64, end: u64) -> io::Result<(Content, u64)> {
+        #[cfg(feature = "compressed")]
+        if let Some(places) = &self.blocks {
+            let (at, place) = places.before(start);
+            let (reader, skipped) = self.read(block, place, places.behind(end))?;
+            let name = crate::file::name::shown(self.name.as_os_str().as_encoded_bytes());
+            let unpacker = Unpacker::new(reader, name, (at, end), skipped)?;
+            return Ok((Content::Packed(Box::new(unpacker)), at));
+        }
+        let (reader, skipped) = self.read(block, start, end)?;
+        Ok((reader.into(), start - skipped as u64))
+    }
+
+    /// The bytes of the file up to `end`, and by how many these begin before `start`.
+    fn read(&self, block: BlockSize, start: u64, end: u64) -> io::Result<(Reader, usize)> {
         // Reads past the page cache begin at whole sectors.
         let from = start / cache::ALIGN as u64 * cache::ALIGN as u64;
         let stream = Pipe::builder().block_size(block).lookback(0).explicit();
         // What was just written past the page cache is not in it.
         let options = ReadOptions::new().explicit().caching(Caching::Unbuffered).from(from).length(end - from);
         let reader = options.stream(stream).read(self.file.try_clone()?, &self.name)?;
-        let mut reader = RunReader::new(reader, block.bytes());
-        reader.lead = (start - from) as usize;
-        Ok(reader)
+        Ok((reader, (start - from) as usize))
+    }
+}
+
+/// The bytes of a run, or of an input that is sorted.
+pub(super) enum Content {
+    Plain(Reader),
+    #[cfg(feature = "compressed")]
+    Packed(Box<Unpacker>),
+}
+
+impl From<Reader> for Content {
+    fn from(reader: Reader) -> Content {
+        Content::Plain(reader)
+    }
+}
+
+impl Content {
+    /// The next bytes: whole keys of `width` bytes, if these are all that there is. None at the end.
+    pub(super) fn fill(&mut self, width: usize) -> io::Result<&[u8]> {
+        match self {
+            Content::Plain(reader) => Ok(reader.fill(width)?),
+            #[cfg(feature = "compressed")]
+            Content::Packed(unpacker) => unpacker.fill(),
+        }
     }
 
-    /// The bytes of the run.
-    pub(super) fn stream(self, block: BlockSize) -> io::Result<Reader> {
-        let stream = Pipe::builder().block_size(block).lookback(0).explicit();
-        let options = ReadOptions::new().explicit().caching(Caching::Unbuffered).from(0).length(self.bytes);
-        options.stream(stream).read(self.file, &self.name)
+    /// The first `bytes` of them are done with.
+    pub(super) fn consume(&mut self, bytes: usize) {
+        match self {
+            Content::Plain(reader) => reader.consume(bytes),
+            #[cfg(feature = "compressed")]
+            Content::Packed(unpacker) => unpacker.consume(bytes),
+        }
+    }
+
+    /// Copies the next bytes out. Fewer than asked for only at the end.
+    fn copy_out(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let there = self.fill(0)?;
+            let now = there.len().min(bytes.len() - done);
+            if now == 0 {
+                break;
+            }
+            bytes[done..done + now].copy_from_slice(&there[..now]);
+            self.consume(now);
+            done += now;
+        }
+        Ok(done)
     }
 }
 
 /// The records of a run.
 pub(super) struct RunReader {
-    reader: Reader,
+    content: Content,
     /// Bytes that were read and not consumed are in `start..end`.
     buffer: Vec<u8>,
     start: usize,
@@ -186,9 +318,9 @@ pub(super) struct RunReader {
 }
 
 impl RunReader {
-    /// Reads records from a stream, `size` bytes at a time.
-    pub(super) fn new(reader: Reader, size: usize) -> RunReader {
-        RunReader { reader, buffer: Vec::new(), start: 0, end: 0, size, lead: 0, terminator: None }
+    /// Reads records of it, `size` bytes at a time.
+    pub(super) fn new(content: impl Into<Content>, size: usize) -> RunReader {
+        RunReader { content: content.into(), buffer: Vec::new(), start: 0, end: 0, size, lead: 0, terminator: None }
     }
 
     /// A last record that lacks this byte gets it.
@@ -221,7 +353,7 @@ impl Source for RunReader {
             self.buffer.try_reserve_exact(size - self.buffer.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
             self.buffer.resize(size, 0);
         }
-        let mut read = self.reader.copy_out(&mut self.buffer[self.end..])?;
+        let mut read = self.content.copy_out(&mut self.buffer[self.end..])?;
         if let (0, Some(end)) = (read, self.terminator)
             && self.end > 0
             && self.buffer[self.end - 1] != end

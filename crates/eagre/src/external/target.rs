@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use super::budget::Budget;
+use super::packing::Compression;
 use crate::file::{FileWriter, Output, WriteOptions};
 use crate::{Pipe, Writer};
 
@@ -51,11 +52,21 @@ impl<'w> Target<'w> {
     }
 
     /// Begins to write. `length`: how many bytes there will be, if that is known.
-    pub(super) fn begin(self, budget: &Budget, name: &Path, length: Option<u64>) -> io::Result<Sink<'w>> {
-        Ok(match self {
-            Target::File(output) => Sink::File(create(budget, output, name, length)?),
-            Target::Stream(writer) => Sink::Stream(writer),
-        })
+    pub(super) fn begin(
+        self,
+        compression: Compression,
+        budget: &Budget,
+        name: &Path,
+        length: Option<u64>,
+    ) -> io::Result<Sink<'w>> {
+        match self {
+            Target::File(output) => Ok(Sink::File(create(compression, budget, output, name, length)?)),
+            Target::Stream(_) if compression.is_output() => {
+                let text = "sort: a stream is not compressed; sort to a file, or do not compress";
+                Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+            }
+            Target::Stream(writer) => Ok(Sink::Stream(writer)),
+        }
     }
 }
 
@@ -93,14 +104,16 @@ impl Sink<'_> {
 }
 
 /// Begins to write a file.
-pub(super) fn create(budget: &Budget, output: Output, name: &Path, length: Option<u64>) -> io::Result<FileWriter> {
+pub(super) fn create(
+    compression: Compression,
+    budget: &Budget,
+    output: Output,
+    name: &Path,
+    length: Option<u64>,
+) -> io::Result<FileWriter> {
     let stream = Pipe::builder().block_size(budget.block).explicit();
     let options = WriteOptions::new().explicit().stream(stream);
-    let options = match length {
-        Some(length) => options.length(length),
-        None => options,
-    };
-    options.write(output, name)
+    compression.write(options, budget, (output, name), length)
 }
 
 /// # Errors

@@ -183,3 +183,23 @@ fn what_cannot_be_sorted_is_said_and_leaves_nothing() {
     assert_eq!(error.kind(), io::ErrorKind::Interrupted);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no output");
 }
+
+#[test]
+fn what_cannot_be_merged_is_said_with_the_name_of_the_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, cut) = (folder.path().join("whole"), folder.path().join("cut"));
+    std::fs::write(&whole, vec![b'x'; 300]).unwrap();
+    std::fs::write(&cut, vec![b'y'; 250]).unwrap();
+    let input = |path: &Path| Input::new(path.display().to_string(), File::open(path).unwrap());
+    let to = folder.path().join("to");
+    let sorter = FileSorter::new().memory(LEAST_MEMORY).temporary(folder.path());
+    // More than can be merged at once are merged to runs first.
+    for count in [2, 200] {
+        let mut inputs: Vec<Input> = (1..count).map(|_| input(&whole)).collect();
+        inputs.push(input(&cut));
+        let error = sorter.merge(&Fixed::gensort(), inputs, Output::create(&to).unwrap(), &to).unwrap_err();
+        let text = format!("read: {}: the last record is cut short: it has 50 bytes of 100", cut.display());
+        assert_eq!((error.kind(), error.to_string()), (io::ErrorKind::InvalidData, text));
+        assert!(!to.exists());
+    }
+}

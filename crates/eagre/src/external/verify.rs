@@ -13,6 +13,7 @@ use eagre_mem::transfer::set_direct;
 use rustix::fs::{Advice, fadvise};
 use xxhash_rust::xxh3::Xxh3;
 
+use super::packing::Compression;
 use super::trouble;
 use crate::file::Output;
 use crate::records::{CheckError, Checker, Checksum, Format};
@@ -25,6 +26,8 @@ pub(super) struct Expected<'a> {
     pub(super) descending: bool,
     pub(super) unique: bool,
     pub(super) bytes: u64,
+    /// Whether the output is compressed.
+    pub(super) compression: Compression,
     /// Which records it should have, if all of the input.
     pub(super) checksum: Option<Checksum>,
 }
@@ -53,14 +56,19 @@ pub(super) fn records<F: Format>(
     hook: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
 ) -> io::Result<()> {
     let about = |error: io::Error| io::Error::new(error.kind(), format!("verify: {name}: {error}"));
-    let mut file = from_the_device(output).map_err(about)?;
+    let file = from_the_device(output).map_err(about)?;
+    let mut content = expected.compression.content(file, name).map_err(about)?;
     let mut header = heap::filled(expected.header.len(), 0).map_err(trouble)?;
-    file.read_exact(&mut header).map_err(about)?;
+    match &mut content {
+        scan::Input::File(file) => file.read_exact(&mut header),
+        scan::Input::Stream(reader) => reader.read_exact(&mut header),
+    }
+    .map_err(about)?;
     if header != expected.header {
         return Err(differs(name, "its header is another"));
     }
     let checker = Checker::new(format).descending(expected.descending).unique(expected.unique).threads(threads);
-    let found = checker.progress(hook).input(scan::Input::File(file)).map_err(|error| match error {
+    let found = checker.progress(hook).input(content).map_err(|error| match error {
         CheckError::Malformed { .. } => differs(name, &error.to_string()),
         CheckError::Scan(error) => about(error.into()),
     })?;
@@ -128,7 +136,8 @@ mod tests {
             let output = Output::create(folder.path().join("out")).unwrap();
             output.file().write_all_at(bytes, 0).unwrap();
             let checksum = like.map(|like| checksum(&lines, like).unwrap());
-            let expected = Expected { header: b"", descending: false, unique, bytes: 8, checksum };
+            let compression = Compression::default();
+            let expected = Expected { header: b"", descending: false, unique, bytes: 8, compression, checksum };
             let go_on = |_| ControlFlow::Continue(());
             records(&lines, &output, "out", &expected, 2, &go_on).map_err(|error| error.to_string())
         };

@@ -23,6 +23,8 @@ pub(crate) struct Faults {
     pub(crate) only: Option<Direction>,
     /// The file is cut to so many bytes when it is read first.
     pub(crate) cut: Option<u64>,
+    /// Eight bytes of the file from this one on are others when it is read first.
+    pub(crate) damaged: Option<u64>,
     /// The device itself fails after this many answers.
     pub(crate) dies_after: Option<usize>,
     /// Every request fails with this error, again and again.
@@ -83,6 +85,15 @@ impl Faulty {
         {
             let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
             OpenOptions::new().write(true).open(path).unwrap().set_len(bytes).unwrap();
+        }
+        if request.direction() == Direction::Read
+            && let Some(byte) = self.faults.damaged.take()
+        {
+            let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+            let file = OpenOptions::new().write(true).open(path).unwrap();
+            if byte + 8 <= file.metadata().unwrap().len() {
+                std::os::unix::fs::FileExt::write_all_at(&file, &[0xa5; 8], byte).unwrap();
+            }
         }
         if let Some((byte, errno)) = self.faults.bad
             && self.faults.only.is_none_or(|only| only == request.direction())

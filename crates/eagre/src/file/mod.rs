@@ -26,6 +26,8 @@ pub mod name;
 pub(crate) mod naming;
 #[cfg_attr(not(feature = "copy"), allow(dead_code, reason = "some of it is for copies"))]
 pub(crate) mod output;
+#[cfg(all(feature = "compressed", feature = "external"))]
+pub(crate) mod packing;
 mod reading;
 #[cfg_attr(not(feature = "copy"), allow(dead_code, reason = "some of it is for copies"))]
 pub(crate) mod rights;

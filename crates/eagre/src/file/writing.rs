@@ -114,6 +114,35 @@ impl WriteOptions {
         if let Some(length) = self.length {
             output.check_room(length).map_err(|error| task.error(&error))?;
         }
+        let Started { writer, helper } = self.start(&output, &task)?;
+        Ok(FileWriter { writer, file: Some((helper, output)), task })
+    }
+
+    /// Begins to write `output` in the form that `packing` gives to what is put into the stream.
+    ///
+    /// # Errors
+    /// As [`WriteOptions::write`].
+    #[cfg(all(feature = "compressed", feature = "external"))]
+    pub(crate) fn write_packed(
+        self,
+        output: Output,
+        name: impl AsRef<Path>,
+        packing: super::packing::Packing,
+    ) -> io::Result<FileWriter> {
+        let task = Task::write(name.as_ref());
+        let stream = self.stream.clone();
+        let packed = WriteOptions { length: None, ..self }.start(&output, &task)?;
+        let content = super::stream::open(stream, BlockSize::DEFAULT, true, |stream| stream.name(&task.place));
+        let (writer, reader) = content.map_err(|error| task.error(&error.into()))?.split();
+        let told = task.clone();
+        let helper = std::thread::Builder::new().name("eagre-pack".into());
+        let started = helper.spawn(move || packing.pump(reader, packed, &told));
+        let helper = started.map_err(|error| OpenError::no_thread(&error))?;
+        Ok(FileWriter { writer, file: Some((helper, output)), task })
+    }
+
+    /// Starts the helper thread that empties a stream into the file of `output`.
+    fn start(self, output: &Output, task: &Task) -> io::Result<Started> {
         let engine = match self.engine {
             Some(engine) => engine,
             None => options::io().map_err(io::Error::other)?.unwrap_or(Engine::Blocking),
@@ -148,7 +177,29 @@ impl WriteOptions {
             }
         });
         let helper = started.map_err(|error| OpenError::no_thread(&error))?;
-        Ok(FileWriter { writer, file: Some((helper, output)), task })
+        Ok(Started { writer, helper })
+    }
+}
+
+/// A stream into a file, and the thread that empties it, which returns how many bytes that were.
+pub(super) struct Started {
+    pub(super) writer: Writer,
+    pub(super) helper: JoinHandle<io::Result<u64>>,
+}
+
+#[cfg(all(feature = "compressed", feature = "external"))]
+impl Started {
+    /// Waits for the rest to be written. If the bytes have not `finished`, the file fails.
+    pub(super) fn end(mut self, finished: Result<(), StreamError>) -> io::Result<u64> {
+        if finished.is_err() {
+            // The stream may not have failed (a block may still be out). The helper would then wait for more forever.
+            self.writer.fail("not finished");
+        }
+        let written = self.helper.join().unwrap_or_else(|_| Err(io::Error::other("the helper thread panicked")));
+        // The error of the file comes first: the error of the stream follows from it.
+        let length = written?;
+        finished?;
+        Ok(length)
     }
 }
 
@@ -214,7 +265,7 @@ impl FileWriter {
     /// Waits for the helper thread to write the rest.
     fn end(&mut self, finished: Result<(), StreamError>) -> io::Result<Output> {
         if finished.is_err() {
-            // The stream may not have failed (a block may still be out). The helper would then wait for more forever.
+            // As in `Started::end`.
             self.writer.fail("not finished");
         }
         let Some((helper, output)) = self.file.take() else { return Err(io::Error::other("finished twice")) };

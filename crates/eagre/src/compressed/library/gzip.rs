@@ -14,7 +14,7 @@ use libz_rs_sys::{
 use super::{Damage, Library, Turn};
 
 /// The largest window of deflate (15), and the flag for a gzip header and trailer (16).
-const GZIP_ONLY: c_int = 15 + 16;
+pub(super) const GZIP_ONLY: c_int = 15 + 16;
 
 /// What may come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

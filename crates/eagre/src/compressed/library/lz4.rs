@@ -31,7 +31,7 @@ impl Lz4 {
     }
 }
 
-fn check(answer: usize) -> Result<usize, String> {
+pub(super) fn check(answer: usize) -> Result<usize, String> {
     // SAFETY: these functions inspect a number, and return a string constant.
     unsafe {
         if LZ4F_isError(answer) == 0 {

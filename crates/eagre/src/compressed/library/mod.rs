@@ -5,6 +5,10 @@
 //! come from the scopes of two streams. A turn accesses only the two stretches it is given, but may go back within
 //! them.
 
+#[cfg(feature = "external")]
+pub(crate) mod block;
+#[cfg(feature = "external")]
+pub(super) mod encode;
 mod gzip;
 mod lz4;
 mod zstd;

@@ -36,7 +36,7 @@ impl Zstd {
     }
 }
 
-fn check(answer: usize) -> Result<usize, String> {
+pub(super) fn check(answer: usize) -> Result<usize, String> {
     // SAFETY: these functions inspect a number, and return a string constant.
     unsafe {
         if ZSTD_isError(answer) == 0 {

@@ -12,9 +12,9 @@
 
 mod merge;
 mod source;
+mod verify;
 
 use std::io;
-use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -24,14 +24,15 @@ use eagre_mem::heap;
 
 use self::merge::{Bits, Merge};
 use self::source::{Keys, Narrow, PIECE, Wide};
+use self::verify::KeyRecords;
 use super::inputs::{Found, Input, Inputs};
 use super::job::Job;
 use super::passes::Passes;
 use super::plan::Plan;
 use super::run::{Run, RunWriter};
-use super::target::{Sink, check_room};
+use super::target::{Sink, check_room, check_verifiable};
 use super::{FileSorter, Report, trouble};
-use crate::file::Output;
+use crate::file::{FileWriter, Output};
 use crate::keys::{self, FileKey, Order};
 use crate::sort::{SortError, Sorter};
 use crate::{BlockSize, Pool, RewiredVec};
@@ -53,7 +54,8 @@ pub(super) struct Numbers<'a, K> {
     order: Order,
     /// The most runs that are merged at once.
     at_once: usize,
-    keys: PhantomData<K>,
+    /// Keys as they are verified.
+    records: KeyRecords<K>,
 }
 
 impl<'a, K: FileKey> Numbers<'a, K> {
@@ -68,12 +70,16 @@ impl<'a, K: FileKey> Numbers<'a, K> {
         }
         let mut order = Order::default();
         (order.reverse, order.by_first) = (settings.order.descending, settings.by_first && K::IS_PAIR);
-        Ok(Numbers { job, order, at_once: usize::MAX, keys: PhantomData })
+        let records = KeyRecords::new(order.by_first)?;
+        Ok(Numbers { job, order, at_once: usize::MAX, records })
     }
 
     pub(super) fn sort(mut self, inputs: Vec<Input>, output: Target<'_>, name: &Path) -> io::Result<Report> {
         let mut inputs = Inputs::new(inputs, self.job.budget.block);
-        let exact = inputs.total.filter(|_| self.keeps_all());
+        if let Target::Open(output) = &output {
+            self.check_verifiable(output, name)?;
+        }
+        let exact = inputs.total.filter(|_| self.keeps_all() && !self.job.settings.compression.is_output());
         if let (Target::Open(output), Some(total)) = (&output, exact) {
             check_room(output, name, total)?;
         }
@@ -99,7 +105,12 @@ impl<'a, K: FileKey> Numbers<'a, K> {
         self.job.report.runs = runs.len() as u64;
         self.merge_groups(&mut runs)?;
         let output = open(output, &inputs)?;
+        self.check_verifiable(&output, name)?;
         self.merge_to(runs, &inputs, output, name)
+    }
+
+    fn check_verifiable(&self, output: &Output, name: &Path) -> io::Result<()> {
+        if self.job.settings.verify { check_verifiable(output, name) } else { Ok(()) }
     }
 
     /// Whether the output has all keys of the inputs.
@@ -126,11 +137,15 @@ impl<'a, K: FileKey> Numbers<'a, K> {
             if room == 0 {
                 break !inputs.is_at_end()?;
             }
+            let (records, sum) = (&self.records, &mut self.job.checksum);
             let found = inputs.read_whole(K::WIDTH, BATCH.min(room.saturating_mul(K::WIDTH)), |bytes| {
                 let (before, more) = (keys.len(), bytes.len() / K::WIDTH);
                 keys.try_reserve(more).map_err(trouble)?;
                 keys.resize(before + more, K::default());
                 K::decode(bytes, &mut keys[before..]);
+                if let Some(sum) = sum {
+                    records.include(bytes, sum);
+                }
                 Ok(())
             })?;
             if matches!(found, Found::End) {
@@ -152,6 +167,7 @@ impl<'a, K: FileKey> Numbers<'a, K> {
         name: &Path,
     ) -> io::Result<Report> {
         let output = open(output, inputs)?;
+        self.check_verifiable(&output, name)?;
         let started = Instant::now();
         let chunk = Chunk::of(&self.job, self.order);
         let total = size_of_val(&keys[..]) as u64;
@@ -181,7 +197,7 @@ impl<'a, K: FileKey> Numbers<'a, K> {
             self.job.tell("write", written, Some(bytes))?;
         }
         self.job.report.add("write", started, 0, written);
-        self.finish(inputs, writer, written)
+        self.finish(inputs, writer, written, name)
     }
 
     /// Makes runs of the keys in memory and of the rest of the inputs.
@@ -252,7 +268,7 @@ impl<'a, K: FileKey> Numbers<'a, K> {
         let total: u64 = runs.iter().map(|run| run.bytes).sum();
         let mut writer = self.job.create(output, name, self.keeps_all().then_some(total))?;
         let written = self.merge(runs, block, "merge", |keys| Ok(keys::put(keys, &mut writer)?))?;
-        self.finish(inputs, writer, written)
+        self.finish(inputs, writer, written, name)
     }
 
     fn merge(
@@ -318,11 +334,11 @@ impl<'a, K: FileKey> Numbers<'a, K> {
         Ok(written)
     }
 
-    fn finish(self, inputs: &Inputs, writer: crate::file::FileWriter, written: u64) -> io::Result<Report> {
+    fn finish(self, inputs: &Inputs, writer: FileWriter, written: u64, name: &Path) -> io::Result<Report> {
         // That the inputs are as they were has been checked; by now one of them may be the output.
         let mut read = Inputs::new(Vec::new(), self.job.budget.block);
         read.done = inputs.done;
-        self.job.end(&read, Sink::File(writer), written)
+        self.job.end_verified(&self.records, &[], &read, (Sink::File(writer), written), name)
     }
 }
 

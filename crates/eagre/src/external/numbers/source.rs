@@ -3,14 +3,14 @@
 use std::io;
 
 use super::merge::{Bits, Source};
-use crate::Reader;
+use crate::external::run::Content;
 use crate::keys::FileKey;
 
 /// How many bytes of keys a run has decoded at a time. Those of all runs stay in the cache.
 pub(super) const PIECE: usize = 32 << 10;
 
 /// The keys of a run.
-pub(super) struct Keys(pub(super) Reader);
+pub(super) struct Keys(pub(super) Content);
 
 impl<K: FileKey> Source<K> for Keys {
     fn next(&mut self, keys: &mut Vec<K>) -> io::Result<()> {

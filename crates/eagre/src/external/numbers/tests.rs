@@ -248,3 +248,74 @@ fn what_cannot_be_sorted_is_said() {
         }
     }
 }
+
+/// What is read back must be in order and have the keys of the inputs.
+#[test]
+fn keys_are_verified() {
+    let bytes = noise(9, 300_000);
+    let settings = FileSorter::new().memory(LEAST_MEMORY).verify(true);
+    let verified = |settings: &FileSorter<'_>, from| {
+        let (found, report) = sort::<(u32, u32)>(settings, SMALL, from, &bytes[..299_992]).unwrap();
+        assert!(report.phases.iter().any(|phase| phase.name == "verify"), "{report:?}");
+        found.len()
+    };
+    for from in [From::File, From::Pipe] {
+        assert_eq!(verified(&settings, from), 37_499);
+        assert_eq!(verified(&settings.clone().descending(true).by_first(true), from), 37_499);
+        assert_eq!(verified(&settings.clone().unique(true), from), 37_499);
+        assert_eq!(verified(&settings.clone().head(10), from), 10);
+    }
+    for count in [0, 8, 4000] {
+        sort::<f64>(&settings, Sizes { chunk: None, at_once: 2 }, From::File, &bytes[..count]).unwrap();
+    }
+    // A pipe cannot be read back.
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("from"), &bytes[..8]).unwrap();
+    let input = || vec![Input::new("from", File::open(folder.path().join("from")).unwrap())];
+    let (_reader, writer) = std::io::pipe().unwrap();
+    let direct = || Output::direct(File::from(OwnedFd::from(writer.try_clone().unwrap())));
+    let now = settings.sort_keys::<u64>(input(), direct(), "pipe").unwrap_err();
+    let then = settings.sort_keys_then::<u64>(input(), || Ok(direct()), "pipe").unwrap_err();
+    for error in [now, then] {
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        assert!(error.to_string().starts_with("verify: pipe: what is written there cannot be read back"), "{error}");
+    }
+}
+
+/// The order of keys as records is that of the keys, and every difference is seen.
+#[test]
+fn keys_as_records_are_in_the_order_of_keys() {
+    use crate::records::{Checksum, Format};
+
+    fn compare<K: FileKey>(bytes: &[u8], by_first: bool) {
+        let records = KeyRecords::<K>::new(by_first).unwrap();
+        let order = Order { by_first, ..Order::default() };
+        let (mut scratch, keys) = (Vec::new(), decoded::<K>(bytes));
+        let all: Vec<&[u8]> = bytes.chunks_exact(K::WIDTH).collect();
+        for (two, keys) in all.windows(2).zip(keys.windows(2)) {
+            let wanted = order.compare(keys[0], keys[1]);
+            assert_eq!(records.prefix(two[0], &mut scratch).cmp(&records.prefix(two[1], &mut scratch)), wanted);
+            let one = records.key(two[0], &mut scratch).to_vec();
+            assert_eq!(one.as_slice().cmp(records.key(two[1], &mut scratch)), wanted);
+        }
+        let sum = |bytes: &[u8]| {
+            let mut sum = Checksum::default();
+            records.include(bytes, &mut sum);
+            sum
+        };
+        let mut other = bytes.to_vec();
+        other.rotate_left(K::WIDTH);
+        assert_eq!(sum(&other), sum(bytes));
+        other[0] ^= 1;
+        assert_ne!(sum(&other), sum(bytes));
+    }
+
+    let noise = noise(10, 4096);
+    compare::<u8>(&noise, false);
+    compare::<i32>(&noise, false);
+    compare::<f64>(&noise, false);
+    compare::<u128>(&noise, false);
+    compare::<(u64, u64)>(&noise, false);
+    compare::<(u64, u64)>(&noise, true);
+    compare::<(u32, u32)>(&noise, true);
+}
