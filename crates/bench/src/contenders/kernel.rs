@@ -102,15 +102,15 @@ fn sort_index(records: &[u8], sorted: &mut [u8]) {
 /// Eagre's merge.
 fn merge(runs: Vec<&[u8]>, sorted: &mut [u8]) -> Result<(), Trouble> {
     let format = Fixed::gensort();
-    let mut to = sorted.chunks_exact_mut(RECORD);
+    let mut to = sorted.as_chunks_mut::<RECORD>().0.iter_mut();
     Merge::new(&format, runs, Order::default())
         .and_then(|merge| {
-            merge.each(|record| match to.next() {
-                Some(place) => {
-                    place.copy_from_slice(record);
+            merge.each(|record| match (to.next(), record.first_chunk()) {
+                (Some(place), Some(record)) => {
+                    *place = *record;
                     ControlFlow::Continue(())
                 }
-                None => ControlFlow::Break(()),
+                _ => ControlFlow::Break(()),
             })
         })
         .map(drop)

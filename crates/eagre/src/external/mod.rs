@@ -426,6 +426,8 @@ mod compression_tests;
 mod fault_tests;
 #[cfg(all(test, feature = "gensort"))]
 mod index_tests;
+#[cfg(all(test, feature = "gensort"))]
+mod random_tests;
 #[cfg(test)]
 mod stream_tests;
 #[cfg(all(test, feature = "gensort"))]

@@ -176,8 +176,14 @@ fn pointable<'i, F: Format>(
         return Err("the input is not a single file");
     };
     let metadata = file.metadata().map_err(|_| "the input cannot be looked at")?;
-    if !metadata.is_file() || metadata.blocks() == 0 || rustix::fs::tell(file).is_ok_and(|at| at > 0) {
+    if !metadata.is_file() {
         return Err("the input is not a regular file");
+    }
+    if metadata.blocks() == 0 {
+        return Err("the input is empty, or is made while it is read");
+    }
+    if rustix::fs::tell(file).is_ok_and(|at| at > 0) {
+        return Err("the input is not read from its beginning");
     }
     if settings.unique {
         return Err("repeated records are left out");
