@@ -40,6 +40,8 @@ pub(super) struct Job<'a, F> {
     pub(super) checksum: Option<Checksum>,
     /// The size of the longest record that was merged.
     pub(super) longest: usize,
+    /// Whether the runs are in order for sure: inputs that are said to be sorted may not be.
+    pub(super) ordered: bool,
     /// When the hook was called last.
     told: Option<Instant>,
 }
@@ -58,7 +60,8 @@ impl<'a, F> Job<'a, F> {
         let temporary = if settings.compression.runs { temporary.packed_by(budget.threads) } else { temporary };
         let same = settings.verify && !settings.unique && settings.head.is_none();
         let checksum = same.then(Checksum::default);
-        Ok(Job { settings, format, budget, temporary, report: Report::default(), checksum, longest: 0, told: None })
+        let report = Report::default();
+        Ok(Job { settings, format, budget, temporary, report, checksum, longest: 0, ordered: true, told: None })
     }
 
     pub(super) fn delays(&self) -> Delays<'a> {

@@ -68,7 +68,7 @@ impl<F: Format> Job<'_, F> {
         let total: u64 = runs.iter().map(|run| run.bytes).sum();
         let order = self.settings.order;
         let bounds = bounds(runs, order, total, budget.segment as u64);
-        if budget.threads == 1 || bounds.is_empty() || self.settings.head.is_some() {
+        if budget.threads == 1 || bounds.is_empty() || self.settings.head.is_some() || !self.ordered {
             let sources = runs.iter().map(|run| run.open(budget.block)).collect::<io::Result<_>>()?;
             return self.merge(sources, phase, total, None, &[], put);
         }
@@ -156,6 +156,7 @@ impl<F: Format> Job<'_, F> {
 
     pub(super) fn merge_inputs(mut self, inputs: Vec<Input>, target: Target<'_>, name: &Path) -> io::Result<Report> {
         self.check_verifiable(&target, name)?;
+        self.ordered = false;
         let mut listed = Inputs::new(Vec::new(), self.budget.block);
         let total = inputs.iter().try_fold(0_u64, |sum, input| sum.checked_add(input.bytes()?));
         listed.done = total.unwrap_or(0);

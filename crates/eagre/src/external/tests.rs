@@ -203,3 +203,28 @@ fn what_cannot_be_merged_is_said_with_the_name_of_the_input() {
         assert!(!to.exists());
     }
 }
+
+#[test]
+fn inputs_that_are_not_sorted_lose_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("to");
+    let mut random = fastrand::Rng::with_seed(4);
+    let lines: Vec<String> = (0..600_000).map(|_| format!("{}\n", random.u64(..))).collect();
+    let mut expected: Vec<&str> = lines.iter().map(String::as_str).collect();
+    expected.sort_unstable();
+    // More than can be merged at once are merged to runs first.
+    for count in [2, 200] {
+        let input = |(number, lines): (usize, &[String])| {
+            let path = folder.path().join(number.to_string());
+            std::fs::write(&path, lines.concat()).unwrap();
+            Input::new(number.to_string(), File::open(path).unwrap())
+        };
+        let inputs = lines.chunks(lines.len() / count).enumerate().map(input).collect();
+        let sorter = FileSorter::new().memory(LEAST_MEMORY).threads(2).temporary(folder.path());
+        sorter.merge(&Lines::default(), inputs, Output::create(&to).unwrap(), &to).unwrap();
+        let merged = std::fs::read_to_string(&to).unwrap();
+        let mut found: Vec<&str> = merged.split_inclusive('\n').collect();
+        found.sort_unstable();
+        assert!(found == expected, "{count} inputs");
+    }
+}

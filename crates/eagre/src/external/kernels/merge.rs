@@ -112,7 +112,7 @@ impl<E: fmt::Display> fmt::Display for MergeError<E> {
 
 impl<E: fmt::Debug + fmt::Display> std::error::Error for MergeError<E> {}
 
-/// Merges sources of sorted records.
+/// Merges sources of sorted records. If one is not sorted, all of its records come out nevertheless, in some order.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -222,7 +222,7 @@ impl<'f, F: Format, S: Source> Merge<'f, F, S> {
         if self.whole || key_bits(bound) > 0 {
             self.take_up_to(below);
         }
-        if self.batch.is_empty() { self.take_tied(key_bits(bound)) } else { Ok(()) }
+        if self.batch.is_empty() { self.take_tied() } else { Ok(()) }
     }
 
     /// Moves the words up to `bound` to the batch.
@@ -259,12 +259,14 @@ impl<'f, F: Format, S: Source> Merge<'f, F, S> {
         (self.batch, self.scratch) = (batch, scratch);
     }
 
-    /// Puts words with the given key bits into the batch one by one, until a window is empty or there are no more of them.
-    fn take_tied(&mut self, bits: u128) -> Result<(), MergeError<S::Error>> {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let heads = (0..self.sources.len()).filter_map(|source| self.window(source).first().copied());
+    /// Puts the words with the least key bits into the batch one by one, until a window is empty or there are no more of them.
+    /// There is one at least, even if a source is not sorted.
+    fn take_tied(&mut self) -> Result<(), MergeError<S::Error>> {
+        let heads = || (0..self.sources.len()).filter_map(|source| self.window(source).first().copied());
+        let bits = heads().map(key_bits).min().unwrap_or(0);
         let mut tied: Vec<u128> = heap::list(self.sources.len())?;
-        tied.extend(heads.filter(|&word| key_bits(word) == bits));
+        tied.extend(heads().filter(|&word| key_bits(word) == bits));
+        let mut scratch = std::mem::take(&mut self.scratch);
         tied.sort_unstable_by(|&a, &b| self.compare(b, a, &mut scratch));
         while let Some(least) = tied.pop() {
             self.batch.push(least);

@@ -161,3 +161,30 @@ fn a_source_that_ends_inside_a_record_is_told_after_those_before_it() {
     assert!(matches!(error, MergeError::Malformed(0, _)), "{error}");
     assert_eq!(keys[0], b'a');
 }
+
+#[test]
+fn sources_that_are_not_sorted_lose_nothing() {
+    let mut random = fastrand::Rng::with_seed(8);
+    for round in 0..30 {
+        let most = [2, 30, 3000][round % 3];
+        let lines = runs(&mut random, most, |random| format!("{}\n", random.u16(..)).into_bytes());
+        let numbers = runs(&mut random, most, |random| random.u32(..).to_le_bytes().to_vec());
+        for (runs, length) in [(lines, None), (numbers, Some(4))] {
+            let whole: Vec<Vec<u8>> = runs.iter().map(|run| run.concat()).collect();
+            let sources = whole.iter().map(|run| &run[..]).collect();
+            let found = match length {
+                Some(size) => merged(&Fixed::new(size, &[]).unwrap(), sources, Order::default()),
+                None => merged(&Lines::default(), sources, Order::default()),
+            };
+            let cut = |bytes: &[u8]| {
+                let mut records: Vec<Vec<u8>> = match length {
+                    Some(size) => bytes.chunks(size).map(<[u8]>::to_vec).collect(),
+                    None => bytes.split_inclusive(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect(),
+                };
+                records.sort();
+                records
+            };
+            assert!(cut(&found) == cut(&whole.concat()), "round {round}");
+        }
+    }
+}
