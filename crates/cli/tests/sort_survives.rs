@@ -10,7 +10,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use common::{eagre, names, on_a_small_disk, parts, seeded};
+use common::{names, on_a_small_disk, parts, seeded};
 use rustix::fs::{CWD, FileType, Mode};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -44,7 +44,9 @@ impl Room {
 
     /// The command in the folder, with little memory.
     fn command(&self, arguments: &str) -> Command {
-        let mut command = eagre();
+        // Whoever runs this in the background may have the signal ignored, and children inherit that.
+        let mut command = Command::new("env");
+        command.arg("--default-signal=INT").arg(env!("CARGO_BIN_EXE_eagre"));
         command.current_dir(self.folder.path()).args(["sort", "--memory", "16M", "-T", "runs"]);
         command.args(arguments.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
