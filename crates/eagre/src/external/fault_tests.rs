@@ -15,6 +15,7 @@ struct Place {
     folder: tempfile::TempDir,
     input: Vec<u8>,
     /// Whether runs are compressed.
+    #[cfg_attr(not(feature = "compressed"), allow(dead_code, reason = "runs are not compressed"))]
     packed: bool,
 }
 
