@@ -1014,7 +1014,7 @@ void eagre_boundaries_close(struct EagreBoundaries *boundaries);
 // EAGRE_RESOURCES, EAGRE_INVALID or EAGRE_WRONG_VERSION. What out and ends hold then has no meaning.
 enum EagreStatus eagre_sort_and_partition(const void *records, size_t size, const struct EagreBytes *boundaries, size_t boundary_count, const struct EagreFormat *format, const struct EagreSortOptions *options, void *out, size_t *ends);
 
-// Begins to merge count sources of sorted records. Of each, sources has the bytes that are there, perhaps none; refill gets
+// Begins to merge count sources of sorted records, 65536 at most. Of each, sources has the bytes that are there, perhaps none; refill gets
 // more of them, and may be null if all are there. Buffers stay the caller's: the bytes of a source must stay as they are
 // until its next refill, or until the merge is closed.
 //

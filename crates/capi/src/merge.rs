@@ -4,7 +4,7 @@ use crate::arguments::{self, Place, bytes_mut, exclusive, shared, take};
 use crate::boundaries::EagreBytes;
 use crate::format::{EagreFormat, Records, with_records};
 use crate::status::{EagreStatus, Fault, status};
-use eagre::external::kernels::{Merge, MergeError, Order, Source};
+use eagre::external::kernels::{MOST_SOURCES, Merge, MergeError, Order, Source};
 use eagre::heap;
 use eagre::records::Format;
 use std::ffi::{c_int, c_void};
@@ -147,7 +147,7 @@ impl EagreMerge {
     }
 }
 
-/// Begins to merge count sources of sorted records. Of each, sources has the bytes that are there, perhaps none; refill gets
+/// Begins to merge count sources of sorted records, 65536 at most. Of each, sources has the bytes that are there, perhaps none; refill gets
 /// more of them, and may be null if all are there. Buffers stay the caller's: the bytes of a source must stay as they are
 /// until its next refill, or until the merge is closed.
 ///
@@ -168,8 +168,8 @@ pub unsafe extern "C" fn eagre_merge_open(
     status(|| {
         // SAFETY: the caller's promise.
         let place = unsafe { Place::new(merge, "merge")? };
-        if count > u32::MAX as usize {
-            return Err(Fault::invalid("more sources than 2^32 - 1"));
+        if count > MOST_SOURCES {
+            return Err(Fault::invalid(format_args!("merge: {count} sources are more than {MOST_SOURCES}")));
         }
         let mut buffers = heap::list(count)?;
         for number in 0..count {

@@ -197,6 +197,7 @@ static void merges(void) {
         eagre_merge_close(merge);
 
         IS(eagre_merge_open(NULL, 1, &format, NULL, NULL, &merge), EAGRE_INVALID);
+        IS(eagre_merge_open(whole, 65537, &format, NULL, NULL, &merge), EAGRE_INVALID);
         IS(eagre_merge_open(whole, 1, &format, NULL, NULL, NULL), EAGRE_INVALID);
         IS(eagre_merge_open(&(EagreBytes){NULL, 3}, 1, &format, NULL, NULL, &merge), EAGRE_INVALID);
         IS(eagre_merge_open(NULL, 0, NULL, NULL, NULL, &merge), EAGRE_OK);

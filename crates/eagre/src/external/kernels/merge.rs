@@ -11,8 +11,8 @@
 //! source 2:   |3 7 8 8| 9 …
 //! ```
 //!
-//! Sorting words by vector instructions takes less time than one comparison after the other, as in a tree of losers (Knuth,
-//! TAOCP 3, 5.4.1), each of which waits for the one before and is guessed wrong half of the time.
+//! In a tree of losers (Knuth, TAOCP 3, 5.4.1) or a heap, each comparison waits for the one before, or is guessed wrong half of
+//! the time. Sorting has no such chain. `eagre-bench external external-merge` compares it with a heap.
 //!
 //! A word has the first 12 bytes of a key, the number of its source, and that of its record in the window. So equal keys come
 //! in the order of the sources. Keys that agree in all 12 bytes and have more are compared.
@@ -28,9 +28,9 @@ use super::ties::compare_keys;
 use crate::records::{Format, Malformed};
 use crate::sort::Sorter;
 
-/// The most sources.
-const MOST_SOURCES: usize = 1 << 16;
-/// How many low bits of a word say where its record is: in which source, and the how manieth of its window.
+/// The most sources of a [`Merge`].
+pub const MOST_SOURCES: usize = 1 << 16;
+/// How many low bits of a word say where its record is: its source, and its number in the window.
 const BITS: u32 = 32;
 /// The most words of a window, and of all windows together.
 const LARGEST: usize = 256;
@@ -179,7 +179,7 @@ impl<'f, F: Format, S: Source> Merge<'f, F, S> {
     /// Those of filling the sources for the first time; memory is refused.
     ///
     /// # Panics
-    /// There are more than 65536 sources.
+    /// There are more than [`MOST_SOURCES`] sources.
     pub fn new(format: &'f F, sources: Vec<S>, order: Order) -> Result<Self, MergeError<S::Error>> {
         let count = sources.len();
         assert!(count <= MOST_SOURCES, "there are at most {MOST_SOURCES} sources");

@@ -22,7 +22,7 @@ mod ties;
 pub use boundaries::{sample_boundaries, sort_and_partition};
 pub(crate) use gather::{Fetch, InMemory, gather, is_repeated, keep_first};
 pub use index::{Index, IndexError};
-pub use merge::{Merge, MergeError, Source};
+pub use merge::{MOST_SOURCES, Merge, MergeError, Source};
 pub(crate) use ordered::{Piece, in_order};
 pub(crate) use prefetch::prefetch;
 pub(crate) use seen::append_distinct;
