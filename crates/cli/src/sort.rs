@@ -102,8 +102,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PLAN", default_value_t)]
     plan: Plan,
 
-    /// Be as slow as another device: bd, brd, bard or braid
-    #[arg(long, value_name = "DEVICE", hide = true)]
+    /// Be as slow as another device, for experiments: bd, brd, bard or braid
+    #[arg(long, value_name = "DEVICE")]
     emulate: Option<Model>,
 
     /// Use at most SIZE bytes of memory beside the keys; K, M or G may follow [default: 64M, or an eighth of the keys' size if that is more]

@@ -157,6 +157,25 @@ impl Profile {
         }
     }
 
+    /// What is to be expected of a device that was not measured: of memory, what memory does; of others, nothing is known.
+    pub(crate) fn expected(identity: Identity) -> Profile {
+        let small = [(Access::RandomRead, 1, 0.8e9), (Access::RandomRead, 4, 1.6e9), (Access::CachedGather, 1, 5e9)];
+        let small = small.map(|(access, depth, rate)| Measured::new(access, 512, depth, rate));
+        let large = [
+            (Access::SequentialRead, 1, 4e9),
+            (Access::SequentialRead, 4, 8e9),
+            (Access::SequentialWrite, 1, 3e9),
+            (Access::SequentialWrite, 4, 5e9),
+            (Access::RandomRead, 1, 4e9),
+            (Access::RandomRead, 4, 8e9),
+            (Access::CachedRead, 1, 5e9),
+            (Access::CachedRead, 4, 10e9),
+        ];
+        let large = large.map(|(access, depth, rate)| Measured::new(access, 1 << 20, depth, rate));
+        let measured = if identity.in_memory { [&small[..], &large].concat() } else { Vec::new() };
+        Profile::new(identity, Thoroughness::Probe, measured)
+    }
+
     /// Bytes per second with requests of `request` bytes, `depth` of them in flight; both at least 1.
     ///
     /// Between measurements, the logarithms are interpolated. Random requests that are smaller or larger than all measured
@@ -165,7 +184,7 @@ impl Profile {
     ///
     /// What was not measured is estimated from what was: random writes as random reads, durable writes as half of
     /// sequential ones, reads and writes beside each other as half of what they are alone. Without any measurement to
-    /// go by, the answer is 100 MB/s.
+    /// go by, the answer is 500 MB/s.
     #[must_use]
     pub fn rate(&self, access: Access, request: u64, depth: u32) -> f64 {
         rates::rate(&self.measured, access, request.max(1), depth.max(1))

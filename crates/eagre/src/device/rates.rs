@@ -2,8 +2,8 @@
 
 use super::profile::{Access, Measured};
 
-/// The answer if nothing was measured, in bytes per second: a slow disk.
-const UNKNOWN: f64 = 100e6;
+/// The answer if nothing was measured, in bytes per second: a disk without moving parts, which is neither fast nor slow.
+const UNKNOWN: f64 = 500e6;
 
 /// As [`Profile::rate`](super::Profile::rate).
 pub(super) fn rate(measured: &[Measured], access: Access, request: u64, depth: u32) -> f64 {

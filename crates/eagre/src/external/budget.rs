@@ -22,7 +22,7 @@ const SMALL: BlockSize = match BlockSize::new(256 << 10) {
 /// What a thread of a sort of words needs beside them.
 const SORTING: u64 = 11 << 20;
 /// What a thread needs for its pieces of words or records.
-const PIECES: u64 = 1 << 20;
+pub(super) const PIECES: u64 = 1 << 20;
 
 /// The memory of a sort, divided.
 #[derive(Clone, Copy, Debug)]

@@ -1,10 +1,13 @@
 //! As many records as memory holds, and their words.
 
 use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use eagre_mem::heap;
 
 use super::budget::Budget;
 use super::inputs::{Found, Inputs};
-use super::kernels::{Index, Order};
+use super::kernels::{Index, Order, Seen};
 use super::pieces::{self, Wanted};
 use super::trouble;
 use crate::records::{Checksum, Format, Malformed};
@@ -28,8 +31,8 @@ pub(super) struct Chunk<'f, F> {
     closed: bool,
     /// How many records were read into it: as many as there are words, or more if repeated ones were left out.
     pub(super) records: u64,
-    /// Whether records with repeated keys may be left out.
-    distinct: bool,
+    /// For each thread the keys that it has seen, if records with repeated keys may be left out.
+    seen: Option<Vec<Mutex<Seen>>>,
     /// The size of the longest record.
     pub(super) longest: usize,
     /// Which records were read so far, if that is wanted.
@@ -45,6 +48,8 @@ impl<'f, F: Format> Chunk<'f, F> {
         let blocks = (budget.chunk / block).clamp(8, u64::from(u32::MAX)) as u32;
         let pool = Pool::new(size, blocks, None, None).map_err(trouble)?;
         let most = blocks as usize * size.bytes();
+        let several = || heap::several(budget.threads, || Seen::new().map(Mutex::new));
+        let seen = distinct.then(several).transpose().map_err(trouble)?;
         Ok(Chunk {
             format,
             index: Index::new(format, most as u64, order),
@@ -55,7 +60,7 @@ impl<'f, F: Format> Chunk<'f, F> {
             parsed: 0,
             closed: false,
             records: 0,
-            distinct,
+            seen,
             longest: 0,
             checksum: None,
             place: Default::default(),
@@ -78,6 +83,9 @@ impl<'f, F: Format> Chunk<'f, F> {
         self.bytes.copy_within(self.parsed.., 0);
         self.bytes.truncate(kept);
         self.words.clear();
+        for seen in self.seen.iter_mut().flatten() {
+            seen.get_mut().unwrap_or_else(PoisonError::into_inner).forget();
+        }
         (self.parsed, self.records) = (0, 0);
         if kept > 0 && !self.parse(self.closed)? {
             return Ok(true);
@@ -125,7 +133,7 @@ impl<'f, F: Format> Chunk<'f, F> {
     /// small run.
     fn mostly_repeated(&self) -> bool {
         const ENOUGH: usize = 64 << 20;
-        self.distinct && self.bytes.len() >= ENOUGH && self.records > 4 * self.words.len() as u64
+        self.seen.is_some() && self.bytes.len() >= ENOUGH && self.records > 4 * self.words.len() as u64
     }
 
     /// How many bytes more have room together with their words, if these are as many as before.
@@ -169,7 +177,7 @@ impl<'f, F: Format> Chunk<'f, F> {
     fn parse(&mut self, last: bool) -> io::Result<bool> {
         while self.parsed < self.bytes.len() {
             let threads = self.budget.threads;
-            let wanted = Wanted { sum: self.checksum.is_some(), distinct: self.distinct };
+            let wanted = Wanted { sum: self.checksum.is_some(), seen: self.seen.as_deref() };
             let pieces = pieces::cut(self.format, &self.bytes, self.parsed, 4 * threads, last);
             let pieces = pieces.map_err(|why| self.malformed(why))?;
             if pieces.is_empty() {

@@ -18,7 +18,7 @@ use super::inputs::{Input, Inputs};
 use super::job::Job;
 use super::kernels::{Index, Piece, in_order, keep_first, prefetch};
 use super::plan::Plan;
-use super::pointers::{ByReading, Pointed};
+use super::pointers::{BATCH, ByReading, Pointed};
 use super::target::{check_room, check_verifiable};
 use super::{Report, verify};
 use crate::file::{FileWriter, Output};
@@ -113,7 +113,9 @@ impl<F: Format> Job<'_, F> {
         // How many there are of different keys is known in the end.
         let known = (!self.settings.unique).then_some(self.report.records.min(head));
         let mut entries = self.begin_index(header, known, output, name)?;
-        self.merge_words(input, index, sorted, |this, words| this.put_entries(input, index, words, &mut entries))?;
+        self.merge_words(input, index, sorted, (BATCH, 0), |this, words| {
+            this.put_entries(input, index, words, &mut entries)
+        })?;
         Ok(entries)
     }
 

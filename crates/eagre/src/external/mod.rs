@@ -37,6 +37,7 @@ mod pointers;
 mod report;
 mod run;
 mod stream;
+mod sweep;
 mod target;
 mod verify;
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use eagre_mem::threads::with_helpers;
 
-use super::kernels::{Index, IndexError, append_distinct};
+use super::kernels::{Index, IndexError, Seen, append_distinct};
 use crate::records::{Checksum, Format, Malformed, checksum};
 
 /// How many bytes one thread takes at a time.
@@ -76,11 +76,11 @@ pub(super) struct Made {
 
 /// What is wanted of records beside their words.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Wanted {
+pub(super) struct Wanted<'s> {
     /// Their checksum.
     pub(super) sum: bool,
-    /// Repeated keys may be left out.
-    pub(super) distinct: bool,
+    /// For each thread the keys that it has seen, if records may be left out whose keys are repeated.
+    pub(super) seen: Option<&'s [Mutex<Seen>]>,
 }
 
 /// Makes the words of the records in pieces of `bytes`.
@@ -90,12 +90,12 @@ pub(super) fn words<F: Format>(
     bytes: &[u8],
     pieces: &[Range<usize>],
     threads: usize,
-    wanted: Wanted,
+    wanted: Wanted<'_>,
 ) -> Result<Vec<Made>, IndexError> {
-    let make = |range: Range<usize>| {
+    let make = |range: Range<usize>, seen: Option<&mut Seen>| {
         let mut made = Made::default();
-        if wanted.distinct {
-            let found = append_distinct(index, format, bytes, range.clone(), &mut made.words)?;
+        if let Some(seen) = seen {
+            let found = append_distinct(index, format, bytes, range.clone(), &mut made.words, seen)?;
             (made.longest, made.records) = (found.longest, found.records);
         } else {
             made.longest = index.append(format, bytes, range.clone(), &mut made.words)?;
@@ -110,10 +110,12 @@ pub(super) fn words<F: Format>(
     let made: Vec<_> = pieces.iter().map(|_| Mutex::new(Ok(Made::default()))).collect();
     let next = AtomicUsize::new(0);
     let work = || {
+        let mut seen = wanted.seen.and_then(|all| all.iter().find_map(|one| one.try_lock().ok()));
         loop {
             let number = next.fetch_add(1, Relaxed);
             let Some(range) = pieces.get(number) else { break };
-            *made[number].lock().unwrap_or_else(PoisonError::into_inner) = make(range.clone());
+            let made_of = make(range.clone(), seen.as_deref_mut());
+            *made[number].lock().unwrap_or_else(PoisonError::into_inner) = made_of;
         }
     };
     with_helpers(Some(c"eagre-index"), threads.min(pieces.len()) - 1, &work, work);

@@ -11,7 +11,7 @@ use super::FileSorter;
 use super::budget::Budget;
 use super::inputs::Input;
 use crate::device::cost::{self, Devices, Estimate, Processor, Way};
-use crate::device::{Identity, Profile, Thoroughness};
+use crate::device::{Identity, Profile};
 use crate::doctor::{Available, Bound, available_memory};
 use crate::file::{Output, cache};
 use crate::records::Format;
@@ -261,7 +261,7 @@ fn profiles(settings: &FileSorter<'_>, input: &File, output: Option<&Output>, pr
         let profile = match cached {
             Some(profile) => profile,
             None if probe && !identity.is_byte_addressable() => Profile::probe(path)?,
-            None => Profile::new(identity, Thoroughness::Probe, Vec::new()),
+            None => Profile::expected(identity),
         };
         known.push(profile.clone());
         Ok(profile)

@@ -18,6 +18,7 @@ use std::time::Instant;
 
 use eagre_mem::{LookError, Mapping, heap};
 
+use super::budget::{BLOCKS, Budget, PIECES};
 use super::inputs::Inputs;
 use super::job::Job;
 use super::kernels::{Fetch, InMemory, Index, Merge, Piece, gather, is_repeated};
@@ -26,6 +27,7 @@ use super::passes::Passes;
 use super::pieces::{self, Wanted};
 use super::plan::Plan;
 use super::run::{Run, RunReader};
+use super::sweep::Sweep;
 use super::target::{Sink, Target};
 use super::{Delays, Report, trouble};
 use crate::file::cache;
@@ -36,7 +38,7 @@ use crate::{BlockSize, Pool, RewiredVec};
 /// How much of a file that lives in memory is mapped at once.
 const RELEASE: usize = 32 << 20;
 /// How many words of a merge are gathered at once.
-const BATCH: usize = 1 << 16;
+pub(super) const BATCH: usize = 1 << 16;
 
 /// A mapped input.
 pub(super) struct Pointed<'a> {
@@ -74,6 +76,14 @@ impl Pointed<'_> {
             Err(error) => Err(io::Error::other(format!("read: {name}: {error}"))),
         }
     }
+}
+
+/// How far the records of words have been fetched and written.
+struct Fetched<'w> {
+    sink: Sink<'w>,
+    sweep: Option<Sweep>,
+    /// How many bytes.
+    written: u64,
 }
 
 /// Sorted words: in memory, or in runs if there are any.
@@ -116,23 +126,45 @@ impl<F: Format> Job<'_, F> {
         let index = Index::new(self.format, input.bytes.len() as u64, self.settings.order);
         let mut sorted = self.sort_words(input, &index, plan)?;
         let total = self.settings.head.is_none().then_some(input.bytes.len() as u64);
-        let mut sink = self.begin(target, name, total)?;
+        let sink = self.begin(target, name, total)?;
         let started = Instant::now();
-        let mut written = 0;
-        if sorted.runs.is_empty() {
+        let fetched = if sorted.runs.is_empty() {
             if let Some(head) = self.settings.head {
                 sorted.words.truncate(usize::try_from(head).unwrap_or(usize::MAX));
             }
-            written += self.fetch(input, &index, &sorted.words, "gather", 0, &mut sink)?;
+            let room = self.beside_output().saturating_sub(16 * sorted.words.len() as u64);
+            let mut fetched = Fetched { sink, sweep: self.sweep(input, room)?, written: 0 };
+            self.fetch(input, &index, &sorted.words, &mut fetched)?;
+            fetched
         } else {
             self.report.plan = Plan::MergePass;
-            self.merge_words(input, &index, sorted, |this, words| {
-                written += this.fetch(input, &index, words, "gather", written, &mut sink)?;
-                Ok(())
+            let half = self.beside_output() / 2;
+            let mut fetched = Fetched { sink, sweep: self.sweep(input, half)?, written: 0 };
+            // A sweep for as many words as it takes.
+            let (batch, beside) = fetched.sweep.as_ref().map_or((BATCH, 0), |sweep| (sweep.count(), half));
+            self.merge_words(input, &index, sorted, (batch, beside), |this, words| {
+                this.fetch(input, &index, words, &mut fetched)
             })?;
-        }
+            fetched
+        };
+        let Fetched { sink, written, .. } = fetched;
         self.report.add("gather", started, written, written);
         Ok((sink, written))
+    }
+
+    /// The memory that writing the output leaves.
+    fn beside_output(&self) -> u64 {
+        let Budget { total, threads, block, packing, .. } = self.budget;
+        total.saturating_sub(BLOCKS * block.bytes() as u64 + threads as u64 * PIECES + packing)
+    }
+
+    /// What fetches records of a file that lives in memory.
+    fn sweep(&self, input: &Pointed<'_>, memory: u64) -> io::Result<Option<Sweep>> {
+        if !input.in_memory {
+            return Ok(None);
+        }
+        let mean = (input.bytes.len() as u64 / self.report.records.max(1)) as usize;
+        Sweep::new(self.format, input, self.settings.order, (memory, mean), self.budget.threads)
     }
 
     /// Sorts the words of all records: in memory if they fit and `plan` is not merge-pass, else in runs.
@@ -192,7 +224,7 @@ impl<F: Format> Job<'_, F> {
             let cut = pieces::cut(self.format, input.bytes, at, 8 * self.budget.threads, true);
             let cut = cut.map_err(|why| malformed(input, why))?;
             let bytes = cut.iter().map(|range| range.len() as u64).sum();
-            let wanted = Wanted { sum: self.checksum.is_some(), distinct: false };
+            let wanted = Wanted { sum: self.checksum.is_some(), seen: None };
             let made =
                 || pieces::words(self.format, index, input.bytes, &cut, self.budget.threads, wanted).map_err(trouble);
             let made = self.delays().read(bytes, made)?;
@@ -235,17 +267,14 @@ impl<F: Format> Job<'_, F> {
         run.finish(16)
     }
 
-    /// Fetches the records of words, and returns how many bytes that were.
+    /// Fetches the records of words, and writes them.
     fn fetch(
         &mut self,
         input: &Pointed<'_>,
         index: &Index,
-        words: &[u128],
-        phase: &'static str,
-        before: u64,
-        sink: &mut Sink<'_>,
-    ) -> io::Result<u64> {
-        let mut written = 0;
+        mut words: &[u128],
+        Fetched { sink, sweep, written }: &mut Fetched<'_>,
+    ) -> io::Result<()> {
         let threads = self.budget.threads;
         let mean = (input.bytes.len() as u64 / self.report.records.max(1)) as usize;
         let (format, total) = (self.format, Some(input.bytes.len() as u64));
@@ -256,20 +285,27 @@ impl<F: Format> Job<'_, F> {
             writing.write(bytes as u64, || ());
         };
         let mut put = |bytes: &[u8]| {
-            written += bytes.len() as u64;
+            *written += bytes.len() as u64;
             sink.copy_in(bytes)?;
-            self.tell(phase, before + written, total)
+            self.tell("gather", *written, total)
         };
+        while !words.is_empty()
+            && let Some(sweep) = sweep
+            && let Some(count) = sweep.collect(format, input, index, words)?
+        {
+            let records = InMemory { format, bytes: &sweep.bytes };
+            gather(&sweep.index, &records, &sweep.words, mean, None, threads, &made, &mut put)?;
+            words = &words[count..];
+        }
         if input.in_memory {
             let buffers = Mutex::new(Vec::new());
             let guess = (2 * mean).clamp(64, 64 << 10);
             let records = ByReading { format, file: input.file, guess, buffers };
-            gather(index, &records, words, mean, None, threads, &made, &mut put)?;
+            gather(index, &records, words, mean, None, threads, &made, &mut put)
         } else {
             let records = InMemory { format, bytes: input.bytes };
-            gather(index, &records, words, mean, None, threads, &made, &mut put)?;
+            gather(index, &records, words, mean, None, threads, &made, &mut put)
         }
-        Ok(written)
     }
 
     /// Merges runs of words to a longer one.
@@ -294,19 +330,20 @@ impl<F: Format> Job<'_, F> {
         run.finish(16)
     }
 
-    /// Merges runs of words, and hands what comes out to `put`, piece by piece.
+    /// Merges runs of words, and hands what comes out to `put`, `batch` words at a time. `beside` bytes of memory are in use.
     pub(super) fn merge_words(
         &mut self,
         input: &Pointed<'_>,
         index: &Index,
         sorted: Words,
+        (batch, beside): (usize, u64),
         mut put: impl FnMut(&mut Self, &[u128]) -> io::Result<()>,
     ) -> io::Result<()> {
         let Words { words, pool, mut runs } = sorted;
         drop(words);
         drop(pool);
         let format = WordRecords { index, format: self.format, bytes: input.bytes };
-        let budget = self.budget.merge(runs.len(), 16);
+        let budget = Budget { total: self.budget.total.saturating_sub(beside), ..self.budget }.merge(runs.len(), 16);
         let mut passes = Passes::default();
         while let Some(group) = passes.next(runs.len(), budget.at_once) {
             let behind = runs.split_off(group.end);
@@ -318,11 +355,11 @@ impl<F: Format> Job<'_, F> {
         let mut merge = Merge::new(&format, open(runs, budget.block)?, self.settings.order).map_err(why_unmerged)?;
         let mut left = self.settings.head.unwrap_or(u64::MAX);
         let mut words = Vec::new();
-        heap::reserve(&mut words, BATCH).map_err(trouble)?;
+        heap::reserve(&mut words, batch).map_err(trouble)?;
         let mut last = None;
         loop {
             words.clear();
-            while words.len() < BATCH && left > 0 {
+            while words.len() < batch && left > 0 {
                 let Some(word) = merge.record() else { break };
                 let word = u128::from_be_bytes(word.try_into().unwrap_or_default());
                 let before = last.replace(word).filter(|_| self.settings.unique);

@@ -30,6 +30,12 @@ fn records(random: &mut Rng, size: usize, mut make: impl FnMut(&mut Rng) -> Vec<
     bytes
 }
 
+/// A folder on a disk, or in memory: there, records that pointers point to are fetched in another way.
+pub(super) fn folder(in_memory: bool) -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    if in_memory && memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
+}
+
 /// Sorts by settings drawn at random.
 fn check<F: Format>(random: &mut Rng, format: &F, bytes: &[u8], folder: &Path, what: &str) {
     let (from, to) = (folder.join("from"), folder.join("to"));
@@ -63,7 +69,7 @@ fn settings_formats_and_records_at_random() {
     let seed = seed.unwrap_or_else(|| fastrand::u64(..));
     let random = &mut Rng::with_seed(seed);
     for round in 0..ROUNDS {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder(random.bool());
         let size = [0, 100, 100_000, 9 << 20, 14 << 20][random.usize(0..5)];
         let letters = [&b"ab"[..], b"abcdefghijklmnopqrstuvwxyz", b"\0\x01\xfe\xff"][random.usize(0..3)];
         let what = format!("EAGRE_TEST_SEED={seed}, round {round}");

@@ -103,6 +103,30 @@ fn records_of_all_formats_in_memory_and_in_runs() {
 }
 
 #[test]
+fn records_of_a_file_in_memory_are_fetched_however_long_they_are() {
+    let folder = super::random_tests::folder(true);
+    let mut random = fastrand::Rng::with_seed(11);
+    // Those that come first in the order are much longer than most, and one is longer than all memory for records.
+    let mut lines = Vec::new();
+    while lines.len() < 24 << 20 {
+        let long = random.usize(0..200) == 0;
+        lines.extend(if long { vec![b'a'; random.usize(1000..6000)] } else { vec![b'z'; random.usize(0..30)] });
+        lines.extend((0..8).map(|_| random.u8(b'a'..=b'z')));
+        lines.push(b'\n');
+    }
+    lines.extend([vec![b'b'; 12 << 20], vec![b'\n']].concat());
+    let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+    std::fs::write(&from, &lines).unwrap();
+    let wanted = expected(&Lines::default(), &lines, false, false, usize::MAX);
+    for (plan, memory) in [(Plan::MergePass, LEAST_MEMORY), (Plan::OnePass, 40 << 20), (Plan::OnePass, 200 << 20)] {
+        let sorter = FileSorter::new().memory(memory).threads(2).temporary(folder.path()).plan(plan);
+        let report = sorter.sort_file(&Lines::default(), &from, &to).unwrap();
+        assert!(std::fs::read(&to).unwrap() == wanted, "{report:?}");
+        assert_eq!(report.plan, plan);
+    }
+}
+
+#[test]
 fn many_runs_are_merged_in_several_passes_and_stay_stable() {
     let folder = tempfile::tempdir().unwrap();
     let (from, to) = (folder.path().join("from"), folder.path().join("to"));

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::{Order, baselines, python, stxxl};
-use crate::catalogue::{Cache, Data, FileSort, Place, Sorter};
+use crate::catalogue::{Budget, Cache, Data, FileSort, Place, Sorter};
 use crate::child::Ended;
 use crate::contenders::Trouble;
 use crate::contenders::compiler::cache;
@@ -28,6 +28,11 @@ impl Program {
     /// The program that is `sorter`, if it is here and can do it.
     pub(super) fn find(sorter: Sorter, sort: FileSort, store: &Store) -> Result<Program, Trouble> {
         let (path, version) = match sorter {
+            // Of each record, a key with a pointer is in memory: 16 bytes.
+            Sorter::Eagre(Some("one-pass")) if sort.budget == Budget::Quarter && sort.data.item() < 96 => {
+                let text = "the keys of records this short do not fit into a quarter of their size";
+                return Err(Trouble::Unavailable(text.into()));
+            }
             Sorter::Eagre(_) => {
                 let path = beside("eagre", BUILD)?;
                 let known = version(&path);

@@ -73,7 +73,7 @@ impl Index {
     }
 
     #[inline]
-    pub(super) fn with(&self, prefix: u128, position: usize) -> u128 {
+    pub(crate) fn with(&self, prefix: u128, position: usize) -> u128 {
         prefix << self.bits | (position / self.unit) as u128
     }
 
@@ -171,7 +171,7 @@ impl Index {
 
 /// The record at `position`. Where the bytes have changed since it was found, what there is of it; nothing behind their end.
 #[inline]
-pub(super) fn record_at<'b, F: Format>(format: &F, bytes: &'b [u8], position: usize) -> &'b [u8] {
+pub(crate) fn record_at<'b, F: Format>(format: &F, bytes: &'b [u8], position: usize) -> &'b [u8] {
     let rest = bytes.get(position..).unwrap_or_default();
     let length = match format.record_size() {
         Some(size) => size.min(rest.len()),

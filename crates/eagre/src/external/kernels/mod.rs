@@ -21,11 +21,12 @@ mod ties;
 
 pub use boundaries::{sample_boundaries, sort_and_partition};
 pub(crate) use gather::{Fetch, InMemory, gather, is_repeated, keep_first};
+pub(crate) use index::record_at;
 pub use index::{Index, IndexError};
 pub use merge::{MOST_SOURCES, Merge, MergeError, Source};
 pub(crate) use ordered::{Piece, in_order};
 pub(crate) use prefetch::prefetch;
-pub(crate) use seen::append_distinct;
+pub(crate) use seen::{Seen, append_distinct};
 
 /// How records are put in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,16 +9,22 @@ use super::index::{IndexError, record_at};
 use crate::records::{self, Format};
 
 /// How many keys are remembered: the table stays in the cache.
-const SLOTS: usize = 1 << 12;
+const SLOTS: usize = 1 << BITS;
+const BITS: u32 = 14;
 /// No record begins here.
 const NOTHING: usize = usize::MAX;
 
-/// Where the last record of each hash begins.
-struct Seen(Vec<usize>);
+/// Where the last record of each hash begins. It is for one thread, which meets records in the order of the buffer.
+pub(crate) struct Seen(Vec<usize>);
 
 impl Seen {
-    fn new() -> Result<Seen, Refused> {
+    pub(crate) fn new() -> Result<Seen, Refused> {
         Ok(Seen(heap::filled(SLOTS, NOTHING)?))
+    }
+
+    /// Forgets everything: the buffer will have other records.
+    pub(crate) fn forget(&mut self) {
+        self.0.fill(NOTHING);
     }
 
     /// The slot of a key: of its first and last bytes, and its length.
@@ -26,7 +32,7 @@ impl Seen {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
         let ends = records::word(key, 0) ^ records::word(key, key.len().saturating_sub(16)).rotate_left(29);
         let mixed = ((ends >> 64) as u64).wrapping_mul(ODD) ^ ends as u64 ^ key.len() as u64;
-        &mut self.0[(mixed.wrapping_mul(ODD) >> 52) as usize]
+        &mut self.0[(mixed.wrapping_mul(ODD) >> (u64::BITS - BITS)) as usize]
     }
 }
 
@@ -45,8 +51,8 @@ pub(crate) fn append_distinct<F: Format>(
     bytes: &[u8],
     range: Range<usize>,
     words: &mut Vec<u128>,
+    seen: &mut Seen,
 ) -> Result<Found, IndexError> {
-    let mut seen = Seen::new().map_err(crate::sort::SortError::from)?;
     let (mut scratch, mut other) = (Vec::new(), Vec::new());
     let mut records = 0;
     let longest = index.append_if(format, bytes, range, words, |record, at| {
