@@ -182,7 +182,7 @@ impl<F: Format> Job<'_, F> {
         let size = PIECE * header.entry_bytes();
         in_order(words.len().div_ceil(PIECE), threads, size, &make, &mut put)?;
         let written = *written - before;
-        self.report.add("write index", started, 0, written);
+        self.report.add("write index", threads, started, 0, written);
         Ok(())
     }
 
@@ -205,7 +205,7 @@ impl<F: Format> Job<'_, F> {
                 None => Ok(()),
             }
         })?;
-        self.report.add("sync", started, 0, 0);
+        self.report.add("sync", 1, started, 0, 0);
         self.report.written = written;
         self.report.bytes = inputs.done;
         Ok(self.report)

@@ -17,9 +17,10 @@ use eagre_mem::threads;
 
 use super::budget::Budget;
 use super::chunk::Chunk;
+use super::concurrency::Controller;
 use super::inputs::{Input, Inputs};
 use super::kernels::{self, InMemory};
-use super::plan::{self, Plan};
+use super::plan::{self, Chosen, Plan};
 use super::run::Temporary;
 use super::target::{self, Sink, Target};
 use super::verify::{self, Expected};
@@ -35,6 +36,8 @@ pub(super) struct Job<'a, F> {
     pub(super) format: &'a F,
     pub(super) budget: Budget,
     pub(super) temporary: Temporary,
+    /// Who reads and writes at the same time.
+    pub(super) controller: Controller,
     pub(super) report: Report,
     /// Which records the inputs have, if the output must have the same.
     pub(super) checksum: Option<Checksum>,
@@ -60,8 +63,20 @@ impl<'a, F> Job<'a, F> {
         let temporary = if settings.compression.runs { temporary.packed_by(budget.threads) } else { temporary };
         let same = settings.verify && !settings.unique && settings.head.is_none();
         let checksum = same.then(Checksum::default);
-        let report = Report::default();
-        Ok(Job { settings, format, budget, temporary, report, checksum, longest: 0, ordered: true, told: None })
+        let controller = Controller::new(settings, budget.threads, None);
+        let report = Report { began: Some(Instant::now()), concurrency: controller.model, ..Report::default() };
+        Ok(Job {
+            settings,
+            format,
+            budget,
+            temporary,
+            controller,
+            report,
+            checksum,
+            longest: 0,
+            ordered: true,
+            told: None,
+        })
     }
 
     pub(super) fn delays(&self) -> Delays<'a> {
@@ -92,7 +107,7 @@ impl<'a, F> Job<'a, F> {
         let started = Instant::now();
         inputs.check_unchanged()?;
         sink.finish()?;
-        self.report.add("sync", started, 0, 0);
+        self.report.add("sync", 1, started, 0, 0);
         self.report.written = written + self.settings.header.len() as u64;
         self.report.bytes = inputs.done;
         self.report.temporary = self.temporary.stored();
@@ -103,7 +118,10 @@ impl<'a, F> Job<'a, F> {
 impl<F: Format> Job<'_, F> {
     pub(super) fn sort(mut self, inputs: Vec<Input>, target: Target<'_>, name: &Path) -> io::Result<Report> {
         self.check_verifiable(&target, name)?;
-        let choice = plan::choose(self.settings, self.format, &self.budget, &inputs, target.file())?;
+        let Chosen { choice, profiles } =
+            plan::choose(self.settings, self.format, &self.budget, &inputs, target.file())?;
+        self.controller = Controller::new(self.settings, self.budget.threads, profiles.as_ref());
+        self.report.concurrency = self.controller.model;
         self.report.choice = Some(choice.clone());
         if let (Plan::OnePass | Plan::MergePass, [Input { name: from, from: scan::Input::File(file) }]) =
             (choice.plan, &inputs[..])
@@ -131,7 +149,7 @@ impl<F: Format> Job<'_, F> {
             let before = inputs.done;
             let total = inputs.total;
             let more = chunk.fill(inputs, &mut |done| self.tell("read", done, total))?;
-            self.report.add("read", started, inputs.done - before, 0);
+            self.report.add("read", self.budget.threads, started, inputs.done - before, 0);
             self.checksum = chunk.checksum;
             let last = !more && runs.is_empty();
             if more && self.settings.plan == Plan::InMemory {
@@ -176,7 +194,7 @@ impl<F: Format> Job<'_, F> {
         let sorter = Sorter::new().threads(self.budget.threads).slack(self.budget.slack as usize);
         chunk.sort(&sorter)?;
         self.report.records += chunk.records;
-        self.report.add("sort", started, 0, 0);
+        self.report.add("sort", self.budget.threads, started, 0, 0);
         Ok(())
     }
 
@@ -206,14 +224,15 @@ impl<F: Format> Job<'_, F> {
         let repeated = unique.then_some(&repeated as &(dyn Fn(u128, u128) -> bool + Sync));
         let source = InMemory { format, bytes };
         let delays = self.delays();
-        let made = |bytes: usize| delays.write(bytes as u64, || ());
+        let write = |bytes: u64| delays.write(bytes, || ());
+        let pace = self.controller.pace(threads, false, delays.slows().then_some(&write));
         let mut put = |bytes: &[u8]| {
             written += bytes.len() as u64;
             put(bytes)?;
             self.tell(phase, written, total)
         };
-        kernels::gather(&index, &source, words, mean, repeated, threads, &made, &mut put)?;
-        self.report.add(phase, started, 0, written);
+        kernels::gather(&index, &source, words, mean, repeated, &pace, &|_, fetch| fetch(), &mut put)?;
+        self.report.add(phase, threads, started, 0, written);
         Ok(written)
     }
 
@@ -254,7 +273,7 @@ impl<F: Sync> Job<'_, F> {
         let started = Instant::now();
         inputs.check_unchanged()?;
         sink.finish_checked(|output| self.verify(format, header, output, written, name))?;
-        self.report.add("verify", started, written, 0);
+        self.report.add("verify", self.budget.threads, started, written, 0);
         self.report.written = written + header.len() as u64;
         self.report.bytes = inputs.done;
         self.report.temporary = self.temporary.stored();

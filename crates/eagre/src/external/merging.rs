@@ -11,7 +11,7 @@ use std::time::Instant;
 use super::budget::MergeBudget;
 use super::inputs::{Input, Inputs};
 use super::job::Job;
-use super::kernels::{self, Merge, MergeError, Order, Piece};
+use super::kernels::{Merge, MergeError, Order, Piece};
 use super::passes::Passes;
 use super::plan::Plan;
 use super::run::{Run, RunReader};
@@ -67,7 +67,11 @@ impl<F: Format> Job<'_, F> {
     ) -> io::Result<u64> {
         let total: u64 = runs.iter().map(|run| run.bytes).sum();
         let order = self.settings.order;
-        let bounds = bounds(runs, order, total, budget.segment as u64);
+        // Readers that write later have nothing but their buffers, so segments, which may be larger than asked for, should fit.
+        let controller = self.controller;
+        let apart = controller.pace(budget.threads, true, None).apart;
+        let segment = if apart { budget.segment / 4 * 3 } else { budget.segment };
+        let bounds = bounds(runs, order, total, segment as u64);
         if budget.threads == 1 || bounds.is_empty() || self.settings.head.is_some() || !self.ordered {
             let sources = runs.iter().map(|run| run.open(budget.block)).collect::<io::Result<_>>()?;
             return self.merge(sources, phase, total, None, &[], put);
@@ -79,8 +83,7 @@ impl<F: Format> Job<'_, F> {
             let lower = number.checked_sub(1).map(|before| &bounds[before][..]);
             let segment = Segment { lower, upper: bounds.get(number).map(|bound| &bound[..]), order };
             segment.merge(format, runs, budget, unique, piece)?;
-            delays.read(piece.waiting() as u64, || ());
-            delays.write(piece.waiting() as u64, || ());
+            delays.read(piece.bytes(), || ());
             Ok(())
         };
         let mut written = 0;
@@ -91,8 +94,10 @@ impl<F: Format> Job<'_, F> {
             }
             put(bytes)
         };
-        kernels::in_order(bounds.len() + 1, budget.threads, budget.segment, &make, &mut put)?;
-        self.report.add(phase, started, total, written);
+        let write = |bytes: u64| delays.write(bytes, || ());
+        let pace = controller.pace(budget.threads, true, delays.slows().then_some(&write));
+        pace.run(bounds.len() + 1, budget.segment, &make, &mut put)?;
+        self.report.add(phase, budget.threads, started, total, written);
         Ok(written)
     }
 
@@ -150,7 +155,7 @@ impl<F: Format> Job<'_, F> {
         }
         put(&batch)?;
         written += batch.len() as u64;
-        self.report.add(phase, started, read, written);
+        self.report.add(phase, 1, started, read, written);
         Ok(written)
     }
 

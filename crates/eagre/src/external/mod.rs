@@ -21,6 +21,7 @@
 mod blocks;
 mod budget;
 mod chunk;
+mod concurrency;
 mod gather_file;
 mod index_file;
 mod index_sort;
@@ -47,11 +48,12 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 pub use budget::LEAST_MEMORY;
+pub use concurrency::Concurrency;
 pub use gather_file::{Gatherer, gather};
 pub use index_file::{IndexEntry, IndexHeader};
 pub use inputs::Input;
 pub use plan::{Choice, Plan};
-pub use report::{Phase, Progress, Report};
+pub use report::{Part, Phase, Progress, Report};
 pub use stream::SortedReader;
 
 use crate::device::{Emulated, Pattern};
@@ -79,6 +81,7 @@ pub struct FileSorter<'a> {
     by_first: bool,
     slack: Option<u64>,
     plan: Plan,
+    concurrency: Concurrency,
     verify: bool,
     compression: Compression,
     device: Option<&'a Emulated>,
@@ -105,6 +108,7 @@ impl<'a> FileSorter<'a> {
             by_first: false,
             slack: None,
             plan: Plan::Auto,
+            concurrency: Concurrency::Auto,
             verify: false,
             compression: Compression::default(),
             device: None,
@@ -172,6 +176,13 @@ impl<'a> FileSorter<'a> {
     /// How to sort. Default: what is expected to be the fastest.
     pub fn plan(mut self, plan: Plan) -> Self {
         self.plan = plan;
+        self
+    }
+
+    /// Who reads and who writes at the same time. It matters for records only: numbers are merged by one thread. Default: what
+    /// suits the devices.
+    pub fn concurrency(mut self, model: Concurrency) -> Self {
+        self.concurrency = model;
         self
     }
 
@@ -344,6 +355,7 @@ impl std::fmt::Debug for FileSorter<'_> {
             .field("unique", &self.unique)
             .field("head", &self.head)
             .field("plan", &self.plan)
+            .field("concurrency", &self.concurrency)
             .field("verify", &self.verify)
             .field("compression", &self.compression)
             .finish_non_exhaustive()
@@ -359,6 +371,11 @@ struct Delays<'a> {
 }
 
 impl Delays<'_> {
+    /// Whether there are any.
+    fn slows(&self) -> bool {
+        self.device.is_some()
+    }
+
     fn read<R>(&self, bytes: u64, read: impl FnOnce() -> R) -> R {
         let pattern = self.piece.map_or(Pattern::Sequential, |piece| Pattern::Random { piece });
         match self.device {
@@ -423,6 +440,8 @@ impl From<kernels::IndexError> for Trouble {
 
 #[cfg(all(test, feature = "compressed"))]
 mod compression_tests;
+#[cfg(test)]
+mod concurrency_tests;
 #[cfg(test)]
 mod fault_tests;
 #[cfg(all(test, feature = "gensort"))]

@@ -101,6 +101,18 @@ impl From<Way> for Plan {
 /// Inputs below this size are not worth a probe of their device.
 const LEAST_TO_PROBE: u64 = 1 << 30;
 
+/// What was chosen, and the profiles of the devices of the input, of temporary files and of the output, if they were needed.
+pub(super) struct Chosen {
+    pub(super) choice: Choice,
+    pub(super) profiles: Option<[Profile; 3]>,
+}
+
+impl From<Choice> for Chosen {
+    fn from(choice: Choice) -> Chosen {
+        Chosen { choice, profiles: None }
+    }
+}
+
 /// Chooses the plan of a sort.
 ///
 /// # Errors
@@ -111,7 +123,7 @@ pub(super) fn choose<F: Format>(
     budget: &Budget,
     inputs: &[Input],
     output: Option<&Output>,
-) -> io::Result<Choice> {
+) -> io::Result<Chosen> {
     let pointers = pointable(settings, format, inputs);
     let wanted = settings.plan;
     if let (Plan::OnePass | Plan::MergePass, Err(why)) = (wanted, &pointers) {
@@ -120,7 +132,7 @@ pub(super) fn choose<F: Format>(
     }
     let file = match pointers {
         Ok(file) => file,
-        Err(why) => return Ok(Choice::new(Plan::Classic, format!("records are read once: {why}"))),
+        Err(why) => return Ok(Choice::new(Plan::Classic, format!("records are read once: {why}")).into()),
     };
     let facts = look(format, budget, file).map_err(|error| {
         let name = inputs.first().map_or("", |input| &input.name);
@@ -129,15 +141,15 @@ pub(super) fn choose<F: Format>(
     let devices = match profiles(settings, file, output, facts.input >= LEAST_TO_PROBE && facts.cached < 1.0) {
         Ok(devices) => devices,
         Err(error) if wanted == Plan::Auto => {
-            return Ok(Choice::new(Plan::Classic, format!("nothing is known about the device ({error})")));
+            return Ok(Choice::new(Plan::Classic, format!("nothing is known about the device ({error})")).into());
         }
-        Err(_) => return Ok(Choice::new(wanted, "it was asked for")),
+        Err(_) => return Ok(Choice::new(wanted, "it was asked for").into()),
     };
-    let devices = match settings.device {
+    let profiles = match settings.device {
         Some(device) => devices.map(|profile| device.profile(&profile)),
         None => devices,
     };
-    let devices = Devices { input: &devices[0], temporary: &devices[1], output: &devices[2] };
+    let devices = Devices { input: &profiles[0], temporary: &profiles[1], output: &profiles[2] };
     let estimates = cost::rank(&facts, &devices, &Processor::default());
     let best = estimates.first().map_or(Plan::Classic, |best| Plan::from(best.way));
     let (plan, reason) = match wanted {
@@ -148,7 +160,7 @@ pub(super) fn choose<F: Format>(
         Plan::Auto => (best, reason(&facts, best)),
         wanted => (wanted, "it was asked for".to_owned()),
     };
-    Ok(Choice { plan, reason, estimates })
+    Ok(Chosen { choice: Choice { plan, reason, estimates }, profiles: Some(profiles) })
 }
 
 fn reason(facts: &cost::Job, plan: Plan) -> String {

@@ -21,7 +21,7 @@ use eagre_mem::{LookError, Mapping, heap};
 use super::budget::{BLOCKS, Budget, PIECES};
 use super::inputs::Inputs;
 use super::job::Job;
-use super::kernels::{Fetch, InMemory, Index, Merge, Piece, gather, is_repeated};
+use super::kernels::{Fetch, InMemory, Index, Merge, Piece, Work, gather, is_repeated};
 use super::merging::why_unmerged;
 use super::passes::Passes;
 use super::pieces::{self, Wanted};
@@ -148,7 +148,7 @@ impl<F: Format> Job<'_, F> {
             fetched
         };
         let Fetched { sink, written, .. } = fetched;
-        self.report.add("gather", started, written, written);
+        self.report.add("gather", self.budget.threads, started, written, written);
         Ok((sink, written))
     }
 
@@ -195,7 +195,7 @@ impl<F: Format> Job<'_, F> {
             } else {
                 index.sort_for_merge(self.format, input.bytes, &mut words, &sorter).map_err(trouble)?;
             }
-            self.report.add("sort", started, 0, 0);
+            self.report.add("sort", self.budget.threads, started, 0, 0);
             if fits {
                 break;
             }
@@ -247,7 +247,7 @@ impl<F: Format> Job<'_, F> {
         if input.in_memory {
             input.mapping.release(released..at);
         }
-        self.report.add("read keys", started, (at - start) as u64, 0);
+        self.report.add("read keys", self.budget.threads, started, (at - start) as u64, 0);
         Ok(at)
     }
 
@@ -263,7 +263,7 @@ impl<F: Format> Job<'_, F> {
             run.put_bytes(&bytes)?;
         }
         self.report.runs += 1;
-        self.report.add("write runs", started, 0, 16 * words.len() as u64);
+        self.report.add("write runs", 1, started, 0, 16 * words.len() as u64);
         run.finish(16)
     }
 
@@ -280,10 +280,9 @@ impl<F: Format> Job<'_, F> {
         let (format, total) = (self.format, Some(input.bytes.len() as u64));
         let writing = self.delays();
         let fetching = Delays { piece: Some(mean as u64), ..writing };
-        let made = |bytes: usize| {
-            fetching.read(bytes as u64, || ());
-            writing.write(bytes as u64, || ());
-        };
+        let fetching = |bytes: u64, fetch: Work<'_>| fetching.read(bytes, fetch);
+        let write = |bytes: u64| writing.write(bytes, || ());
+        let pace = self.controller.pace(threads, true, writing.slows().then_some(&write));
         let mut put = |bytes: &[u8]| {
             *written += bytes.len() as u64;
             sink.copy_in(bytes)?;
@@ -294,17 +293,17 @@ impl<F: Format> Job<'_, F> {
             && let Some(count) = sweep.collect(format, input, index, words)?
         {
             let records = InMemory { format, bytes: &sweep.bytes };
-            gather(&sweep.index, &records, &sweep.words, mean, None, threads, &made, &mut put)?;
+            gather(&sweep.index, &records, &sweep.words, mean, None, &pace, &fetching, &mut put)?;
             words = &words[count..];
         }
         if input.in_memory {
             let buffers = Mutex::new(Vec::new());
             let guess = (2 * mean).clamp(64, 64 << 10);
             let records = ByReading { format, file: input.file, guess, buffers };
-            gather(index, &records, words, mean, None, threads, &made, &mut put)
+            gather(index, &records, words, mean, None, &pace, &fetching, &mut put)
         } else {
             let records = InMemory { format, bytes: input.bytes };
-            gather(index, &records, words, mean, None, threads, &made, &mut put)
+            gather(index, &records, words, mean, None, &pace, &fetching, &mut put)
         }
     }
 
@@ -326,7 +325,7 @@ impl<F: Format> Job<'_, F> {
             merge.advance().map_err(why_unmerged)?;
         }
         run.put_bytes(&bytes)?;
-        self.report.add("merge runs", started, total, total);
+        self.report.add("merge runs", 1, started, total, total);
         run.finish(16)
     }
 

@@ -4,6 +4,7 @@ use eagre_mem::heap;
 
 use super::gather::{InMemory, gather, gather_into};
 use super::index::IndexError;
+use super::pace::Pace;
 use super::{Index, Order};
 use crate::records::{Format, Malformed};
 use crate::sort::{SortError, Sorter};
@@ -90,7 +91,16 @@ pub fn sort_and_partition(
             done += bytes.len();
             Ok(())
         };
-        let gathered = gather(&index, &source, &words[start..end], mean, None, threads, &|_| (), &mut put);
+        let gathered = gather(
+            &index,
+            &source,
+            &words[start..end],
+            mean,
+            None,
+            &Pace::free(threads),
+            &|_, fetch| fetch(),
+            &mut put,
+        );
         gathered.map_err(|_| SortError::Memory { bytes: mean })?;
         ends.push(done);
         start = end;

@@ -1,19 +1,23 @@
 //! Records copied in the order of their words, by several threads.
 
 use std::io;
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use eagre_mem::threads::with_helpers;
 
 use super::Index;
 use super::index::record_at;
-use super::ordered::{Piece, Put, in_order};
+use super::ordered::{Piece, Put};
+use super::pace::Pace;
 use super::prefetch::prefetch_record;
 use super::ties::compare_keys;
 use crate::records::Format;
 
 /// How many bytes a thread copies before it hands them over: they stay in its cache.
 const PIECE: usize = 256 << 10;
+/// The same if all threads wait for each other after a few of them: smaller ones end at about the same time.
+const APART: usize = 64 << 10;
 /// How many records ahead one is fetched.
 const AHEAD: usize = 12;
 
@@ -44,9 +48,12 @@ impl<F: Format> Fetch for InMemory<'_, F> {
     }
 }
 
+/// Work that is called once.
+pub(crate) type Work<'a> = &'a mut dyn FnMut() -> io::Result<()>;
+
 /// Hands the records of `words` to `put`, in order, piece by piece. `mean` is about the size of a
-/// record. A word is left out if `repeated` says so of it and the one before. Each thread calls `made` with the size of a
-/// piece before its turn.
+/// record. A word is left out if `repeated` says so of it and the one before. `fetching` calls what fetches about so many
+/// bytes.
 #[expect(clippy::too_many_arguments, reason = "a kernel with three callers")]
 pub(crate) fn gather(
     index: &Index,
@@ -54,14 +61,14 @@ pub(crate) fn gather(
     words: &[u128],
     mean: usize,
     repeated: Option<&(dyn Fn(u128, u128) -> bool + Sync)>,
-    threads: usize,
-    made: &(dyn Fn(usize) + Sync),
+    pace: &Pace<'_>,
+    fetching: &(dyn Fn(u64, Work<'_>) -> io::Result<()> + Sync),
     put: Put<'_>,
 ) -> io::Result<()> {
-    let step = (PIECE / mean.max(1)).clamp(1, 1 << 14);
-    let copy = |piece: usize, out: &mut Piece<'_, '_>| {
-        let (start, end) = (piece * step, words.len().min((piece + 1) * step));
-        for at in start..end {
+    let size = if pace.apart { APART } else { PIECE };
+    let step = (size / mean.max(1)).clamp(1, 1 << 14);
+    let fetch = |range: Range<usize>, out: &mut Piece<'_, '_>| {
+        for at in range {
             if let Some(&ahead) = words.get(at + AHEAD) {
                 records.announce(index.position(ahead));
             }
@@ -70,10 +77,14 @@ pub(crate) fn gather(
             }
             records.fetch(index.position(words[at]), out)?;
         }
-        made(out.waiting());
         Ok(())
     };
-    in_order(words.len().div_ceil(step), threads, PIECE + PIECE / 4, &copy, put)
+    let copy = |piece: usize, out: &mut Piece<'_, '_>| {
+        let (start, end) = (piece * step, words.len().min((piece + 1) * step));
+        let about = (end - start) as u64 * mean as u64;
+        fetching(about, &mut || fetch(start..end, out))
+    };
+    pace.run(words.len().div_ceil(step), size + size / 4, &copy, put)
 }
 
 /// Copies the records of `words`, all of `size` bytes, to `out`, which has room for as many.

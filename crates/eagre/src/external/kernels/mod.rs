@@ -10,21 +10,25 @@
 //! All work on any [`Format`](crate::records::Format), and on nothing else: a sort over several machines calls them, too.
 
 mod boundaries;
+mod gate;
 mod gather;
 mod index;
 mod merge;
 mod ordered;
+mod pace;
+mod phases;
 #[allow(unsafe_code, reason = "prefetch instructions")]
 mod prefetch;
 mod seen;
 mod ties;
 
 pub use boundaries::{sample_boundaries, sort_and_partition};
-pub(crate) use gather::{Fetch, InMemory, gather, is_repeated, keep_first};
+pub(crate) use gather::{Fetch, InMemory, Work, gather, is_repeated, keep_first};
 pub(crate) use index::record_at;
 pub use index::{Index, IndexError};
 pub use merge::{MOST_SOURCES, Merge, MergeError, Source};
 pub(crate) use ordered::{Piece, in_order};
+pub(crate) use pace::Pace;
 pub(crate) use prefetch::prefetch;
 pub(crate) use seen::{Seen, append_distinct};
 

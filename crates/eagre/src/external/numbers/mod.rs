@@ -154,7 +154,7 @@ impl<'a, K: FileKey> Numbers<'a, K> {
             self.job.tell("read", inputs.done, inputs.total)?;
         };
         self.job.report.records += keys.len() as u64;
-        self.job.report.add("read", started, inputs.done - before, 0);
+        self.job.report.add("read", 1, started, inputs.done - before, 0);
         Ok(more)
     }
 
@@ -183,7 +183,7 @@ impl<'a, K: FileKey> Numbers<'a, K> {
             return Err(error);
         }
         let count = count.map_err(trouble)?;
-        self.job.report.add("sort", started, 0, 0);
+        self.job.report.add("sort", self.job.budget.threads, started, 0, 0);
         self.job.report.plan = Plan::InMemory;
 
         let started = Instant::now();
@@ -196,7 +196,7 @@ impl<'a, K: FileKey> Numbers<'a, K> {
             written += size_of_val(piece) as u64;
             self.job.tell("write", written, Some(bytes))?;
         }
-        self.job.report.add("write", started, 0, written);
+        self.job.report.add("write", 1, started, 0, written);
         self.finish(inputs, writer, written, name)
     }
 
@@ -208,7 +208,7 @@ impl<'a, K: FileKey> Numbers<'a, K> {
             self.job.tell("sort", 0, None)?;
             let run = self.job.temporary.create(self.job.budget.block)?;
             let run = Chunk::of(&self.job, self.order).to_run(keys, run)?;
-            self.job.report.add("sort and write runs", started, 0, run.bytes);
+            self.job.report.add("sort and write runs", self.job.budget.threads, started, 0, run.bytes);
             runs.push(run);
             let more = self.fill(keys, inputs)?;
             if !more && keys.is_empty() {
@@ -238,7 +238,7 @@ impl<'a, K: FileKey> Numbers<'a, K> {
                 let run = work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
                 Ok::<_, io::Error>((run?, waited, filled))
             })?;
-            self.job.report.add("sort and write runs", waited, 0, run.bytes);
+            self.job.report.add("sort and write runs", self.job.budget.threads, waited, 0, run.bytes);
             runs.push(run);
             if !more {
                 return Ok(runs);
@@ -330,7 +330,7 @@ impl<'a, K: FileKey> Numbers<'a, K> {
             written += size_of_val(keys) as u64;
             self.job.tell(phase, read, Some(total))?;
         }
-        self.job.report.add(phase, started, read, written);
+        self.job.report.add(phase, 1, started, read, written);
         Ok(written)
     }
 
