@@ -19,6 +19,7 @@ pub struct EagreReader {
     filled: usize,
 }
 
+#[expect(clippy::large_enum_variant, reason = "a reader of either kind is on the heap")]
 enum End {
     Pipe(Reader),
     /// Closing it ends the sort.

@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_profile_counts_where_files_are_memory() {
         let rate = |access, depth, rate| Measured::new(access, 1 << 20, depth, rate);
-        let measured = vec![
+        let measured = [
             rate(Access::SequentialRead, 1, 4e9),
             rate(Access::SequentialRead, 4, 8e9),
             rate(Access::SequentialWrite, 1, 1e9),

@@ -107,7 +107,9 @@ mod tests {
     fn all_bytes_of_a_piece_are_written() {
         for (apart, size) in [(false, 10), (false, 10_000), (true, 10), (true, 10_000)] {
             let written = AtomicUsize::new(0);
-            let write = |bytes: u64| drop(written.fetch_add(bytes as usize, SeqCst));
+            let write = |bytes: u64| {
+                written.fetch_add(bytes as usize, SeqCst);
+            };
             let pace = Pace { apart, write: Some(&write), ..Pace::free(3) };
             let make = |number: usize, piece: &mut Piece<'_, '_>| (0..number).try_for_each(|_| piece.push(&[1; 8]));
             pace.run(40, size, &make, &mut |_| Ok(())).unwrap();
