@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 
 use eagre::device::Model;
-use eagre::external::Plan;
+use eagre::external::{Concurrency, Plan};
 use eagre::options;
 
 use crate::console::Console;
@@ -101,6 +101,11 @@ pub(crate) struct Args {
     /// How to sort: auto (what is expected to be the fastest), in-memory, one-pass, merge-pass or classic
     #[arg(long, value_name = "PLAN", default_value_t)]
     plan: Plan,
+
+    /// Who reads and writes at the same time: auto (what suits the device), no-sync (all), overlap (as many as are best) or
+    /// aware (nobody reads while others write)
+    #[arg(long, value_name = "MODEL", default_value_t)]
+    concurrency: Concurrency,
 
     /// Be as slow as another device, for experiments: bd, brd, bard or braid
     #[arg(long, value_name = "DEVICE")]

@@ -199,3 +199,32 @@ fn trouble_is_one_line_and_no_file() {
     assert_eq!(within(room.path(), "check --gensort cut").0, 2);
     assert_eq!(names(room.path()), ["cut"]);
 }
+
+#[test]
+fn models_of_concurrency() {
+    let room = tempfile::tempdir().unwrap();
+    assert_eq!(within(room.path(), "gen 100000 data").0, 0);
+    let (mut sorted, device) = (Vec::new(), "--gensort --plan one-pass --emulate braid");
+    for (asked, used) in [("no-sync", "no-sync"), ("overlap", "overlap"), ("aware", "aware"), ("auto", "aware")] {
+        let arguments =
+            format!("sort {device} -j 2 --memory 256M --concurrency {asked} --json --explain data -o {asked}");
+        let (code, out, err) = within(room.path(), &arguments);
+        assert_eq!(code, 0, "{err}");
+        assert!(err.starts_with(&format!("eagre: explain: plan one-pass, 2 threads, {used}: ")), "{err}");
+        let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(json["concurrency"].as_str(), Some(used));
+        let timeline = json["timeline"].as_array().unwrap();
+        let starts: Vec<f64> = timeline.iter().map(|part| part["start"].as_f64().unwrap()).collect();
+        assert!(starts.is_sorted() && starts[0] >= 0.0, "{out}");
+        let last = timeline.last().unwrap();
+        assert_eq!((last["phase"].as_str(), last["threads"].as_u64()), (Some("sync"), Some(1)), "{out}");
+        let gather = timeline.iter().find(|part| part["phase"] == "gather").unwrap();
+        assert_eq!((gather["read"].as_u64(), gather["threads"].as_u64()), (Some(10_000_000), Some(2)));
+        sorted.push(fs::read(room.path().join(asked)).unwrap());
+    }
+    assert!(sorted.windows(2).all(|two| two[0] == two[1]));
+    assert_eq!(within(room.path(), "check --gensort auto --against data").0, 0);
+    let (code, out, err) = within(room.path(), "sort --concurrency sync data");
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(["auto", "no-sync", "overlap", "aware"].iter().all(|name| err.contains(name)), "{err}");
+}

@@ -73,7 +73,7 @@ impl Numbers<'_> {
             ControlFlow::Continue(())
         };
         let mut sorter = FileSorter::new().threads(args.threads().get()).descending(args.reverse).unique(args.unique);
-        sorter = sorter.by_first(args.stable).plan(args.plan);
+        sorter = sorter.by_first(args.stable).plan(args.plan).concurrency(args.concurrency);
         if let Some(memory) = args.memory() {
             sorter = sorter.memory(memory);
         }

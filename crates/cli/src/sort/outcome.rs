@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use eagre::external::{Plan, Report};
+use eagre::external::{self, Plan, Report};
 use serde::Serialize;
 
 use crate::name;
@@ -15,6 +15,7 @@ pub(super) struct Outcome {
     #[serde(flatten)]
     target: name::Json,
     plan: String,
+    concurrency: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// How long it was expected to take.
@@ -31,6 +32,8 @@ pub(super) struct Outcome {
     merges: u64,
     threads: usize,
     phases: Vec<Phase>,
+    /// The same one by one, as they came.
+    timeline: Vec<Part>,
     /// What other plans were expected to take.
     estimates: Vec<Estimate>,
 }
@@ -44,6 +47,26 @@ struct Phase {
     written: u64,
     /// Both, per second.
     bytes_per_second: Option<u64>,
+    threads: usize,
+}
+
+/// A time in one phase.
+#[derive(Serialize)]
+struct Part {
+    /// Seconds since the beginning of the sort.
+    start: f64,
+    #[serde(flatten)]
+    phase: Phase,
+}
+
+impl From<&external::Phase> for Phase {
+    fn from(phase: &external::Phase) -> Phase {
+        let (seconds, moved) = (phase.time.as_secs_f64(), phase.read + phase.written);
+        let rate = moved as f64 / seconds;
+        let bytes_per_second = (moved > 0 && rate.is_finite()).then_some(rate as u64);
+        let &external::Phase { name, read, written, threads, .. } = phase;
+        Phase { phase: name, seconds, read, written, bytes_per_second, threads }
+    }
 }
 
 #[derive(Serialize)]
@@ -55,16 +78,13 @@ struct Estimate {
 impl Outcome {
     pub(super) fn new(report: &Report, target: &Target, threads: usize) -> Outcome {
         let choice = report.choice.as_ref();
-        let phases = report.phases.iter().map(|phase| {
-            let (seconds, moved) = (phase.time.as_secs_f64(), phase.read + phase.written);
-            let rate = moved as f64 / seconds;
-            let bytes_per_second = (moved > 0 && rate.is_finite()).then_some(rate as u64);
-            Phase { phase: phase.name, seconds, read: phase.read, written: phase.written, bytes_per_second }
-        });
+        let timeline = report.timeline.iter();
+        let timeline = timeline.map(|part| Part { start: part.start.as_secs_f64(), phase: Phase::from(&part.phase) });
         let estimates = choice.map(|choice| choice.estimates.as_slice()).unwrap_or_default();
         Outcome {
             target: name::Json::new(Some(target.name())),
             plan: report.plan.to_string(),
+            concurrency: report.concurrency.to_string(),
             reason: choice.filter(|choice| choice.plan == report.plan).map(|choice| choice.reason.clone()),
             predicted_seconds: choice
                 .filter(|choice| choice.plan == report.plan)
@@ -77,7 +97,8 @@ impl Outcome {
             temporary: report.temporary,
             merges: report.merges,
             threads,
-            phases: phases.collect(),
+            phases: report.phases.iter().map(Phase::from).collect(),
+            timeline: timeline.collect(),
             estimates: estimates
                 .iter()
                 .map(|estimate| Estimate { plan: Plan::from(estimate.way).to_string(), seconds: estimate.seconds() })
@@ -87,7 +108,7 @@ impl Outcome {
 
     /// The lines of `--explain`.
     pub(super) fn explain(&self) -> String {
-        let mut text = format!("eagre: explain: plan {}, {} threads", self.plan, self.threads);
+        let mut text = format!("eagre: explain: plan {}, {} threads, {}", self.plan, self.threads, self.concurrency);
         if let Some(reason) = &self.reason {
             let _ = write!(text, ": {reason}");
         }

@@ -163,7 +163,7 @@ impl Records<'_> {
         if let Some(head) = args.head {
             sorter = sorter.head(head as u64);
         }
-        sorter = sorter.plan(args.plan);
+        sorter = sorter.plan(args.plan).concurrency(args.concurrency);
         let emulated = args.emulate.clone().map(Emulated::new);
         if let Some(device) = &emulated {
             sorter = sorter.emulate(device);
