@@ -21,10 +21,18 @@ const fn entry(name: &'static str, sorter: Sorter, about: &'static str) -> Entry
     Entry::new(name, Way::FileSort(sorter), about)
 }
 
+const fn model(name: &'static str, about: &'static str) -> Entry {
+    entry(name, Sorter::EagreOnePass(name), about)
+}
+
 const EAGRE: Entry = entry("eagre", Sorter::Eagre(None), "eagre sort, which chooses its plan");
 const ONE_PASS: Entry = entry("one-pass", Sorter::Eagre(Some("one-pass")), "eagre sort --plan one-pass");
 const MERGE_PASS: Entry = entry("merge-pass", Sorter::Eagre(Some("merge-pass")), "eagre sort --plan merge-pass");
 const CLASSIC: Entry = entry("classic", Sorter::Eagre(Some("classic")), "eagre sort --plan classic: whole records");
+const NO_SYNC: Entry = model("no-sync", "eagre sort --plan one-pass --concurrency no-sync: all read and write");
+const OVERLAP: Entry = model("overlap", "eagre sort --plan one-pass --concurrency overlap: as many as are best");
+const AWARE: Entry = model("aware", "eagre sort --plan one-pass --concurrency aware: nobody reads while others write");
+const AUTO: Entry = model("auto", "eagre sort --plan one-pass --concurrency auto: what suits the device");
 const GNU: Entry = entry("sort", Sorter::Gnu, "LC_ALL=C sort, then sync; of the ASCII form where records are sorted");
 const STXXL: Entry = entry("stxxl", Sorter::Stxxl, "stxxl::stream::sort from file to file");
 const EXTSORT: Entry = entry("extsort", Sorter::Extsort, "the extsort crate, whose segments take the memory there is");
@@ -146,6 +154,18 @@ pub(super) const ROWS: &[Row] = &[
             Target::must("one-pass", 1.0, "merge-pass").at("BRAID"),
             Target::must("merge-pass", 1.0, "classic").at("BARD"),
             Target::must("merge-pass", 1.0, "classic").at("BRAID"),
+        ],
+    },
+    Row {
+        name: "external-concurrency",
+        about: "sort records of 100 bytes on a tmpfs with plan one-pass, by who reads and writes at the same time",
+        source: "WiscSort, figures 10 and 11: interference is avoided where the device has it",
+        unit: Unit::GigabytesPerSecond,
+        cases: &[plans("tmpfs", None), plans("BARD", Some(Emulated::Bard)), plans("BRAID", Some(Emulated::Braid))],
+        contenders: &[AUTO, NO_SYNC, OVERLAP, AWARE],
+        targets: &[
+            Target::must_best("auto", 0.9, &["no-sync", "overlap", "aware"]),
+            Target::must("aware", 1.0, "no-sync").at("BRAID"),
         ],
     },
     Row {

@@ -137,6 +137,8 @@ pub(crate) enum Kernel {
 pub(crate) enum Sorter {
     /// The `eagre` command, with a plan or with the one it chooses.
     Eagre(Option<&'static str>),
+    /// The same with the plan one-pass and a model of concurrency.
+    EagreOnePass(&'static str),
     /// `sort` of the GNU core utilities.
     Gnu,
     /// The STXXL library.

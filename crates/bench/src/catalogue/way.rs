@@ -117,7 +117,7 @@ impl Way {
                 | Way::Own(Method::Eagre | Method::EagrePointer)
                 | Way::Program(Program::Eagre)
                 | Way::Sort(By::Eagre(_))
-                | Way::FileSort(Sorter::Eagre(_))
+                | Way::FileSort(Sorter::Eagre(_) | Sorter::EagreOnePass(_))
                 | Way::Kernel(Kernel::Eagre)
                 | Way::Gensort
         )

@@ -33,7 +33,7 @@ impl Program {
                 let text = "the keys of records this short do not fit into a quarter of their size";
                 return Err(Trouble::Unavailable(text.into()));
             }
-            Sorter::Eagre(_) => {
+            Sorter::Eagre(_) | Sorter::EagreOnePass(_) => {
                 let path = beside("eagre", BUILD)?;
                 let known = version(&path);
                 (path, known)
@@ -67,7 +67,7 @@ impl Program {
 
     /// Whether the `eagre` command, which may be older than this program, has all options it is to be called with.
     fn has_options(&self) -> Result<(), Trouble> {
-        if !matches!(self.sorter, Sorter::Eagre(_)) {
+        if !matches!(self.sorter, Sorter::Eagre(_) | Sorter::EagreOnePass(_)) {
             return Ok(());
         }
         let help = Command::new(&self.path).args(["sort", "--help"]).output();
@@ -92,7 +92,7 @@ impl Program {
         // Whoever writes a log writes it there.
         command.current_dir(order.temporary);
         Ok(match self.sorter {
-            Sorter::Eagre(_) => vec![self.eagre(order)],
+            Sorter::Eagre(_) | Sorter::EagreOnePass(_) => vec![self.eagre(order)],
             Sorter::Gnu => {
                 command.env("LC_ALL", "C").arg("-S").arg(format!("{}b", order.memory));
                 command.arg(format!("--parallel={threads}")).arg("-T").arg(order.temporary).args(keys(data));
@@ -131,8 +131,10 @@ impl Program {
             Data::Lines | Data::Table | Data::Few => command.arg("--lines").args(keys(data)),
         };
         command.args(["--memory", &order.memory.to_string(), "-j", &threads.to_string()]);
-        if let Sorter::Eagre(Some(plan)) = self.sorter {
-            command.args(["--plan", plan]);
+        match self.sorter {
+            Sorter::Eagre(Some(plan)) => drop(command.args(["--plan", plan])),
+            Sorter::EagreOnePass(model) => drop(command.args(["--plan", "one-pass", "--concurrency", model])),
+            _ => {}
         }
         if let Some(device) = device {
             command.args(["--emulate", device.name()]);
@@ -217,6 +219,12 @@ mod tests {
                 Data::Fixed { value: 50 },
                 braid,
                 "program sort --record 60 --key 0:10 --memory 0 -j 2 --plan classic --emulate braid FILE -o SORTED",
+            ),
+            (
+                Sorter::EagreOnePass("aware"),
+                Data::Records,
+                braid,
+                "program sort --gensort --memory 0 -j 2 --plan one-pass --concurrency aware --emulate braid FILE -o SORTED",
             ),
             (Sorter::Gnu, Data::Few, None, "program -S 0b --parallel=2 -T DIR -u -o SORTED FILE; sync SORTED"),
             (Sorter::Stxxl, Data::Records, None, "program 100 FILE SORTED DIR/runs 0 1"),

@@ -144,13 +144,13 @@ impl Sorts {
                 Err(Trouble::Failed(_)) if limit.as_ref().is_some_and(Limit::killed) => {
                     let text = format!("killed within its memory and {} MiB more", self.allowance >> 20);
                     return match self.sorter {
-                        Sorter::Eagre(_) => Err(Trouble::Failed(text)),
+                        Sorter::Eagre(_) | Sorter::EagreOnePass(_) => Err(Trouble::Failed(text)),
                         _ if self.allowance > 2 * memory.max(1 << 30) => Err(Trouble::Unavailable(text)),
                         _ => Ok(None),
                     };
                 }
                 // What does not work within its own limit is no contender; the others are.
-                Err(Trouble::Failed(why)) if !matches!(self.sorter, Sorter::Eagre(_)) => {
+                Err(Trouble::Failed(why)) if !matches!(self.sorter, Sorter::Eagre(_) | Sorter::EagreOnePass(_)) => {
                     return Err(Trouble::Unavailable(why));
                 }
                 other => other?,
