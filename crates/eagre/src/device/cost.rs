@@ -365,7 +365,8 @@ impl<'a> Sorting<'a> {
         }
         // Mapped pages would count as memory of the sort. So records are read one by one, or as many as there is room for
         // are collected in a sweep over the input.
-        let one_by_one = self.records() * self.record() / profile.rate(Access::RandomRead, self.record() as u64, self.job.threads);
+        let one_by_one =
+            self.records() * self.record() / profile.rate(Access::RandomRead, self.record() as u64, self.job.threads);
         let sweeps = (self.records() * (self.record() + 2.5 * ENTRY as f64) / room.max(1.0)).ceil();
         let faults = sweeps * self.job.input as f64 / f64::from(1 << 16) * self.processor.fault / self.threads();
         let sweeping = faults + self.pieces(profile, self.record(), 1.0).threads + self.copy_records();
