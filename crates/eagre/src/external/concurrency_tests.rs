@@ -9,10 +9,10 @@ use crate::records::{Fixed, Lines, Malformed};
 
 const MODELS: [Concurrency; 4] = [Concurrency::Auto, Concurrency::NoSync, Concurrency::Overlap, Concurrency::Aware];
 
-/// A device like persistent memory, whose delays are too short to be noticed, with `writers` writers at best.
-fn device(writers: u32) -> Emulated {
-    let nano = Duration::from_nanos(1);
-    let model = Model { random_read: nano, write: nano, read_beside_writer: 0.5, writers, ..Model::new("test") };
+/// A device like persistent memory, with one writer at best. Writing a cache line takes so long.
+fn device(write: Duration) -> Emulated {
+    let random_read = Duration::from_nanos(1);
+    let model = Model { random_read, write, read_beside_writer: 0.5, writers: 1, ..Model::new("test") };
     Emulated::new(model)
 }
 
@@ -28,7 +28,7 @@ fn all_models_and_plans_have_the_same_result() {
     let mut wanted: Vec<&[u8]> = records.chunks_exact(SIZE).collect();
     wanted.sort_by_key(|record| &record[..10]);
     let wanted = wanted.concat();
-    let device = device(1);
+    let device = device(Duration::from_nanos(1));
     for model in MODELS {
         for (plan, memory) in [
             (Plan::InMemory, 256 << 20),
@@ -90,7 +90,8 @@ fn readers_see_no_more_writers_than_may_write() {
     let lines = lines.concat();
     for (model, most) in [(Concurrency::Overlap, 1), (Concurrency::Aware, 0), (Concurrency::Auto, 0)] {
         for plan in [Plan::OnePass, Plan::MergePass] {
-            let device = device(1);
+            // Long enough for others to see it.
+            let device = device(Duration::from_micros(1));
             let format = Watching { device: &device, writers: AtomicU32::new(0), looked: AtomicU32::new(0) };
             let sorter = FileSorter::new().memory(128 << 20).threads(4).temporary(folder.path());
             let sorter = sorter.plan(plan).concurrency(model).emulate(&device);
