@@ -34,6 +34,7 @@ mod packing;
 mod passes;
 mod pieces;
 mod plan;
+mod pointed;
 mod pointers;
 mod report;
 mod run;

@@ -18,7 +18,7 @@ use eagre_mem::heap;
 use eagre_mem::threads::with_helpers;
 
 use super::kernels::{Index, Order, record_at};
-use super::pointers::Pointed;
+use super::pointed::Pointed;
 use super::trouble;
 use crate::records::Format;
 use crate::sort::Sorter;
