@@ -98,7 +98,7 @@ impl<F: Format> Job<'_, F> {
         output: Output,
         name: &Path,
     ) -> io::Result<Entries> {
-        let mut sorted = self.sort_words(input, index, self.settings.plan)?;
+        let mut sorted = self.sort_words(input, index, self.settings.plan, None)?;
         let head = self.settings.head.unwrap_or(u64::MAX);
         if sorted.runs.is_empty() {
             self.report.plan = Plan::OnePass;

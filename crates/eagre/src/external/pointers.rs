@@ -30,6 +30,7 @@ use super::run::{Run, RunReader};
 use super::sweep::Sweep;
 use super::target::{Sink, Target};
 use super::{Delays, Report, trouble};
+use crate::file::Output;
 use crate::records::{Format, Malformed};
 use crate::sort::Sorter;
 use crate::{BlockSize, Pool, RewiredVec};
@@ -85,7 +86,9 @@ impl<F: Format> Job<'_, F> {
         name: &Path,
     ) -> io::Result<(Sink<'w>, u64)> {
         let index = Index::new(self.format, input.bytes.len() as u64, self.settings.order);
-        let mut sorted = self.sort_words(input, &index, plan)?;
+        let all = self.settings.head.is_none() && !self.settings.compression.is_output();
+        let beside = target.unseen().filter(|_| all).map(|output| (output, input.bytes.len() as u64));
+        let mut sorted = self.sort_words(input, &index, plan, beside)?;
         let total = self.settings.head.is_none().then_some(input.bytes.len() as u64);
         let sink = self.begin(target, name, total)?;
         let started = Instant::now();
@@ -128,8 +131,15 @@ impl<F: Format> Job<'_, F> {
         Sweep::new(self.format, input, self.settings.order, (memory, mean), self.budget.threads)
     }
 
-    /// Sorts the words of all records: in memory if they fit and `plan` is not merge-pass, else in runs.
-    pub(super) fn sort_words(&mut self, input: &Pointed<'_>, index: &Index, plan: Plan) -> io::Result<Words> {
+    /// Sorts the words of all records: in memory if they fit and `plan` is not merge-pass, else in runs. `beside` is what will be
+    /// written while these are there.
+    pub(super) fn sort_words(
+        &mut self,
+        input: &Pointed<'_>,
+        index: &Index,
+        plan: Plan,
+        beside: Option<(&Output, u64)>,
+    ) -> io::Result<Words> {
         let size = if self.budget.chunk >= 128 << 20 { BlockSize::DEFAULT } else { BlockSize::MIN };
         let blocks = (self.budget.chunk / size.bytes() as u64).clamp(8, u64::from(u32::MAX)) as u32;
         let pool = Pool::new(size, blocks, None, None).map_err(trouble)?;
@@ -159,6 +169,11 @@ impl<F: Format> Job<'_, F> {
             self.report.add("sort", self.budget.threads, started, 0, 0);
             if fits {
                 break;
+            }
+            if runs.is_empty() {
+                // The rest of the input has as many records for its bytes.
+                let all = 16.0 * words.len() as f64 * input.bytes.len() as f64 / at as f64;
+                self.temporary.check_room(all as u64, beside)?;
             }
             runs.push(self.write_words(&words)?);
             words.clear();

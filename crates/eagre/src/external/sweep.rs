@@ -59,11 +59,13 @@ impl Sweep {
         (memory, mean): (u64, usize),
         threads: usize,
     ) -> io::Result<Option<Sweep>> {
-        let memory = usize::try_from(memory).unwrap_or(usize::MAX).min(input.bytes.len().saturating_mul(2));
         // Of records that differ in size, some parts have longer ones.
         let size = format.record_size().unwrap_or(mean + mean / 4);
-        let count = (memory / (size + BESIDE)).min(1 << RANK);
-        if count < (input.bytes.len() / SPARSE).max(64) || count < threads || input.bytes.len() as u64 >= 1 << PLACE {
+        let all = (input.bytes.len() / mean.max(1) + threads).saturating_mul(size + BESIDE);
+        let memory = usize::try_from(memory).unwrap_or(usize::MAX).min(all);
+        // Each thread has room for as many.
+        let count = (memory / (size + BESIDE)).min(1 << RANK) / threads * threads;
+        if count < (input.bytes.len() / SPARSE).max(64) || input.bytes.len() as u64 >= 1 << PLACE {
             return Ok(None);
         }
         let unit = format.record_size().unwrap_or(1);
