@@ -159,8 +159,15 @@ impl Profile {
 
     /// What is to be expected of a device that was not measured: of memory, what memory does; of others, nothing is known.
     pub(crate) fn expected(identity: Identity) -> Profile {
-        let small = [(Access::RandomRead, 1, 0.8e9), (Access::RandomRead, 4, 1.6e9), (Access::CachedGather, 1, 5e9)];
-        let small = small.map(|(access, depth, rate)| Measured::new(access, 512, depth, rate));
+        let small = [
+            (Access::RandomRead, 512, 1, 0.8e9),
+            (Access::RandomRead, 512, 4, 1.6e9),
+            (Access::CachedGather, 100, 1, 3e9),
+            (Access::CachedGather, 100, 4, 6e9),
+            (Access::CachedGather, 1024, 1, 10e9),
+            (Access::CachedGather, 1024, 4, 20e9),
+        ];
+        let small = small.map(|(access, request, depth, rate)| Measured::new(access, request, depth, rate));
         let large = [
             (Access::SequentialRead, 1, 4e9),
             (Access::SequentialRead, 4, 8e9),
