@@ -9,7 +9,7 @@
 //!
 //! ```text
 //! compare · record · report
-//! text · runner
+//! grid · text · runner
 //! contenders · load
 //! corpus · outcome · spsc
 //! cache · child · figures · limit · machine · roofline · usage · verdict
@@ -32,6 +32,7 @@ mod compare;
 mod contenders;
 mod corpus;
 mod figures;
+mod grid;
 mod interval;
 #[allow(unsafe_code, reason = "SIMD loops over raw stream pointers")]
 mod kernels;
@@ -67,6 +68,7 @@ use crate::contenders::external::baselines as baseline_job;
 use crate::contenders::file::own as file_job;
 use crate::contenders::sort::job as sort_job;
 use crate::corpus::Store;
+use crate::grid::GridArguments;
 use crate::load::Patience;
 use crate::outcome::Run;
 use crate::roofline::Gauge;
@@ -96,6 +98,8 @@ enum Command {
     /// and its 90 % interval, worst first. A contender is marked "slower" if its whole interval lies below 0.95. Exit code:
     /// 1 if anything is slower, 0 if not, 2 on trouble.
     Compare(CompareArguments),
+    /// Sorts every kind of keys in every pattern and size beside the peers, with few rounds each: where is Eagre behind?
+    SortGrid(GridArguments),
     /// Does one job with a file in this process and prints the result; `run` starts it.
     #[command(hide = true, name = file_job::COMMAND)]
     FileJob {
@@ -169,6 +173,7 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => {
             compare::run(&arguments).and_then(|(text, slower)| print(&text).map(|()| ExitCode::from(u8::from(slower))))
         }
+        Command::SortGrid(arguments) => grid::run(&arguments, &print).map(|()| ExitCode::SUCCESS),
         Command::FileJob { job } => {
             file_job::run(&job).and_then(|reply| print(&(reply + "\n"))).map(|()| ExitCode::SUCCESS)
         }

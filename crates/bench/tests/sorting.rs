@@ -40,3 +40,29 @@ fn memory_beside_the_keys_is_bounded_by_the_slack() {
         assert!(memory > 0.05, "{case}, {name}: {memory} MiB");
     }
 }
+
+/// Each cell of the grid is measured and checked, and shown in every form; a name that is none is refused.
+#[test]
+fn the_grid_of_kinds_patterns_and_sizes() {
+    let directory = tempfile::tempdir().expect("directory");
+    let grid = |arguments: &[&str]| {
+        let base = ["sort-grid", "--kinds", "f32,u64-pair", "--patterns", "two-values,runs", "--sizes", "5,9"];
+        let rounds = ["--threads", "1,2", "--rounds", "1", "--doubtful", "1", "--seed", "3"];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_eagre-bench"));
+        command.args(base).args(rounds).args(arguments).output().expect("eagre-bench runs")
+    };
+    let output = grid(&["--json", "--report", directory.path().to_str().expect("a path")]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let cells: Vec<serde_json::Value> =
+        String::from_utf8_lossy(&output.stdout).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(cells.len(), 2 * 2 * 2 * 2);
+    for cell in &cells {
+        let ratio = cell["best"].as_f64().expect("a time") / cell["own"].as_f64().expect("a time");
+        assert!((cell["ratio"].as_f64().expect("a ratio") / ratio - 1.0).abs() < 1e-6, "{cell}");
+    }
+    let page = std::fs::read_to_string(directory.path().join("grid.html")).expect("a page");
+    assert_eq!(page.matches("<td").count(), cells.len());
+    let text = String::from_utf8(grid(&[]).stdout).expect("text");
+    assert!(text.contains("f32, 2 threads") && text.contains("16 cells, seed 3: geometric mean"), "{text}");
+    assert_eq!(grid(&["--kinds", "u8"]).status.code(), Some(2));
+}

@@ -15,6 +15,9 @@ void sort(Key* keys, size_t count, unsigned threads) {
 
 extern "C" {
 void x86simdsort_u32(uint32_t* keys, size_t count, unsigned threads) { sort(keys, count, threads); }
+void x86simdsort_i32(int32_t* keys, size_t count, unsigned threads) { sort(keys, count, threads); }
+void x86simdsort_f32(float* keys, size_t count, unsigned threads) { sort(keys, count, threads); }
 void x86simdsort_u64(uint64_t* keys, size_t count, unsigned threads) { sort(keys, count, threads); }
+void x86simdsort_i64(int64_t* keys, size_t count, unsigned threads) { sort(keys, count, threads); }
 void x86simdsort_f64(double* keys, size_t count, unsigned threads) { sort(keys, count, threads); }
 }

@@ -32,9 +32,8 @@ const FLAGS: [&str; 5] = ["-std=c++17", "-O3", "-shared", "-fPIC", "-pthread"];
 const VQSORT: Source = Source {
     name: "vqsort",
     text: include_str!("../../../peers/sort/vqsort.cpp"),
-    // Highway chooses by itself what the processor can do.
-    flags: &["-lhwy_contrib", "-lhwy"],
-    cure: "apt-get install g++ libhwy-dev",
+    flags: &["-march=native", "-DHWY_COMPILE_ONLY_STATIC"],
+    cure: "./dev setup fetches its headers from NumPy's sources",
 };
 
 const X86_SIMD_SORT: Source = Source {
@@ -72,7 +71,7 @@ fn place(foreign: Foreign) -> (&'static Source, &'static str) {
 }
 
 /// The library `foreign` is in, built if it is not there.
-pub(super) fn library(foreign: Foreign, store: &Store) -> Result<PathBuf, Trouble> {
+pub(crate) fn library(foreign: Foreign, store: &Store) -> Result<PathBuf, Trouble> {
     let (source, _) = place(foreign);
     // One compiler at a time, and what failed once is not tried again.
     static FAILED: Mutex<Vec<(&str, String)>> = Mutex::new(Vec::new());
@@ -103,7 +102,7 @@ fn build(source: &Source, store: &Store) -> Result<PathBuf, String> {
     let mut command = compiler(source.flags, &room);
     // The headers `./dev setup` brought.
     if let Some(cache) = &kept {
-        command.arg("-I").arg(cache.join("x86-simd-sort"));
+        command.arg("-I").arg(cache.join("x86-simd-sort")).arg("-I").arg(cache.join("highway"));
     }
     let made = run(&mut command, source.text).and_then(|()| std::fs::rename(&room, &path).map_err(|e| e.to_string()));
     let _ = std::fs::remove_file(&room);
@@ -119,15 +118,15 @@ fn compiler(flags: &[&str], path: &Path) -> Command {
 
 /// Makes a library at `path` of the C++ in `text`.
 #[cfg(test)]
-pub(super) fn compile(text: &str, path: &Path) -> Result<(), String> {
+pub(crate) fn compile(text: &str, path: &Path) -> Result<(), String> {
     run(&mut compiler(&[], path), text)
 }
 
 /// A function of such a library that sorts keys of one kind.
-pub(super) struct Function<T>(unsafe extern "C" fn(*mut T, usize, c_uint));
+pub(crate) struct Function<T>(unsafe extern "C" fn(*mut T, usize, c_uint));
 
 /// What a kind of keys is called in the names of functions.
-pub(super) trait Named: Plain {
+pub(crate) trait Named: Plain {
     const NAME: &'static str;
 }
 
@@ -141,6 +140,9 @@ macro_rules! named {
 
 named! {
     u32, "u32";
+    i32, "i32";
+    f32, "f32";
+    i64, "i64";
     u64, "u64";
     f64, "f64";
     u128, "u128";
@@ -165,7 +167,7 @@ fn symbol(library: &Path, name: &str) -> Result<*mut c_void, Trouble> {
 }
 
 /// What `library` says it was built with, if it does.
-pub(super) fn version(library: &Path) -> Result<Option<String>, Trouble> {
+pub(crate) fn version(library: &Path) -> Result<Option<String>, Trouble> {
     let symbol = symbol(library, "version")?;
     if symbol.is_null() {
         return Ok(None);
@@ -179,7 +181,7 @@ pub(super) fn version(library: &Path) -> Result<Option<String>, Trouble> {
 }
 
 /// The function of `library` that is `foreign` for keys of this kind, if it has one.
-pub(super) fn function<T: Named>(library: &Path, foreign: Foreign) -> Result<Option<Function<T>>, Trouble> {
+pub(crate) fn function<T: Named>(library: &Path, foreign: Foreign) -> Result<Option<Function<T>>, Trouble> {
     let symbol = symbol(library, &format!("{}_{}", place(foreign).1, T::NAME))?;
     if symbol.is_null() {
         return Ok(None);
@@ -193,7 +195,7 @@ pub(super) fn function<T: Named>(library: &Path, foreign: Foreign) -> Result<Opt
 
 impl<T: Plain> Function<T> {
     /// Sorts `keys`.
-    pub(super) fn sort(&self, keys: &mut [T], threads: usize) {
+    pub(crate) fn sort(&self, keys: &mut [T], threads: usize) {
         // SAFETY: so many keys, borrowed exclusively; the function keeps to them and leaves keys there.
         unsafe { (self.0)(keys.as_mut_ptr(), keys.len(), threads as c_uint) }
     }

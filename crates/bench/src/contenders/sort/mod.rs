@@ -6,13 +6,13 @@
 //! of what was resident, seen from outside, less what was resident before.
 
 #[allow(unsafe_code, reason = "keys on mappings")]
-mod array;
+pub(crate) mod array;
 #[allow(unsafe_code, reason = "calls of C++")]
-mod foreign;
+pub(crate) mod foreign;
 pub(crate) mod job;
-mod numbers;
+pub(crate) mod numbers;
 mod python;
-mod rust;
+pub(crate) mod rust;
 
 use std::path::PathBuf;
 use std::process::Command;

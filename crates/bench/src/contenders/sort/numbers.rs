@@ -9,7 +9,7 @@ use std::ops::Range;
 use crate::catalogue::Pattern;
 
 /// Something that is sorted.
-pub(super) trait Element: Copy + Send + Sync + 'static {
+pub(crate) trait Element: Copy + Send + Sync + 'static {
     /// The key of these bits that is number `index` of all.
     fn make(bits: u64, index: u64) -> Self;
 
@@ -43,7 +43,10 @@ macro_rules! number {
 }
 
 number!(u32, bits => bits as u32, key => u64::from(key));
+number!(i32, bits => bits as i32, key => u64::from(key as u32));
+number!(f32, bits => (bits as i32) as f32, key => u64::from(key.to_bits()));
 number!(u64, bits => bits, key => key);
+number!(i64, bits => bits as i64, key => key as u64);
 // Numbers from -1 to 1.
 number!(f64, bits => bits.cast_signed() as f64 / 2f64.powi(63), key => key.to_bits());
 
@@ -76,12 +79,13 @@ macro_rules! pair {
 }
 
 pair!((u64, u64), key, number => (key, number), pair => pair);
+pair!((u32, u32), key, number => (key as u32, number as u32), pair => (pair.0.into(), pair.1.into()));
 pair!([u64; 2], key, number => [key, number], pair => (pair[0], pair[1]));
 pair!(u128, key, number => u128::from(key) << 64 | u128::from(number), pair => ((pair >> 64) as u64, pair as u64));
 
 /// Scatters bits: no sum of a few keys is the sum of a few others.
 #[inline]
-pub(super) fn mix(word: u64) -> u64 {
+pub(crate) fn mix(word: u64) -> u64 {
     let word = (word ^ word >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     word ^ word >> 32
 }
@@ -94,7 +98,7 @@ fn random(index: u64) -> u64 {
 }
 
 /// Fills `keys` with those of `pattern` from number `from` on, of `count` in all.
-pub(super) fn fill<T: Element>(pattern: Pattern, keys: &mut [T], from: u64, count: u64) {
+pub(crate) fn fill<T: Element>(pattern: Pattern, keys: &mut [T], from: u64, count: u64) {
     fn each<T: Element>(keys: &mut [T], from: u64, bits: impl Fn(u64) -> u64) {
         for (key, index) in keys.iter_mut().zip(from..) {
             *key = T::make(bits(index), index);
@@ -114,7 +118,7 @@ pub(super) fn fill<T: Element>(pattern: Pattern, keys: &mut [T], from: u64, coun
 
 /// What there is to see of sorted keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Look {
+pub(crate) struct Look {
     /// What they are, in whatever order within their piece.
     pub digest: u64,
     /// Where one stands after a greater one.
@@ -145,7 +149,7 @@ fn look_at<T: Element>(keys: &[T], piece: usize, range: Range<usize>) -> Look {
 const PORTION: usize = 1 << 16;
 
 /// Fills all of `keys`, on every core.
-pub(super) fn fill_all<T: Element>(pattern: Pattern, keys: &mut [T]) {
+pub(crate) fn fill_all<T: Element>(pattern: Pattern, keys: &mut [T]) {
     let (count, share) = (keys.len() as u64, share(keys.len()));
     std::thread::scope(|scope| {
         for (i, part) in keys.chunks_mut(share).enumerate() {
@@ -155,7 +159,7 @@ pub(super) fn fill_all<T: Element>(pattern: Pattern, keys: &mut [T]) {
 }
 
 /// Looks at all of `keys`, sorted in pieces of `piece`, on every core.
-pub(super) fn look<T: Element>(keys: &[T], piece: usize) -> Look {
+pub(crate) fn look<T: Element>(keys: &[T], piece: usize) -> Look {
     let share = share(keys.len());
     std::thread::scope(|scope| {
         let parts = (0..keys.len()).step_by(share).map(|at| at..(at + share).min(keys.len()));
@@ -172,7 +176,7 @@ pub(super) fn look<T: Element>(keys: &[T], piece: usize) -> Look {
 }
 
 /// The digest of `count` keys in pieces of `piece`, without an array of them.
-pub(super) fn digest<T: Element>(pattern: Pattern, count: usize, piece: usize) -> u64 {
+pub(crate) fn digest<T: Element>(pattern: Pattern, count: usize, piece: usize) -> u64 {
     let mut keys = vec![T::make(0, 0); PORTION.min(count)];
     let mut digest = 0u64;
     for at in (0..count).step_by(PORTION) {

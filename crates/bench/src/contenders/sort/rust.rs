@@ -10,10 +10,10 @@ use super::numbers::Element;
 use crate::catalogue::{By, Slack};
 
 /// How keys are sorted.
-pub(super) type Sort<T> = Box<dyn Fn(&mut [T])>;
+pub(crate) type Sort<T> = Box<dyn Fn(&mut [T])>;
 
 /// Keys, and who of the Rust sorts can sort them.
-pub(super) trait Sortable: Plain {
+pub(crate) trait Sortable: Plain {
     /// How `by` sorts them with so many threads; `None` if it cannot.
     fn sort(by: By, threads: usize) -> Option<Sort<Self>>;
 }
@@ -63,8 +63,11 @@ macro_rules! number {
 }
 
 number!(u32, Ord::cmp);
+number!(i32, Ord::cmp);
+number!(i64, Ord::cmp);
 number!(u64, Ord::cmp);
 number!(u128, Ord::cmp);
+number!(f32, f32::total_cmp);
 number!(f64, f64::total_cmp);
 
 /// Pairs, by both parts.
@@ -80,7 +83,7 @@ impl Sortable for (u64, u64) {
 }
 
 /// Eagre's pairs, by their first part alone, stably.
-pub(super) fn eagre_pairs(by: By, threads: usize) -> Option<Sort<(u64, u64)>> {
+pub(crate) fn eagre_pairs(by: By, threads: usize) -> Option<Sort<(u64, u64)>> {
     let By::Eagre(slack) = by else { return None };
     eagre(slack, threads, Sorter::sort_pairs)
 }
@@ -88,7 +91,7 @@ pub(super) fn eagre_pairs(by: By, threads: usize) -> Option<Sort<(u64, u64)>> {
 /// A pair that is sorted by its first part alone, stably.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(super) struct Record {
+pub(crate) struct Record {
     key: u64,
     number: u64,
 }
