@@ -146,7 +146,7 @@ impl<W: Word> Sorting<W> {
         let by_splitters = (n / piece(base_case / 2, base_case / 4)).clamp(FEW_SPLITTERS, SPLITTERS);
         let Range { words, known, mut guesses } = range;
         let room = self.workers[0].most_outliers();
-        let mut limits = Limits { bits, ways: by_splitters, most_ways: FAN, room, threads, guesses };
+        let mut limits = Limits { bits, ways: by_splitters, most_ways: FAN, room, compared: 0, threads, guesses };
         let mut next = choose(level, words, known, limits);
         if let Strategy::Dominant(word) | Strategy::Count(word) = next {
             let sorted = match next {
@@ -162,13 +162,13 @@ impl<W: Word> Sorting<W> {
             next = choose(level, words, known, limits);
         }
         match next {
-            Strategy::Sorted | Strategy::Dominant(_) | Strategy::Count(_) => job.is_sorted(n),
+            Strategy::Sorted | Strategy::Compare | Strategy::Dominant(_) | Strategy::Count(_) => job.is_sorted(n),
             Strategy::Reverse => {
                 reverse(words, threads);
                 job.is_sorted(n);
             }
             Strategy::Radix(radix) => return Some((Range { words, known, guesses }, radix)),
-            Strategy::Tree { tree, .. } => {
+            Strategy::Tree(tree) => {
                 self.split_by_splitters(Range { words, known, guesses: guesses - 1 }, tree, whole, job)
             }
         }

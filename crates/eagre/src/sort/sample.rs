@@ -4,7 +4,6 @@
 use super::base_case;
 use super::bounds::Bounds;
 use super::kernels::classifier::Radix;
-use super::kernels::probe::{PROBE, hits};
 use super::kernels::tree::{self, KeyPrefix};
 use super::kernels::{Level, Word};
 
@@ -66,16 +65,6 @@ impl Sample {
         let pairs: usize =
             self.keys().chunk_by(|one, two| rank(one) == rank(two)).map(|b| b.len() * (b.len() - 1)).sum();
         self.len * (self.len - 1) / pairs.max(1)
-    }
-
-    /// Whether keys are unevenly distributed at every scale, as keys that share prefixes of any length are. Then keys
-    /// between two splitters are uneven, too. Runs with duplicates tell nothing.
-    pub(super) fn is_uneven_throughout(&self) -> bool {
-        // 32 uniform keys hit 25 of 64 equal bins in the mean. The mean of a few such runs is hardly ever below 23.5.
-        let differ = |keys: &&[u64; PROBE]| keys.windows(2).all(|two| two[0] < two[1]);
-        let runs = self.keys().as_chunks().0.iter().filter(differ);
-        let (count, hit) = runs.fold((0, 0), |(count, hit), run| (count + 1, hit + hits::<64>(run)));
-        count >= 4 && 2 * hit < 47 * count
     }
 
     /// The most frequent key, if the range probably consists of few distinct keys but for outliers, and whether that

@@ -4,7 +4,11 @@ use std::ops::ControlFlow;
 
 use eagre_mem::threads;
 
-use super::kernels::{Level, Word};
+use super::kernels::merge::merge;
+use super::kernels::narrow::Narrowed;
+use super::kernels::presorted;
+use super::kernels::scratch::Scratch;
+use super::kernels::{Level, Word, two};
 use super::progress::{Hook, Monitor, Progress, STEP, WHOLE};
 use super::range::{self, Lack, Sorting};
 use super::{Key, SortError, compare, counting};
@@ -13,6 +17,25 @@ use crate::scan::kernels::Simd;
 
 /// How much memory beside the keys is allowed, unless an eighth of the keys is more.
 const DEFAULT_SLACK: usize = 64 << 20;
+
+/// From so many words on it pays to look whether they are easy to sort.
+const FACTS: usize = 128;
+
+/// What is left to do with words that were looked at.
+enum Simplified<'w> {
+    /// Nothing.
+    Sorted,
+    /// They are packed, and the packed ones are to be sorted.
+    Narrowed(Narrowed<'w>),
+    /// All.
+    Not,
+}
+
+/// Whether the first few words are in ascending or descending order.
+fn may_be_in_order<W: Word>(words: &[W]) -> bool {
+    let first = &words[..8];
+    first.is_sorted_by_key(|word| word.key()) || first.is_sorted_by(|one, two| one.key() >= two.key())
+}
 
 /// Options of a sort, and the ways to sort.
 ///
@@ -117,11 +140,55 @@ impl<'a> Sorter<'a> {
 
     /// [`Sorter::sort`] for all words.
     pub(super) fn sort_words<W: Word>(&self, words: &mut [W]) -> Result<(), SortError> {
+        if words.len() >= FACTS {
+            let len = words.len();
+            match self.simplified(words)? {
+                Simplified::Sorted => return Monitor::new(self.hook, len, size_of::<W>(), WHOLE).end(),
+                Simplified::Narrowed(Narrowed::To32(mut packed)) => return self.sort_words(packed.halves()),
+                Simplified::Narrowed(Narrowed::To64(mut packed)) => return self.sort_words(packed.halves()),
+                Simplified::Not => {}
+            }
+        }
         let sorted = base_case::small(self.level?, words);
         if sorted && self.hook.is_none() {
             return Ok(());
         }
         self.sort_watched(words, sorted)
+    }
+
+    /// Sorts words that are easy to sort, or packs them.
+    fn simplified<'w, W: Word>(&self, words: &'w mut [W]) -> Result<Simplified<'w>, SortError> {
+        let level = self.level?;
+        // To ask how many threads there may be takes longer than to sort a few words.
+        let threads = if size_of_val(words) < 2 * range::THREAD_BYTES { 1 } else { self.team_size(words.len()) };
+        let sorted = !W::STABLE && two::sort(level, words)
+            || may_be_in_order(words)
+                && (range::in_order(level, words, threads)
+                    || self.hook.is_none() && self.finish_order(level, words)?);
+        if sorted {
+            return Ok(Simplified::Sorted);
+        }
+        Ok(W::narrowed(level, words).map_or(Simplified::Not, Simplified::Narrowed))
+    }
+
+    /// Sorts words of which most are in order already, or which ascend first and descend then. Returns false, with all but
+    /// the order the same, if they are not so, or if there is no memory.
+    fn finish_order<W: Word>(&self, level: Level, words: &mut [W]) -> Result<bool, SortError> {
+        let (n, front) = (words.len(), presorted::ascending(level, words));
+        let bytes = front.min(n - front) * size_of::<W>();
+        if front < n / 8 * 3 || bytes > self.slack_for(n * size_of::<W>()).min(worker::MOST_BYTES) {
+            return Ok(false);
+        }
+        let Some(mut room) = Scratch::<W>::new(front.min(n - front)) else { return Ok(false) };
+        let back = &mut words[front..];
+        if !range::in_order(level, back, 1) {
+            if front < n / 4 * 3 {
+                return Ok(false);
+            }
+            self.sort_words(back)?;
+        }
+        merge(level, words, front, &mut room);
+        Ok(true)
     }
 
     /// A function of its own: to set up a monitor takes longer than to sort a few words.
@@ -136,6 +203,18 @@ impl<'a> Sorter<'a> {
 
     /// Sorts words as a part of a larger task.
     pub(super) fn sort_monitored<W: Word>(&self, words: &mut [W], monitor: &Monitor<'_>) -> Result<(), SortError> {
+        if words.len() >= FACTS {
+            match self.simplified(words)? {
+                Simplified::Sorted => return monitor.check(),
+                Simplified::Narrowed(Narrowed::To32(mut packed)) => {
+                    return self.sort_monitored(packed.halves(), monitor);
+                }
+                Simplified::Narrowed(Narrowed::To64(mut packed)) => {
+                    return self.sort_monitored(packed.halves(), monitor);
+                }
+                Simplified::Not => {}
+            }
+        }
         if base_case::small(self.level?, words) {
             return Ok(());
         }
@@ -145,11 +224,7 @@ impl<'a> Sorter<'a> {
     /// Sorts more words than [`base_case::small`] takes.
     fn sort_many<W: Word>(&self, words: &mut [W], monitor: &Monitor<'_>) -> Result<(), SortError> {
         let level = self.level?;
-        // To ask how many threads there may be takes longer than to sort a few words.
         let threads = if size_of_val(words) < 2 * range::THREAD_BYTES { 1 } else { self.team_size(words.len()) };
-        if range::in_order(level, words, threads) {
-            return monitor.check();
-        }
         let slack = self.slack_for(size_of_val(words));
         if let Some(from_key) = W::COUNTED {
             return counting::sort(words, from_key, threads, slack, monitor);

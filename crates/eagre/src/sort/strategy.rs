@@ -4,6 +4,7 @@
 //! extracted. If there are few distinct keys, they are counted. Otherwise the range is split: by a radix step, the
 //! cheapest way, if its buckets would be balanced, or by splitters from the sample.
 
+use super::base_case::digits_pay;
 use super::bounds::Bounds;
 use super::kernels::classifier::Radix;
 use super::kernels::extremes::extremes;
@@ -26,11 +27,9 @@ pub(super) enum Strategy<W> {
     /// A radix step.
     Radix(Radix),
     /// Split by splitters.
-    Tree {
-        tree: Tree,
-        /// Keys between two splitters are unevenly distributed, too.
-        uneven: bool,
-    },
+    Tree(Tree),
+    /// Compare.
+    Compare,
 }
 
 /// What the next step may use.
@@ -44,6 +43,8 @@ pub(super) struct Limits {
     pub(super) most_ways: usize,
     /// For about how many outliers there is scratch memory.
     pub(super) room: usize,
+    /// So many words can be compared fast.
+    pub(super) compared: usize,
     /// How many threads may help.
     pub(super) threads: usize,
     /// How often this range and its parts may still be split by splitters, or counted. Both rely on a sample, which can
@@ -68,12 +69,17 @@ pub(super) fn choose<W: Word>(level: Level, words: &[W], known: Bounds, limits: 
     }
     let radix = Radix::new(known, limits.bits);
     let even = |sample: &Sample, radix: &Radix| sample.ways(radix) >= (3 << limits.bits >> 3).min(MANY);
+    let compared = words.len() <= limits.compared;
+    // Narrow keys are compared nearly as fast as they are split.
+    let digits = !compared || W::KEY_BITS > u32::BITS || digits_pay(level, words);
     let mut sample = Sample::draw(level, words, known, sample::FEW);
     // If few sampled keys are duplicates, the range does not consist of a few distinct keys.
-    if even(&sample, &radix) && sample.few(0.5).is_none() {
+    if digits && even(&sample, &radix) && sample.few(0.5).is_none() {
         return Strategy::Radix(radix);
     }
-    sample = Sample::draw(level, words, known, (EACH_WAY * limits.ways).max(sample::USUAL));
+    if !compared {
+        sample = Sample::draw(level, words, known, (EACH_WAY * limits.ways).max(sample::USUAL));
+    }
     // If there is no room for all outliers, counting finds out, usually early.
     let rare = if limits.room > 0 { RARE } else { 0.0 };
     if limits.guesses > 0
@@ -87,6 +93,9 @@ pub(super) fn choose<W: Word>(level: Level, words: &[W], known: Bounds, limits: 
             _ => Strategy::Count(found.unwrap_or(words[0])),
         };
     }
+    if compared {
+        return Strategy::Compare;
+    }
     if even(&sample, &radix) {
         return Strategy::Radix(radix);
     }
@@ -96,7 +105,7 @@ pub(super) fn choose<W: Word>(level: Level, words: &[W], known: Bounds, limits: 
         && !even(&sample, &Radix::new(seen, limits.bits))
         && let Some(tree) = tree_of(level, &sample, known, limits)
     {
-        return Strategy::Tree { tree, uneven: sample.is_uneven_throughout() };
+        return Strategy::Tree(tree);
     }
     let known = extremes(level, words, limits.threads);
     if known.low == known.high {
@@ -107,7 +116,7 @@ pub(super) fn choose<W: Word>(level: Level, words: &[W], known: Bounds, limits: 
         return Strategy::Radix(radix);
     }
     match tree_of(level, &sample, known, limits) {
-        Some(tree) => Strategy::Tree { tree, uneven: sample.is_uneven_throughout() },
+        Some(tree) => Strategy::Tree(tree),
         None => Strategy::Radix(radix),
     }
 }
@@ -258,24 +267,28 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "a million words")]
     fn strategies_fit_the_keys() {
-        let kind = |pattern: Pattern| {
+        let kind = |pattern: Pattern, compared: usize| {
             let words: Vec<u64> = (0..100_000).map(|i| pattern(i, 100_000)).collect();
-            let limits = Limits { bits: 8, ways: 64, most_ways: 256, room: words.len(), threads: 1, guesses: GUESSES };
+            let room = words.len();
+            let limits = Limits { bits: 8, ways: 64, most_ways: 256, room, compared, threads: 1, guesses: GUESSES };
             match choose(Level::best(), &words, Bounds::of_bits(64), limits) {
                 Strategy::Sorted => "nothing",
                 Strategy::Reverse => "reverse",
                 Strategy::Dominant(_) => "dominant",
                 Strategy::Count(_) => "tally",
                 Strategy::Radix(_) => "radix",
-                Strategy::Tree { uneven: false, .. } => "tree",
-                Strategy::Tree { uneven: true, .. } => "uneven",
+                Strategy::Tree(_) => "tree",
+                Strategy::Compare => "compare",
             }
         };
-        assert_eq!(kind(|i, _| random(i)), "radix");
-        assert_eq!(kind(|i, _| i), "nothing");
-        assert_eq!(kind(|_, _| 7), "nothing");
-        assert_eq!(kind(|i, n| n - i), "reverse");
-        let of = |name: &str| kind(SKEWED.iter().find(|(what, _)| *what == name).unwrap().1);
+        for compared in [0, 100_000] {
+            assert_eq!(kind(|i, _| random(i), compared), "radix");
+            assert_eq!(kind(|i, _| i, compared), "nothing");
+            assert_eq!(kind(|_, _| 7, compared), "nothing");
+            assert_eq!(kind(|i, n| n - i, compared), "reverse");
+        }
+        let skewed = |name: &str| SKEWED.iter().find(|(what, _)| *what == name).unwrap().1;
+        let of = |name: &str| kind(skewed(name), 0);
         assert_eq!(of("forty bits shared"), "radix");
         for name in ["few", "few, and others"] {
             assert_eq!(of(name), "tally", "{name}");
@@ -283,9 +296,11 @@ mod tests {
         for name in ["one of a thousand is not zero", "one of thirty is not the largest"] {
             assert_eq!(of(name), "dominant", "{name}");
         }
-        for name in ["any width", "zipf", "half of them one key", "two clusters far apart"] {
+        for name in
+            ["any width", "zipf", "half of them one key", "two clusters far apart", "bytes half of which are zero"]
+        {
             assert_eq!(of(name), "tree", "{name}");
+            assert_eq!(kind(skewed(name), 100_000), "compare", "{name}");
         }
-        assert_eq!(of("bytes half of which are zero"), "uneven");
     }
 }

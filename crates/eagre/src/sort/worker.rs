@@ -7,7 +7,7 @@
 
 use std::sync::Mutex;
 
-use super::base_case::{Backoff, base_case_in_place, compares_fast};
+use super::base_case::{base_case_in_place, compares_fast};
 use super::bounds::Bounds;
 use super::kernels::base_case;
 use super::kernels::blocks::{self, Blocks, FAN, Shape};
@@ -39,7 +39,7 @@ const fn base_case_mean<W>() -> usize {
 /// The fewest bits of a radix step. Fewer are not worth a pass, and the recursion could exhaust the stack.
 pub(super) const LEAST: u32 = 4;
 /// The most bytes that a thread sorts alone, and without a report of progress.
-const MOST_BYTES: usize = 8 << 20;
+pub(super) const MOST_BYTES: usize = 8 << 20;
 /// The mean size, in words, of the buckets of a split in memory: most fit the second-level cache.
 pub(super) const BUCKET: usize = 1 << 17;
 
@@ -63,8 +63,6 @@ pub(super) struct Worker<W> {
     table: usize,
     /// None if every range is a base case.
     blocks: Option<Blocks<W>>,
-    /// How radix steps of base cases have worked so far.
-    backoff: Backoff,
 }
 
 /// The most words that a thread sorts alone: one split divides them into base cases.
@@ -92,11 +90,10 @@ impl Room {
     /// For ranges of up to `len` words out of `whole`: for a single base case if that can take `len` words.
     pub(super) fn new<W: Word>(level: Level, len: usize, whole: usize) -> Room {
         let one = len <= ALONE && len <= base_case::most::<W>(level, base_case::table_for::<W>(len));
-        // A fraction of many words, or all words of a small range.
+        // All words where they may be compared, else a fraction of many, or all words of a small range.
         let outliers = match one {
-            // Buckets by the values of floating-point numbers are more than those of a radix step.
-            true if W::DIGITS_TOGETHER => base_case::table_for::<W>(2 * len) * size_of::<u64>() / size_of::<W>(),
             true => 0,
+            false if compares_fast::<W>(level) => len,
             false => (whole / 8).clamp(BUCKET.min(len), most::<W>()),
         };
         // What the vector kernels take in a table that is large enough, or portable code in any table.
@@ -147,7 +144,6 @@ impl<W: Word> Worker<W> {
                 Some(shape) => Some(Blocks::new(shape, room.len, 1)?),
                 None => None,
             },
-            backoff: Backoff::default(),
         })
     }
 
@@ -186,7 +182,7 @@ impl<W: Word> Worker<W> {
         if n <= self.base_case(level) {
             // Without vectors, comparing many words is slower than another split.
             let compare = n <= together::<W>() || self.blocks.is_none() || compares_fast::<W>(level);
-            if base_case_in_place(level, range.words, range.known, &mut self.room, compare, &mut self.backoff) {
+            if base_case_in_place(level, range.words, range.known, &mut self.room, compare) {
                 return;
             }
         }
@@ -215,6 +211,7 @@ impl<W: Word> Worker<W> {
             ways: by_splitters,
             most_ways: blocks::LEAST,
             room: self.most_outliers(),
+            compared: if compares_fast::<W>(level) { self.most_outliers() } else { 0 },
             threads: 1,
             guesses,
         };
@@ -232,13 +229,8 @@ impl<W: Word> Worker<W> {
             Strategy::Sorted | Strategy::Dominant(_) | Strategy::Count(_) => {}
             Strategy::Reverse => words.reverse(),
             Strategy::Radix(radix) => return Some((Range { words, known, guesses }, radix)),
-            // After a split, most of the words would be compared all the same.
-            Strategy::Tree { uneven: true, .. }
-                if compares_fast::<W>(level) && n <= self.most_outliers().min(BUCKET) =>
-            {
-                W::by_comparison(level, words, &mut self.room);
-            }
-            Strategy::Tree { tree, .. } => {
+            Strategy::Compare => W::by_comparison(level, words, &mut self.room),
+            Strategy::Tree(tree) => {
                 self.sort_by_splitters(level, Range { words, known, guesses: guesses - 1 }, tree);
             }
         }
@@ -257,15 +249,11 @@ impl<W: Word> Worker<W> {
     /// Sorts words by splitters, with a lookup table if possible, or by comparing.
     #[inline(never)]
     fn sort_by_splitters(&mut self, level: Level, range: Range<'_, W>, mut tree: Tree) {
-        let (words, most_outliers) = (&mut *range.words, self.most_outliers());
+        let words = &mut *range.words;
         let blocks = self.blocks.as_mut().expect("what is not split is a base case");
         let mut starts = [0; FAN + 1];
         match LookupTable::new(&mut tree, words.len(), as_room(&mut self.room)) {
             Some(lookup) => split(blocks, level, words, &lookup, &mut starts),
-            // In the cache, comparing is faster than two passes of tree searches.
-            None if compares_fast::<W>(level) && words.len() <= most_outliers => {
-                return W::by_comparison(level, words, &mut self.room);
-            }
             None => split(blocks, level, words, &tree, &mut starts),
         };
         self.go_on(level, range, &starts, &tree);

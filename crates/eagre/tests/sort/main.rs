@@ -137,6 +137,117 @@ fn numbers_as_wide_as_an_address() {
     few_keys::<isize>();
 }
 
+/// Floating-point numbers that compare as their bits do, and such that do not: with zeros of both signs, with NaNs, with
+/// infinities.
+#[test]
+fn real_numbers() {
+    let odd: [&[f64]; 4] =
+        [&[], &[-0.0, 0.0], &[f64::INFINITY, f64::NEG_INFINITY, f64::MAX], &[-0.0, f64::NAN, -f64::NAN]];
+    let sizes: &[usize] = if cfg!(miri) { &[40] } else { &[1, 3, 40, 127, 128, 300, 5000, 70_001] };
+    for &n in sizes {
+        for odd in odd {
+            let mut random = seeded(n as u64);
+            for one_of in [1, 100, n + 1] {
+                let mut next = || match odd.get(random.usize(..odd.len().max(1))) {
+                    Some(&odd) if random.usize(..one_of) == 0 => odd,
+                    _ => random.f64() - 0.5,
+                };
+                let keys: Vec<f64> = (0..n).map(|_| next()).collect();
+                let mut expected = keys.clone();
+                expected.sort_by(f64::total_cmp);
+                for simd in levels() {
+                    check("real numbers", &keys, &expected, (simd, 1, None));
+                }
+            }
+        }
+    }
+}
+
+/// Keys in a window of half their bits, wherever it is, and just beyond; pairs that differ in few bits of both parts.
+#[test]
+#[cfg_attr(miri, ignore = "many thousand keys")]
+fn keys_of_few_bits() {
+    fn window<K: Case + Copy>(n: usize, make: impl Fn(&mut fastrand::Rng) -> K) {
+        let mut random = seeded(3);
+        let keys: Vec<K> = (0..n).map(|_| make(&mut random)).collect();
+        let mut expected = keys.clone();
+        expected.sort_by(K::order);
+        for simd in levels() {
+            check("few bits", &keys, &expected, (simd, 1 + n % 2, None));
+        }
+    }
+    for n in [127, 128, 129, 1000] {
+        for range in [1u64 << 8, 1 << 31, (1 << 32) - 1, 1 << 32, (1 << 32) + 1, 1 << 33] {
+            for low in [0, 5, (1 << 32) - 7, 1 << 63, u64::MAX - range + 1] {
+                window::<u64>(n, |random| low + random.u64(..range));
+                window::<i64>(n, |random| (low.wrapping_sub(range / 2)).wrapping_add(random.u64(..range)) as i64);
+            }
+            for bits in [0, 1, 20, 32, 44, 63] {
+                let other = random_mask(bits);
+                window::<(u64, u64)>(n, |random| (7 << 60 | random.u64(..range), random.u64(..) & other));
+                window::<u128>(n, |random| u128::from(random.u64(..) & other) << 64 | u128::from(random.u64(..range)));
+                window::<(u32, u32)>(n, |random| {
+                    (random.u64(..range.min(1 << 32)) as u32, random.u32(..) & other as u32)
+                });
+                window::<i128>(n, |random| i128::from(random.u64(..range)) - i128::from(range / 2));
+            }
+        }
+    }
+}
+
+/// Many of them, with one thread and two.
+#[test]
+#[cfg_attr(miri, ignore = "many thousand keys")]
+fn many_keys_of_few_bits() {
+    let mut random = seeded(5);
+    let keys: Vec<(u64, u64)> = (0..300_001).map(|i| (random.u64(..1 << 30), i)).collect();
+    let mut expected = keys.clone();
+    expected.sort();
+    for simd in levels() {
+        for threads in [1, 2] {
+            check("few bits", &keys, &expected, (simd, threads, None));
+        }
+    }
+}
+
+/// A number with so many bits set, all over.
+fn random_mask(bits: u32) -> u64 {
+    (0..bits).fold(0, |mask, i| mask | 1 << (i * 37 % 64))
+}
+
+/// A sorted front and whatever behind it.
+#[test]
+#[cfg_attr(miri, ignore = "many thousand keys")]
+fn a_front_in_order() {
+    fn front<K: Case>() {
+        for n in [128, 129, 1000, 5000] {
+            for front in [n / 4, n * 3 / 8 + 1, n / 2, n * 3 / 4 + 1, n - 1] {
+                for back in 0..3 {
+                    let mut random = seeded(n as u64);
+                    let mut keys: Vec<K> = (0..n).map(|_| K::make(random.u64(..), &mut seeded(1))).collect();
+                    keys[..front].sort_by(K::order);
+                    match back {
+                        0 => keys[front..].sort_by(K::order),
+                        1 => keys[front..].sort_by(|a, b| b.order(a)),
+                        _ => {}
+                    }
+                    let mut expected = keys.clone();
+                    expected.sort_by(K::order);
+                    for simd in levels() {
+                        check("a front", &keys, &expected, (simd, 1, None));
+                        check("a front", &keys, &expected, (simd, 2, Some(1000)));
+                    }
+                }
+            }
+        }
+    }
+    front::<u32>();
+    front::<u64>();
+    front::<f64>();
+    front::<(u64, u64)>();
+    front::<u8>();
+}
+
 /// Narrow keys that several threads count, with memory for all counters, for those of one thread, and for none.
 #[test]
 #[cfg_attr(miri, ignore = "millions of keys")]

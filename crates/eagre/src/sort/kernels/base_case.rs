@@ -128,7 +128,6 @@ pub(super) unsafe fn scalar<W: Word>(words: *mut W, n: usize, known: Bounds, tab
 
 #[cfg(test)]
 mod tests {
-    use super::super::probe::Probe;
     use super::super::scratch::Scratch;
     use super::*;
     use crate::scan::kernels::Simd;
@@ -184,51 +183,5 @@ mod tests {
         dense(|key| key);
         dense(|key| ((key >> 64) as u64, key as u64));
         dense(|key| f64::from_bits(if key >> 63 == 1 { key as u64 ^ 1 << 63 } else { !key as u64 }));
-    }
-
-    /// Words whose digits are uneven, but even on the scale made for them: they must be sorted without comparing.
-    fn on_a_scale<W: Word>(what: &str, word: impl Fn(u64, f64) -> W) {
-        for level in [Level::up_to(Simd::Avx2), Level::up_to(Simd::Avx512)] {
-            if level == Level::Portable || level == Level::Avx2 && W::KEY_BITS > 64 {
-                eprintln!("skipped: no vectors for {what}");
-                continue;
-            }
-            let mut given_up = 0;
-            for n in [300, 1024, 1025, 2800, 10_000] {
-                let mut rng = fastrand::Rng::with_seed(n);
-                let mut words: Vec<W> = (0..n).map(|_| word(rng.u64(..), rng.f64())).collect();
-                let mut expected: Vec<u128> = words.iter().map(|word| word.key()).collect();
-                expected.sort();
-                let mut table = Scratch::new(table_for::<W>(2 * n as usize)).unwrap();
-                let keys = |words: &[W]| words.iter().map(|word| word.key()).collect::<Vec<_>>();
-                let before = keys(&words);
-                let probe = Probe::of(level, &words);
-                if W::base_case_on_a_scale(level, &mut words, &probe, &mut table) {
-                    assert_eq!(keys(&words), expected, "{what}, {n}, {level:?}");
-                } else {
-                    // By chance the few words of the probe are uneven.
-                    assert_eq!(keys(&words), before, "{what}, {n}, {level:?}");
-                    given_up += 1;
-                }
-            }
-            assert!(given_up <= 1, "{what}, {level:?}");
-        }
-    }
-
-    #[test]
-    #[cfg_attr(miri, ignore = "there are no vectors")]
-    fn words_on_a_scale() {
-        on_a_scale("zipf-like numbers", |_, part| (24.0 * part).exp2() as u64);
-        on_a_scale("numbers of 32 bits", |_, part| (24.0 * part).exp2() as u32 + 7);
-        on_a_scale("signed numbers", |_, part| (24.0 * part).exp2() as i64 - 1000);
-        on_a_scale("any width", |random, part| random >> (64.0 * part) as u32);
-        on_a_scale("pairs of 32 bits", |_, part| (0, (31.0 * part).exp2() as u32));
-        // Only 64 bits of these wide numbers differ.
-        on_a_scale("wide numbers", |random, part| u128::from(random) << 64 >> (60.0 * part) as u32);
-        on_a_scale("wide pairs", |random, part| (random >> (64.0 * part) as u32, random));
-        on_a_scale("numbers between -1 and 1", |_, part| 2.0 * part - 1.0);
-        on_a_scale("normal numbers", |_, part| (0..12).map(|i| (part * 2f64.powi(4 * i)).fract()).sum::<f64>() - 6.0);
-        on_a_scale("the same of 32 bits", |_, part| (2.0 * part - 1.0) as f32);
-        on_a_scale("few numbers", |_, part| (8.0 * part).exp2() as u64);
     }
 }

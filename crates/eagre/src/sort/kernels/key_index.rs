@@ -141,7 +141,20 @@ fn sort_rest<W: Word>(level: Level, words: &mut [W], high: u32, room: Room<'_, W
     for run in words.chunk_by_mut(|a, b| (a.key() ^ b.key()) >> high == 0) {
         if run.len() <= INSERTION {
             insertion(run);
-        } else {
+            continue;
+        }
+        // They are in the order in which they came: often that is the order of the other bits, too.
+        let (differ, sorted) = level.run(
+            #[inline(always)]
+            || {
+                let pairs = run.iter().zip(&run[1..]);
+                pairs.fold((0, true), |(differ, sorted), (one, two)| {
+                    (differ | (one.key() ^ two.key()), sorted & (one.key() <= two.key()))
+                })
+            },
+        );
+        if !sorted {
+            let high = u128::BITS - differ.leading_zeros();
             sort(level, run, high, Room { pairs: &mut *pairs, copies: &mut *copies, table: &mut *table });
         }
     }

@@ -5,7 +5,10 @@
 //! | [`presorted`], [`extremes`] | one read | is it sorted already; the smallest and the largest key |
 //! | [`probe`] | a few words | are keys evenly distributed |
 //! | [`dominant`] | one read | sorts words that nearly all equal a dominant one |
-//! | [`tally`] | one read, one write | sorts few distinct words by counting them |
+//! | [`two`] | one read, one write | sorts two distinct words by counting them |
+//! | [`mod@merge`] | two reads, two writes | merges two sorted parts |
+//! | [`tally`] | one read, one write | the same for few distinct words |
+//! | [`narrow`] | two reads, two writes | packs keys that differ in few bits into numbers half as wide |
 //! | [`blocks`] | two passes, in place | splits a range of any size |
 //! | [`mod@base_case`] | in the cache | sorts up to about 2800 words, or some ten thousands if that saves a split |
 //!
@@ -23,11 +26,14 @@ pub(super) mod filter;
 pub(super) mod first;
 mod key_index;
 pub(super) mod lookup;
+pub(super) mod merge;
+pub(super) mod narrow;
 pub(super) mod presorted;
 pub(super) mod probe;
 pub(super) mod scratch;
 pub(super) mod tally;
 pub(super) mod tree;
+pub(super) mod two;
 mod uninit;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod vector;

@@ -54,6 +54,22 @@ pub(crate) fn order<W: Word>(level: Level, words: &[W], threads: usize) -> Order
     }
 }
 
+/// How many words from the first on are in ascending order.
+pub(crate) fn ascending<W: Word>(level: Level, words: &[W]) -> usize {
+    let mut at = 0;
+    for step in [STEP, 64, 1] {
+        while at + 1 < words.len()
+            && level.run(
+                #[inline(always)]
+                || ascends(&words[at..(at + step + 1).min(words.len())]),
+            )
+        {
+            at = (at + step).min(words.len() - 1);
+        }
+    }
+    (at + 1).min(words.len())
+}
+
 /// Whether the condition holds in every step. A step includes the first word of the next one.
 fn throughout<W: Word>(level: Level, words: &[W], threads: usize, is_so: impl Fn(&[W]) -> bool + Sync) -> bool {
     let steps = words.len().div_ceil(STEP);

@@ -1,21 +1,15 @@
 //! A probe: the keys of a few words, which tell cheaply how the keys of a base case are distributed.
 
 use super::{Level, Word};
+use crate::sort::bounds::Bounds;
 
 /// How many words a probe takes.
 pub(crate) const PROBE: usize = 32;
-/// 32 uniform keys hit 20 of 32 equal bins of their range in the mean, hardly ever fewer than this,
-const EVEN: u32 = 14;
-/// and seldom fewer than this, as uneven keys mostly do.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-pub(super) const SURELY_EVEN: u32 = 17;
 
-/// The keys of a few words far apart. Of wide keys it has 64 bits, from the highest differing bit down. The other keys
-/// are probably distributed alike.
+/// The keys of a few words far apart, of wide keys 64 bits, from the highest differing bit down. The other keys are probably
+/// distributed alike.
 pub(crate) struct Probe {
-    #[cfg_attr(not(all(target_arch = "x86_64", not(miri))), expect(dead_code, reason = "there are no vectors"))]
-    pub(super) keys: [u64; PROBE],
-    hits: u32,
+    keys: [u64; PROBE],
 }
 
 impl Probe {
@@ -23,21 +17,23 @@ impl Probe {
     pub(crate) fn of<W: Word>(level: Level, words: &[W]) -> Probe {
         level.run(
             #[inline(always)]
-            || {
-                let keys = probe(words);
-                Probe { keys, hits: hits::<32>(&keys) }
-            },
+            || Probe { keys: probe(words) },
         )
     }
 
-    /// Whether the keys are unevenly distributed, so that a radix step would be unbalanced.
-    pub(crate) fn seems_uneven(&self) -> bool {
-        self.hits < EVEN
+    /// Whether the keys seem to be evenly distributed, so that a radix step would be balanced: they hit so many of 32 bins, and
+    /// no two are the same.
+    pub(crate) fn is_even(&self, least: u32) -> bool {
+        let same = |apart: usize| (0..PROBE).any(|i| self.keys[i] == self.keys[(i + apart) % PROBE]);
+        hits::<32>(&self.keys) >= least && !(1..=PROBE / 2).any(same)
     }
+}
 
-    /// Whether all probed keys are the same.
-    pub(crate) fn seems_one(&self) -> bool {
-        self.hits == 1
+impl Probe {
+    /// Whether keys of up to 64 bits seem to lie all over these bounds, or nearly so.
+    pub(crate) fn spans(&self, known: Bounds) -> bool {
+        let (low, high) = self.keys.iter().fold((u64::MAX, 0), |(low, high), &key| (key.min(low), key.max(high)));
+        u128::from(high - low) > (known.high - known.low) / 2
     }
 }
 

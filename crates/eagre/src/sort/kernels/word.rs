@@ -2,7 +2,8 @@
 
 use super::Level;
 use super::base_case::{self, Table};
-use super::probe::Probe;
+use super::key_index;
+use super::narrow::Narrowed;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::vector;
 use crate::sort::bounds::Bounds;
@@ -46,11 +47,11 @@ pub(crate) unsafe trait Word: Copy + Send + Sync + 'static {
         unsafe { base_case::scalar(words, n, known, table) }
     }
 
-    /// Sorts at least a few words whose digits are uneven, by their magnitudes or values if these are even. Returns
-    /// false, with the words unchanged, if they are not, and always without vectors.
-    fn base_case_on_a_scale(level: Level, words: &mut [Self], probe: &Probe, table: &mut Table) -> bool {
-        let _ = (level, words, probe, table);
-        false
+    /// Packs at least a few words into half of their place, if their keys differ in so few bits. Only numbers and pairs of
+    /// numbers have halves.
+    fn narrowed(level: Level, words: &mut [Self]) -> Option<Narrowed<'_>> {
+        let _ = (level, words);
+        None
     }
 
     /// The length of a table for base cases of up to `n` words.
@@ -80,7 +81,7 @@ pub(crate) unsafe trait Word: Copy + Send + Sync + 'static {
 
 /// The kernels for the vector levels, with a register for each level.
 macro_rules! vectors {
-    ($($level:ident: $register:ident),*) => {
+    ($($level:ident: $register:ident, $compared:ident),*) => {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         unsafe fn base_case(level: Level, words: *mut Self, n: usize, known: Bounds, table: &mut Table) -> bool {
             // SAFETY: the caller's promise.
@@ -89,16 +90,6 @@ macro_rules! vectors {
                     $( Level::$level => vector::base_case::<Self, vector::$register>(words, n, known, table), )*
                     _ => base_case::scalar(words, n, known, table),
                 }
-            }
-        }
-
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        fn base_case_on_a_scale(level: Level, words: &mut [Self], probe: &Probe, table: &mut Table) -> bool {
-            assert!(words.len() <= Self::base_case_most(level, table.len()));
-            match level {
-                // SAFETY: the level is only there if the processor has it.
-                $( Level::$level => unsafe { vector::on_a_scale::<Self, vector::$register>(level, words, probe, table) }, )*
-                _ => false,
             }
         }
 
@@ -113,7 +104,7 @@ macro_rules! vectors {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         fn few(level: Level) -> usize {
             match level {
-                $( Level::$level => vector::few_most::<vector::$register>(), )*
+                $( Level::$level => vector::few_most::<vector::$compared>(), )*
                 _ => FEW,
             }
         }
@@ -122,7 +113,7 @@ macro_rules! vectors {
         fn by_comparison(level: Level, words: &mut [Self], table: &mut Table) {
             match level {
                 // SAFETY: the level is only there if the processor has it.
-                $( Level::$level => unsafe { vector::by_comparison::<Self, vector::$register>(words, table) }, )*
+                $( Level::$level => unsafe { vector::by_comparison::<Self, vector::$compared>(words, table) }, )*
                 _ => words.sort_unstable_by_key(|word| word.key()),
             }
         }
@@ -130,7 +121,7 @@ macro_rules! vectors {
 }
 
 macro_rules! number {
-    ($type:ty, $bits:literal, $together:expr, $word:ident => $key:expr; $($vectors:tt)*) => {
+    ($type:ty, $bits:literal, $together:expr, $word:ident => $key:expr $(, narrowed $narrow:ident)?; $($vectors:tt)*) => {
         // SAFETY: the key is as wide as the number.
         unsafe impl Word for $type {
             const KEY_BITS: u32 = $bits;
@@ -148,6 +139,10 @@ macro_rules! number {
                 ($key >> shift) as u32
             }
 
+            $( fn narrowed(level: Level, words: &mut [Self]) -> Option<Narrowed<'_>> {
+                crate::sort::kernels::narrow::$narrow(level, words)
+            } )?
+
             vectors!($($vectors)*);
         }
     };
@@ -161,28 +156,28 @@ const SIGN_64: u64 = 1 << 63;
 const TOGETHER: bool = true;
 const APART: bool = false;
 
-number!(u32, 32, APART, word => word; Avx512: U32x16, Avx2: U32x8);
-number!(i32, 32, APART, word => (word as u32 ^ SIGN_32); Avx512: U32x16, Avx2: U32x8);
-number!(f32, 32, TOGETHER, word => float_32(word.to_bits()); Avx512: U32x16, Avx2: U32x8);
-number!(u64, 64, APART, word => word; Avx512: U64x8, Avx2: U64x4);
-number!(i64, 64, APART, word => (word as u64 ^ SIGN_64); Avx512: U64x8, Avx2: U64x4);
-number!(f64, 64, TOGETHER, word => float_64(word.to_bits()); Avx512: U64x8, Avx2: U64x4);
-number!((u32, u32), 64, APART, word => (u64::from(word.0) << 32 | u64::from(word.1)); Avx512: U64x8, Avx2: U64x4);
+number!(u32, 32, APART, word => word; Avx512: U32x16, U32x16, Avx2: U32x8, U32x8);
+number!(i32, 32, APART, word => (word as u32 ^ SIGN_32); Avx512: U32x16, U32x16, Avx2: U32x8, U32x8);
+number!(f32, 32, TOGETHER, word => float_32(word.to_bits()); Avx512: U32x16, U32x16, Avx2: U32x8, U32x8);
+number!(u64, 64, APART, word => word, narrowed to_32; Avx512: U64x8, U64x8, Avx2: U64x4, I64x4);
+number!(i64, 64, APART, word => (word as u64 ^ SIGN_64), narrowed to_32; Avx512: U64x8, U64x8, Avx2: U64x4, I64x4);
+number!(f64, 64, TOGETHER, word => float_64(word.to_bits()); Avx512: U64x8, U64x8, Avx2: U64x4, I64x4);
+number!((u32, u32), 64, APART, word => (u64::from(word.0) << 32 | u64::from(word.1)), narrowed to_32; Avx512: U64x8, U64x8, Avx2: U64x4, I64x4);
 
 /// A number as wide as an address has the key of the fixed-width number.
 #[cfg(target_pointer_width = "64")]
 mod address {
     use super::*;
 
-    number!(usize, 64, APART, word => (word as u64); Avx512: U64x8, Avx2: U64x4);
-    number!(isize, 64, APART, word => (word as u64 ^ SIGN_64); Avx512: U64x8, Avx2: U64x4);
+    number!(usize, 64, APART, word => (word as u64), narrowed to_32; Avx512: U64x8, U64x8, Avx2: U64x4, I64x4);
+    number!(isize, 64, APART, word => (word as u64 ^ SIGN_64), narrowed to_32; Avx512: U64x8, U64x8, Avx2: U64x4, I64x4);
 }
 #[cfg(target_pointer_width = "32")]
 mod address {
     use super::*;
 
-    number!(usize, 32, APART, word => (word as u32); Avx512: U32x16, Avx2: U32x8);
-    number!(isize, 32, APART, word => (word as u32 ^ SIGN_32); Avx512: U32x16, Avx2: U32x8);
+    number!(usize, 32, APART, word => (word as u32); Avx512: U32x16, U32x16, Avx2: U32x8, U32x8);
+    number!(isize, 32, APART, word => (word as u32 ^ SIGN_32); Avx512: U32x16, U32x16, Avx2: U32x8, U32x8);
 }
 
 macro_rules! narrow {
@@ -243,7 +238,56 @@ macro_rules! wide {
                 (self.key() >> shift) as u32
             }
 
-            vectors!(Avx512: U128x8);
+            fn narrowed(level: Level, words: &mut [Self]) -> Option<Narrowed<'_>> {
+                super::narrow::to_64(level, words)
+            }
+
+            unsafe fn base_case(level: Level, words: *mut Self, n: usize, known: Bounds, table: &mut Table) -> bool {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    match level {
+                        #[cfg(all(target_arch = "x86_64", not(miri)))]
+                        Level::Avx512 => vector::base_case::<Self, vector::U128x8>(words, n, known, table),
+                        Level::Avx2 => {
+                            key_index::base_case(level, words, n, known.differing(), table);
+                            true
+                        }
+                        _ => base_case::scalar(words, n, known, table),
+                    }
+                }
+            }
+
+            fn base_case_table(n: usize) -> usize {
+                key_index::table_for::<Self>(n)
+            }
+
+            fn base_case_most(level: Level, table: usize) -> usize {
+                match level {
+                    #[cfg(all(target_arch = "x86_64", not(miri)))]
+                    Level::Avx512 => vector::most::<vector::U128x8>(table),
+                    Level::Avx2 => key_index::most::<Self>(level, table),
+                    _ => base_case::scalar_most::<Self>(table),
+                }
+            }
+
+            fn few(level: Level) -> usize {
+                match level {
+                    #[cfg(all(target_arch = "x86_64", not(miri)))]
+                    Level::Avx512 => vector::few_most::<vector::U128x8>(),
+                    Level::Avx2 => key_index::few(level),
+                    _ => FEW,
+                }
+            }
+
+            fn by_comparison(level: Level, words: &mut [Self], table: &mut Table) {
+                match level {
+                    #[cfg(all(target_arch = "x86_64", not(miri)))]
+                    // SAFETY: the level is only there if the processor has it.
+                    Level::Avx512 => unsafe { vector::by_comparison::<Self, vector::U128x8>(words, table) },
+                    Level::Avx2 => key_index::by_comparison(level, words, table),
+                    _ => words.sort_unstable_by_key(|word| word.key()),
+                }
+            }
         }
     };
 }

@@ -1,12 +1,12 @@
 //! Keys of 64 bits in 256-bit registers, and what those of 32 bits share with them.
 //!
-//! There are no masks: a lane is chosen by the highest bit of another register's, or all of them. Numbers of 64 bits
-//! can only be compared as signed ones: in a register they have their highest bits turned over.
+//! There are no masks: a lane is chosen by the highest bit of another register's, or all of them.
 
 use std::arch::x86_64::*;
+use std::marker::PhantomData;
 
 use super::super::base_case::CAPACITY;
-use super::{Vector, array};
+use super::{Keys, Vector, array};
 
 /// Whether the processor has what this level needs.
 pub(in super::super) fn available() -> bool {
@@ -23,22 +23,157 @@ pub(in super::super) fn run<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Four numbers of 64 bits, with their highest bits turned over.
+/// Four numbers of 64 bits, compared as the form says.
 #[derive(Clone, Copy)]
-pub(in super::super) struct U64x4(__m256i);
+pub(in super::super) struct Four<F>(__m256i, PhantomData<F>);
 
-impl U64x4 {
+/// Unsigned numbers. They can only be compared as signed ones, so in a register they have their highest bits turned over.
+pub(in super::super) type U64x4 = Four<Unsigned>;
+/// Signed numbers.
+pub(in super::super) type I64x4 = Four<Signed>;
+/// Floating-point numbers without NaN and without a negative zero, whose order is that of comparisons.
+pub(in super::super) type F64x4 = Four<Real>;
+
+/// How numbers are compared.
+///
+/// # Safety
+/// The functions do what they say. All may be called only as those of [`Vector`] may.
+pub(in super::super) unsafe trait Form: Copy {
+    /// What numbers are in memory.
+    const KEYS: Keys;
+
+    /// From memory to a register, and back.
+    #[inline(always)]
+    unsafe fn turned(bits: __m256i) -> __m256i {
+        bits
+    }
+
+    /// The smaller and the larger of each two.
+    unsafe fn sort(one: __m256i, two: __m256i) -> (__m256i, __m256i);
+
+    /// The larger ones where `larger` has its sign bit set, else the smaller ones.
+    unsafe fn keep(one: __m256i, two: __m256i, larger: __m256i) -> __m256i;
+
+    /// The sign bit of each number that is below the other.
+    unsafe fn below(one: __m256i, two: __m256i) -> __m256i;
+}
+
+#[derive(Clone, Copy)]
+pub(in super::super) struct Unsigned;
+#[derive(Clone, Copy)]
+pub(in super::super) struct Signed;
+#[derive(Clone, Copy)]
+pub(in super::super) struct Real;
+
+/// What is the same for numbers that are compared as signed ones.
+macro_rules! as_signed {
+    () => {
+        #[inline(always)]
+        unsafe fn sort(one: __m256i, two: __m256i) -> (__m256i, __m256i) {
+            // SAFETY: see [`Form`]; so below.
+            unsafe {
+                let swap = _mm256_cmpgt_epi64(one, two);
+                (_mm256_blendv_epi8(one, two, swap), _mm256_blendv_epi8(two, one, swap))
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn keep(one: __m256i, two: __m256i, larger: __m256i) -> __m256i {
+            // SAFETY: as above.
+            unsafe { _mm256_blendv_epi8(one, two, _mm256_xor_si256(_mm256_cmpgt_epi64(one, two), larger)) }
+        }
+
+        #[inline(always)]
+        unsafe fn below(one: __m256i, two: __m256i) -> __m256i {
+            // SAFETY: as above.
+            unsafe { _mm256_cmpgt_epi64(two, one) }
+        }
+    };
+}
+
+// SAFETY: numbers are compared as they are in registers.
+unsafe impl Form for Unsigned {
+    const KEYS: Keys = Keys::Unsigned;
+
+    #[inline(always)]
+    unsafe fn turned(bits: __m256i) -> __m256i {
+        // SAFETY: see [`Form`].
+        unsafe { _mm256_xor_si256(bits, _mm256_set1_epi64x(i64::MIN)) }
+    }
+
+    as_signed!();
+}
+
+// SAFETY: as above.
+unsafe impl Form for Signed {
+    const KEYS: Keys = Keys::Signed;
+
+    as_signed!();
+}
+
+// SAFETY: of two zeros, or of two others that are equal, it does not matter which is taken.
+unsafe impl Form for Real {
+    const KEYS: Keys = Keys::Real;
+
+    #[inline(always)]
+    unsafe fn sort(one: __m256i, two: __m256i) -> (__m256i, __m256i) {
+        // SAFETY: see [`Form`]; so below.
+        unsafe {
+            let (one, two) = (_mm256_castsi256_pd(one), _mm256_castsi256_pd(two));
+            (_mm256_castpd_si256(_mm256_min_pd(one, two)), _mm256_castpd_si256(_mm256_max_pd(one, two)))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn keep(one: __m256i, two: __m256i, larger: __m256i) -> __m256i {
+        // SAFETY: as above.
+        unsafe {
+            let (smaller, most) = Real::sort(one, two);
+            _mm256_blendv_epi8(smaller, most, larger)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn below(one: __m256i, two: __m256i) -> __m256i {
+        // SAFETY: as above.
+        unsafe { _mm256_castpd_si256(_mm256_cmp_pd::<_CMP_LT_OQ>(_mm256_castsi256_pd(one), _mm256_castsi256_pd(two))) }
+    }
+}
+
+impl F64x4 {
+    /// Whether `n` numbers have neither NaN nor a negative zero.
+    ///
+    /// # Safety
+    /// They may be read; inside of [`Vector::run`].
+    #[inline(always)]
+    pub(in super::super) unsafe fn fits(from: *const u64, n: usize) -> bool {
+        // SAFETY: the caller's promise; nothing is read from n on.
+        unsafe {
+            let zero = _mm256_set1_epi64x(i64::MIN);
+            let mut odd = _mm256_setzero_si256();
+            for at in (0..n).step_by(4) {
+                let bits = F64x4::load_some(from.add(at), n - at, F64x4::largest());
+                let number = _mm256_castsi256_pd(bits.0);
+                let nan = _mm256_castpd_si256(_mm256_cmp_pd::<_CMP_UNORD_Q>(number, number));
+                odd = _mm256_or_si256(odd, _mm256_or_si256(nan, _mm256_cmpeq_epi64(bits.0, zero)));
+            }
+            _mm256_testz_si256(odd, odd) == 1
+        }
+    }
+}
+
+impl<F: Form> Four<F> {
     /// From the numbers' own bits.
     #[inline(always)]
-    unsafe fn new(bits: __m256i) -> U64x4 {
+    unsafe fn new(bits: __m256i) -> Four<F> {
         // SAFETY: see [`Vector`]; so below.
-        U64x4(unsafe { _mm256_xor_si256(bits, _mm256_set1_epi64x(i64::MIN)) })
+        Four(unsafe { F::turned(bits) }, PhantomData)
     }
 
     #[inline(always)]
     unsafe fn bits(self) -> __m256i {
         // SAFETY: see `new`.
-        unsafe { U64x4::new(self.0).0 }
+        unsafe { F::turned(self.0) }
     }
 }
 
@@ -127,7 +262,7 @@ pub(super) unsafe fn store_first(bits: __m256i, mut to: *mut u8, count: usize) {
 
 /// What both kinds of registers have in common.
 macro_rules! common {
-    ($key:ty, $lanes:literal, $first:ident, $orders:ident, $maskload:ident) => {
+    ($key:ty, $lanes:literal, $first:ident, $orders:ident, $maskload:ident, $register:expr) => {
         type Key = $key;
         const LANES: usize = $lanes;
 
@@ -144,12 +279,12 @@ macro_rules! common {
         }
 
         #[inline(always)]
-        unsafe fn load_some(from: *const $key, n: usize) -> Self {
-            // SAFETY: see `run`. What is not loaded is 0.
+        unsafe fn load_some(from: *const $key, n: usize, rest: Self) -> Self {
+            // SAFETY: see `run`.
             unsafe {
                 let mask = $first(n);
-                let missing = _mm256_xor_si256(mask, _mm256_set1_epi32(-1));
-                Self::new(_mm256_or_si256($maskload(from.cast(), mask), missing))
+                let loaded = Self::new($maskload(from.cast(), mask));
+                $register(_mm256_blendv_epi8(rest.0, loaded.0, mask))
             }
         }
 
@@ -173,7 +308,7 @@ macro_rules! common {
         #[inline(always)]
         unsafe fn compress(self, mask: u32) -> Self {
             // SAFETY: see `run`; there is an order for each mask.
-            unsafe { Self(permuted(self.0, *$orders.get_unchecked(mask as usize % $orders.len()))) }
+            unsafe { $register(permuted(self.0, *$orders.get_unchecked(mask as usize % $orders.len()))) }
         }
 
         #[inline(always)]
@@ -200,16 +335,24 @@ macro_rules! common {
 pub(super) use common;
 
 // SAFETY: each function is one instruction or a few that do what its name says.
-unsafe impl Vector for U64x4 {
+unsafe impl<F: Form> Vector for Four<F> {
     type Eight = [__m256i; 2];
     type Eights = [[__m256i; 2]; 4];
+    const KEYS: Keys = F::KEYS;
+    type Real = F64x4;
 
-    common!(u64, 4, first_64, ORDERS_64, _mm256_maskload_epi64);
+    #[inline(always)]
+    unsafe fn are_real(from: *const u64, n: usize) -> bool {
+        // SAFETY: the caller's promise.
+        matches!(F::KEYS, Keys::Signed) && unsafe { F64x4::fits(from, n) }
+    }
+
+    common!(u64, 4, first_64, ORDERS_64, _mm256_maskload_epi64, |bits| Four(bits, PhantomData));
 
     #[inline(always)]
     unsafe fn splat(key: u64) -> Self {
         // SAFETY: see `run`.
-        unsafe { U64x4::new(_mm256_set1_epi64x(key as i64)) }
+        unsafe { Self::new(_mm256_set1_epi64x(key as i64)) }
     }
 
     #[inline(always)]
@@ -219,11 +362,11 @@ unsafe impl Vector for U64x4 {
             let halves: [__m256i; 8] = array!(_mm256_setzero_si256(), |i| {
                 let start = start + 4 * (i / 4);
                 let here = (counts[i % 4] as usize).saturating_sub(start);
-                U64x4::load_some(buckets.add(i % 4 * CAPACITY + start), here).0
+                Self::load_some(buckets.add(i % 4 * CAPACITY + start), here, Self::largest()).0
             });
             let [a, b, c, d, e, f, g, h] = halves;
-            let ([a, b, c, d], [e, f, g, h]) = (transposed_4([a, b, c, d]), transposed_4([e, f, g, h]));
-            [U64x4(a), U64x4(b), U64x4(c), U64x4(d), U64x4(e), U64x4(f), U64x4(g), U64x4(h)]
+            let (front, back) = (transposed_4([a, b, c, d]), transposed_4([e, f, g, h]));
+            array!(Four(front[0], PhantomData), |i| Four(if i < 4 { front[i] } else { back[i - 4] }, PhantomData))
         }
     }
 
@@ -240,8 +383,8 @@ unsafe impl Vector for U64x4 {
     unsafe fn store_eight([front, back]: [__m256i; 2], to: *mut u64) {
         // SAFETY: see `run`.
         unsafe {
-            U64x4(front).store(to);
-            U64x4(back).store(to.add(4));
+            Four::<F>(front, PhantomData).store(to);
+            Four::<F>(back, PhantomData).store(to.add(4));
         }
     }
 
@@ -249,68 +392,74 @@ unsafe impl Vector for U64x4 {
     unsafe fn store_some_of_eight([front, back]: [__m256i; 2], to: *mut u64, n: usize) {
         // SAFETY: see `run`. Where nothing is left for the second, its place may be beyond the range.
         unsafe {
-            U64x4(front).store_some(to, n);
-            U64x4(back).store_some(to.wrapping_add(4), n.saturating_sub(4));
+            Four::<F>(front, PhantomData).store_some(to, n);
+            Four::<F>(back, PhantomData).store_some(to.wrapping_add(4), n.saturating_sub(4));
         }
     }
 
     #[inline(always)]
     unsafe fn sort(self, other: Self) -> (Self, Self) {
         // SAFETY: see `run`.
-        unsafe {
-            let swap = _mm256_cmpgt_epi64(self.0, other.0);
-            (U64x4(_mm256_blendv_epi8(self.0, other.0, swap)), U64x4(_mm256_blendv_epi8(other.0, self.0, swap)))
-        }
+        let (smaller, larger) = unsafe { F::sort(self.0, other.0) };
+        (Four(smaller, PhantomData), Four(larger, PhantomData))
     }
 
     #[inline(always)]
     unsafe fn blend(self, other: Self, other_lanes: usize) -> Self {
         // SAFETY: see `run`.
-        unsafe {
-            U64x4(match other_lanes {
+        let blended = unsafe {
+            match other_lanes {
                 1 => _mm256_blend_epi32::<0b11001100>(self.0, other.0),
                 _ => _mm256_blend_epi32::<0b11110000>(self.0, other.0),
-            })
-        }
+            }
+        };
+        Four(blended, PhantomData)
     }
 
     #[inline(always)]
     unsafe fn keep(self, other: Self, larger: usize) -> Self {
         // SAFETY: see `run`; four numbers.
-        unsafe {
+        let kept = unsafe {
             let lanes: [i64; 4] = array!(0, |lane| -i64::from(lane & larger != 0));
-            let swap = _mm256_xor_si256(_mm256_cmpgt_epi64(self.0, other.0), _mm256_loadu_si256(lanes.as_ptr().cast()));
-            U64x4(_mm256_blendv_epi8(self.0, other.0, swap))
-        }
+            F::keep(self.0, other.0, _mm256_loadu_si256(lanes.as_ptr().cast()))
+        };
+        Four(kept, PhantomData)
     }
 
     #[inline(always)]
     unsafe fn swapped(self, partner: usize) -> Self {
         // SAFETY: see `run`.
-        U64x4(unsafe {
+        let swapped = unsafe {
             match partner {
                 1 => _mm256_permute4x64_epi64::<0b10_11_00_01>(self.0),
                 2 => _mm256_permute4x64_epi64::<0b01_00_11_10>(self.0),
                 _ => _mm256_permute4x64_epi64::<0b00_01_10_11>(self.0),
             }
-        })
+        };
+        Four(swapped, PhantomData)
     }
 
     #[inline(always)]
     unsafe fn below(self, other: Self) -> u32 {
         // SAFETY: see `run`.
-        unsafe { _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(other.0, self.0))) as u32 }
+        unsafe { _mm256_movemask_pd(_mm256_castsi256_pd(F::below(self.0, other.0))) as u32 }
+    }
+
+    #[inline(always)]
+    unsafe fn same(self, other: Self) -> u32 {
+        // SAFETY: see `run`.
+        unsafe { _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(self.0, other.0))) as u32 }
     }
 
     #[inline(always)]
     unsafe fn spread_sign(self) -> Self {
         // SAFETY: see `run`.
-        unsafe { U64x4::new(_mm256_cmpgt_epi64(_mm256_setzero_si256(), self.bits())) }
+        unsafe { Self::new(_mm256_cmpgt_epi64(_mm256_setzero_si256(), self.bits())) }
     }
 
     #[inline(always)]
     unsafe fn swap_halves(self) -> Self {
         // SAFETY: see `run`.
-        unsafe { U64x4::new(_mm256_shuffle_epi32::<0b10_11_00_01>(self.bits())) }
+        unsafe { Self::new(_mm256_shuffle_epi32::<0b10_11_00_01>(self.bits())) }
     }
 }

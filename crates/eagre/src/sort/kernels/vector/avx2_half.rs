@@ -66,10 +66,11 @@ unsafe fn transposed_8([r0, r1, r2, r3, r4, r5, r6, r7]: [__m256i; 8]) -> [__m25
 
 // SAFETY: each function is one instruction or a few that do what its name says.
 unsafe impl Vector for U32x8 {
+    type Real = Self;
     type Eight = __m256i;
     type Eights = [__m256i; 8];
 
-    common!(u32, 8, first_32, ORDERS_32, _mm256_maskload_epi32);
+    common!(u32, 8, first_32, ORDERS_32, _mm256_maskload_epi32, U32x8);
 
     #[inline(always)]
     unsafe fn splat(key: u32) -> Self {
@@ -83,7 +84,7 @@ unsafe impl Vector for U32x8 {
         unsafe {
             let words = array!(_mm256_setzero_si256(), |i| {
                 let here = (counts[i] as usize).saturating_sub(start);
-                U32x8::load_some(buckets.add(i * CAPACITY + start), here).0
+                U32x8::load_some(buckets.add(i * CAPACITY + start), here, U32x8::largest()).0
             });
             let rows = transposed_8(words);
             array!(U32x8(rows[0]), |i| U32x8(rows[i]))
@@ -142,6 +143,12 @@ unsafe impl Vector for U32x8 {
             let same = _mm256_cmpeq_epi32(self.0, _mm256_max_epu32(self.0, other.0));
             !_mm256_movemask_ps(_mm256_castsi256_ps(same)) as u32 & 0xff
         }
+    }
+
+    #[inline(always)]
+    unsafe fn same(self, other: Self) -> u32 {
+        // SAFETY: see `run`.
+        unsafe { _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(self.0, other.0))) as u32 }
     }
 
     #[inline(always)]

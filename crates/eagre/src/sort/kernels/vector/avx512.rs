@@ -113,6 +113,7 @@ static ORDERS: [u64; 256] = {
 
 // SAFETY: each function is one instruction or a few that do what its name says.
 unsafe impl Vector for U64x8 {
+    type Real = Self;
     type Key = u64;
     type Eight = __m512i;
     type Eights = [__m512i; 8];
@@ -137,9 +138,9 @@ unsafe impl Vector for U64x8 {
     }
 
     #[inline(always)]
-    unsafe fn load_some(from: *const u64, n: usize) -> Self {
+    unsafe fn load_some(from: *const u64, n: usize, rest: Self) -> Self {
         // SAFETY: see `splat`.
-        U64x8(unsafe { _mm512_mask_loadu_epi64(_mm512_set1_epi64(-1), first(n, 8) as u8, from.cast()) })
+        U64x8(unsafe { _mm512_mask_loadu_epi64(rest.0, first(n, 8) as u8, from.cast()) })
     }
 
     #[inline(always)]
@@ -160,7 +161,7 @@ unsafe impl Vector for U64x8 {
         unsafe {
             let bucket = array!(_mm512_setzero_si512(), |i| {
                 let here = (counts[i] as usize).saturating_sub(start);
-                U64x8::load_some(buckets.add(i * CAPACITY + start), here).0
+                U64x8::load_some(buckets.add(i * CAPACITY + start), here, U64x8::largest()).0
             });
             let rows = transposed(bucket);
             array!(U64x8(rows[0]), |i| U64x8(rows[i]))
@@ -221,6 +222,12 @@ unsafe impl Vector for U64x8 {
     unsafe fn below(self, other: Self) -> u32 {
         // SAFETY: see `splat`.
         unsafe { _mm512_cmplt_epu64_mask(self.0, other.0).into() }
+    }
+
+    #[inline(always)]
+    unsafe fn same(self, other: Self) -> u32 {
+        // SAFETY: see `splat`.
+        unsafe { _mm512_cmpeq_epu64_mask(self.0, other.0).into() }
     }
 
     #[inline(always)]

@@ -40,6 +40,7 @@ unsafe fn rows_of_8(rows: [__m512i; 8]) -> [__m512i; 8] {
 
 // SAFETY: each function is one instruction or a few that do what its name says.
 unsafe impl Vector for U32x16 {
+    type Real = Self;
     type Key = u32;
     type Eight = __m256i;
     type Eights = [__m256i; 16];
@@ -64,9 +65,9 @@ unsafe impl Vector for U32x16 {
     }
 
     #[inline(always)]
-    unsafe fn load_some(from: *const u32, n: usize) -> Self {
+    unsafe fn load_some(from: *const u32, n: usize, rest: Self) -> Self {
         // SAFETY: see `splat`.
-        U32x16(unsafe { _mm512_mask_loadu_epi32(_mm512_set1_epi32(-1), first(n, 16) as u16, from.cast()) })
+        U32x16(unsafe { _mm512_mask_loadu_epi32(rest.0, first(n, 16) as u16, from.cast()) })
     }
 
     #[inline(always)]
@@ -158,6 +159,12 @@ unsafe impl Vector for U32x16 {
     unsafe fn below(self, other: Self) -> u32 {
         // SAFETY: see `splat`.
         unsafe { _mm512_cmplt_epu32_mask(self.0, other.0).into() }
+    }
+
+    #[inline(always)]
+    unsafe fn same(self, other: Self) -> u32 {
+        // SAFETY: see `splat`.
+        unsafe { _mm512_cmpeq_epu32_mask(self.0, other.0).into() }
     }
 
     #[inline(always)]

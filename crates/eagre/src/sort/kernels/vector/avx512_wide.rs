@@ -44,6 +44,7 @@ unsafe fn joined(U128x8 { upper, lower }: U128x8) -> [__m512i; 2] {
 
 // SAFETY: each function is a few instructions that do what its name says.
 unsafe impl Vector for U128x8 {
+    type Real = Self;
     type Key = u128;
     type Eight = [__m512i; 2];
     type Eights = [[__m512i; 2]; 8];
@@ -68,12 +69,13 @@ unsafe impl Vector for U128x8 {
     }
 
     #[inline(always)]
-    unsafe fn load_some(from: *const u128, n: usize) -> Self {
+    unsafe fn load_some(from: *const u128, n: usize, rest: Self) -> Self {
         let halves = from.cast::<u64>();
         // SAFETY: see `run`.
         unsafe {
-            let front = U64x8::load_some(halves, 2 * n.min(8));
-            let back = U64x8::load_some(halves.wrapping_add(8), (2 * n.min(8)).saturating_sub(8));
+            let [front, back] = joined(rest);
+            let front = U64x8::load_some(halves, 2 * n.min(8), U64x8(front));
+            let back = U64x8::load_some(halves.wrapping_add(8), (2 * n.min(8)).saturating_sub(8), U64x8(back));
             split([front.0, back.0])
         }
     }
@@ -96,7 +98,7 @@ unsafe impl Vector for U128x8 {
         unsafe {
             let bucket: [U128x8; 8] = array!(U128x8::splat(0), |i| {
                 let here = (counts[i] as usize).saturating_sub(start);
-                U128x8::load_some(buckets.add(i * CAPACITY + start), here)
+                U128x8::load_some(buckets.add(i * CAPACITY + start), here, U128x8::largest())
             });
             let upper = transposed(array!(bucket[0].upper, |i| bucket[i].upper));
             let lower = transposed(array!(bucket[0].lower, |i| bucket[i].lower));
@@ -188,6 +190,15 @@ unsafe impl Vector for U128x8 {
             let same = _mm512_cmpeq_epu64_mask(self.upper, other.upper);
             let below = _mm512_mask_cmplt_epu64_mask(same, self.lower, other.lower);
             (below | _mm512_cmplt_epu64_mask(self.upper, other.upper)).into()
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn same(self, other: Self) -> u32 {
+        // SAFETY: see `run`.
+        unsafe {
+            _mm512_mask_cmpeq_epu64_mask(_mm512_cmpeq_epu64_mask(self.upper, other.upper), self.lower, other.lower)
+                .into()
         }
     }
 

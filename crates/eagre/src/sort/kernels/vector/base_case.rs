@@ -2,20 +2,12 @@
 //! lane.
 
 use super::super::base_case::{CAPACITY, MEAN, Table, buckets, overflow_capacity, table_len};
-use super::super::classifier::{BATCH, Radix};
-use super::super::extremes::extremes;
-use super::super::probe::{PROBE, Probe, SURELY_EVEN, hits};
-use super::super::{Level, prefetch};
-use super::lane::{self, Lane, Number, Order};
+use super::super::classifier::Radix;
+use super::super::prefetch;
+use super::lane::{Lane, Number};
 use super::network::{columns_of_8, columns_of_16};
-use super::scale::{Digits, Magnitude, Scale, Value, magnitudes, values};
 use super::{Vector, array};
 use crate::sort::bounds::Bounds;
-
-/// The mean size of buckets by magnitude: some buckets are fuller than others.
-const MEAN_OF_MAGNITUDES: usize = 8;
-/// The same by value: normally distributed values, which seem even too, are three times as dense in the middle.
-const MEAN_OF_VALUES: usize = 4;
 
 /// The most words of a base case in a table of such a length.
 pub(in super::super) fn most<V: Vector>(table: usize) -> usize {
@@ -27,14 +19,6 @@ pub(in super::super) fn most<V: Vector>(table: usize) -> usize {
     }
     // A group of buckets is sorted together, and a base case has at least eight buckets.
     if buckets < V::LANES.max(8) { 0 } else { buckets * MEAN }
-}
-
-/// About how many buckets a table of such a length has room for, in whole groups.
-fn most_buckets<V: Vector>(table: usize) -> usize {
-    let key = size_of::<V::Key>();
-    // The smallest overflow area, and what each bucket takes: slots, sizes, and a share of the overflow area.
-    let (least, each) = (overflow_capacity(0) * key, CAPACITY * key + size_of::<u64>() + key.div_ceil(4));
-    (table * size_of::<u64>()).saturating_sub(least) / each / V::LANES * V::LANES
 }
 
 /// [`super::super::Word::base_case`].
@@ -66,62 +50,8 @@ where
     unsafe {
         V::run(
             #[inline(always)]
-            || run::<T, V, _>(words, n, Digits::new(&radix), table),
+            || run::<T, V>(words, n, Digits::new(&radix), table),
         )
-    }
-}
-
-/// [`super::super::Word::base_case_on_a_scale`].
-///
-/// # Safety
-/// See there; and the processor has such registers.
-pub(in super::super) unsafe fn on_a_scale<T, V>(level: Level, words: &mut [T], probe: &Probe, table: &mut Table) -> bool
-where
-    T: Lane,
-    V: Vector<Key = T::Key>,
-{
-    // SAFETY: the caller's promise.
-    let (even_values, even_magnitudes) = unsafe {
-        V::run(
-            #[inline(always)]
-            || {
-                let even = |numbers: [u64; PROBE]| hits::<32>(&numbers) >= SURELY_EVEN;
-                let values = matches!(T::ORDER, Order::Float) && even(values::<T::Key>(probe.keys));
-                (values, !values && even(magnitudes(probe.keys)))
-            },
-        )
-    };
-    if !even_values && !even_magnitudes {
-        return false;
-    }
-    let known = extremes(level, words, 1);
-    let (n, words) = (words.len(), words.as_mut_ptr());
-    let mean = if even_values { MEAN_OF_VALUES } else { MEAN_OF_MAGNITUDES };
-    let fan = n.div_ceil(mean).min(most_buckets::<V>(table.len()));
-    if fan < 2 {
-        return false;
-    }
-    debug_assert!(table_len::<V::Key>(fan.next_multiple_of(V::LANES)) <= table.len());
-    if known.high - known.low < n as u128 {
-        // SAFETY: the caller's promise.
-        return known.low == known.high || unsafe { base_case::<T, V>(words, n, known, table) };
-    }
-    // SAFETY: the caller's promise.
-    unsafe {
-        if even_values {
-            Value::new::<T::Key>(known, fan).is_some_and(|scale| {
-                V::run(
-                    #[inline(always)]
-                    || run::<T, V, _>(words, n, scale, table),
-                )
-            })
-        } else {
-            let scale = Magnitude::new(known, fan);
-            V::run(
-                #[inline(always)]
-                || run::<T, V, _>(words, n, scale, table),
-            )
-        }
     }
 }
 
@@ -154,7 +84,7 @@ where
         for i in 0..keys {
             let [one, two] = *counts.add(i);
             let end = at + (one + two) as usize;
-            let word = lane::words(V::splat(T::Key::new(known.low + i as u128)), T::ORDER);
+            let word = V::splat(T::Key::new(known.low + i as u128)).words(T::ORDER);
             // A whole vector is stored whatever the count; later stores overwrite what is too much.
             loop {
                 match at + V::LANES <= n {
@@ -168,6 +98,28 @@ where
             }
             at = end;
         }
+    }
+}
+
+/// Which bucket a key goes to: some bits of it say.
+#[derive(Clone, Copy)]
+struct Digits {
+    shift: u32,
+    low: usize,
+    mask: usize,
+}
+
+impl Digits {
+    #[inline(always)]
+    fn new(radix: &Radix) -> Digits {
+        let (shift, low, mask) = radix.steps();
+        Digits { shift, low, mask }
+    }
+
+    /// The bucket, at most the mask.
+    #[inline(always)]
+    fn bucket<K: Number>(self, key: K) -> usize {
+        Number::digit(key, self.shift).wrapping_sub(self.low) & self.mask
     }
 }
 
@@ -203,21 +155,19 @@ impl<K: Number> Places<'_, K> {
         }
     }
 
-    /// Puts a word into its bucket or into the overflow area. Each of the first `single` buckets has one key only.
-    /// Returns false if there is no room.
+    /// Puts a word into its bucket or into the overflow area. Returns false if there is no room.
     ///
     /// # Safety
     /// There is such a bucket.
     #[inline(always)]
-    unsafe fn put(&mut self, word: K, bucket: usize, single: usize) -> bool {
+    unsafe fn put(&mut self, word: K, bucket: usize) -> bool {
         // SAFETY: the caller's promise; the slot is within the bucket's capacity.
         unsafe {
             let size = self.sizes.get_unchecked_mut(bucket);
             let count = *size as usize;
             *size += 1;
-            // A bucket with a single key overwrites its last slot: no branch that depends on the count.
-            if (count < CAPACITY) | (bucket < single) {
-                let slot = self.slots.add(bucket * CAPACITY + count.min(CAPACITY - 1));
+            if count < CAPACITY {
+                let slot = self.slots.add(bucket * CAPACITY + count);
                 slot.write(word);
                 // Prefetch the line of the next word, before a store waits for it.
                 prefetch(slot.wrapping_add(1).cast());
@@ -234,37 +184,22 @@ impl<K: Number> Places<'_, K> {
 
 /// [`base_case`], inside of [`Vector::run`].
 #[inline(always)]
-unsafe fn run<T, V, S>(words: *mut T, n: usize, scale: S, table: &mut Table) -> bool
+unsafe fn run<T, V>(words: *mut T, n: usize, digits: Digits, table: &mut Table) -> bool
 where
     T: Lane,
     V: Vector<Key = T::Key>,
-    S: Scale<T::Key>,
 {
     // Whole groups of buckets; the last ones may be empty.
-    let fan = scale.fan().next_multiple_of(V::LANES);
+    let fan = (digits.mask + 1).next_multiple_of(V::LANES);
     let mut places = Places::<T::Key>::new(table, fan);
-    // SAFETY: of the n words.
-    let key = |i| unsafe { *words.add(i) }.lane();
-    if S::TOGETHER {
-        let mut found = [0; BATCH];
-        for start in (0..n).step_by(BATCH) {
-            let count = BATCH.min(n - start);
-            for (i, bucket) in found[..count].iter_mut().enumerate() {
-                *bucket = scale.bucket(key(start + i)) as u32;
-            }
-            for (i, &bucket) in found[..count].iter().enumerate() {
-                // SAFETY: a bucket of these.
-                if !unsafe { places.put(key(start + i), bucket as usize, scale.single()) } {
-                    return false;
-                }
-            }
-        }
-    } else {
-        for i in 0..n {
-            // SAFETY: as above.
-            if !unsafe { places.put(key(i), scale.bucket(key(i)), scale.single()) } {
-                return false;
-            }
+    for i in 0..n {
+        // SAFETY: of the n words; a bucket of these.
+        let has_room = unsafe {
+            let key = (*words.add(i)).lane();
+            places.put(key, digits.bucket(key))
+        };
+        if !has_room {
+            return false;
         }
     }
     let mut at = 0;
@@ -272,18 +207,9 @@ where
         // SAFETY: the group's slots are inside the table; the counts add up to n.
         unsafe { at = finish::<T, V>(places.slots.add(group * V::LANES * CAPACITY), counts, words, at, n) };
     }
-    let mut at = 0;
-    for &size in &places.sizes[..scale.single().min(fan)] {
-        let size = size as usize;
-        if size > CAPACITY {
-            // SAFETY: the bucket's place, and the first of its words, which are all the same.
-            unsafe { std::slice::from_raw_parts_mut(words.add(at), size).fill(*words.add(at)) };
-        }
-        at += size;
-    }
     if places.overflowed > 0 {
         // SAFETY: there are n words but for the places that the words set aside are for.
-        unsafe { insert(words, places, scale) };
+        unsafe { insert(words, places, digits) };
     }
     true
 }
@@ -305,7 +231,7 @@ where
         let lower = V::rows(slots, counts, 0);
         if counts.iter().fold(0, |most, &count| count.max(most)) <= 8 {
             let rows = columns_of_8(lower);
-            let sorted = array!(rows[0], |i| lane::words(rows[i], T::ORDER));
+            let sorted = array!(rows[0], |i| rows[i].words(T::ORDER));
             for (&words, &count) in V::columns(sorted).as_ref().iter().zip(counts) {
                 // Eight words fit, or only the words of the bucket are stored.
                 if at + 8 <= n {
@@ -319,8 +245,8 @@ where
         }
         let upper = V::rows(slots, counts, 8);
         let rows = columns_of_16(array!(lower[0], |i| if i < 8 { lower[i] } else { upper[i - 8] }));
-        let lower = V::columns(array!(rows[0], |i| lane::words(rows[i], T::ORDER)));
-        let upper = V::columns(array!(rows[0], |i| lane::words(rows[8 + i], T::ORDER)));
+        let lower = V::columns(array!(rows[0], |i| rows[i].words(T::ORDER)));
+        let upper = V::columns(array!(rows[0], |i| rows[8 + i].words(T::ORDER)));
         for ((&lower, &upper), &count) in lower.as_ref().iter().zip(upper.as_ref()).zip(counts) {
             let (to, count) = (to.wrapping_add(at), count as usize);
             // Sixteen words fit, or only the words of the bucket are stored.
@@ -343,7 +269,7 @@ where
 /// # Safety
 /// `to` holds the words of the buckets, each bucket's gap at its end; those that are missing wait.
 #[cold]
-unsafe fn insert<T: Lane>(to: *mut T, places: Places<T::Key>, scale: impl Scale<T::Key>) {
+unsafe fn insert<T: Lane>(to: *mut T, places: Places<T::Key>, digits: Digits) {
     // From here on `sizes` are starts.
     let mut end = 0;
     for (bucket, size) in places.sizes.iter_mut().enumerate() {
@@ -356,7 +282,7 @@ unsafe fn insert<T: Lane>(to: *mut T, places: Places<T::Key>, scale: impl Scale<
         // first missing word.
         unsafe {
             let word = places.overflow.add(i).read();
-            let bucket = scale.bucket(word);
+            let bucket = digits.bucket(word);
             let gap = &mut *places.gaps.add(bucket);
             let (start, mut at) = (places.sizes[bucket] as usize, *gap as usize);
             *gap += 1;

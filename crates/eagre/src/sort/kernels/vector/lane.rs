@@ -3,7 +3,6 @@
 use std::mem::offset_of;
 
 use super::super::Word;
-use super::Vector;
 
 /// An unsigned number that orders words, of the same size.
 ///
@@ -26,13 +25,10 @@ pub(in super::super) unsafe trait Number: Lane<Key = Self> + Ord {
 
     /// The bits of the word with this key.
     fn back(self, order: Order) -> Self;
-
-    /// The floating-point number with this key.
-    fn value(self) -> f64;
 }
 
 macro_rules! numbers {
-    ($($type:ty: $float:ty, $bits:ty;)*) => { $(
+    ($($type:ty)*) => { $(
         // SAFETY: an integer.
         unsafe impl Number for $type {
             const LARGEST: $type = <$type>::MAX;
@@ -54,11 +50,6 @@ macro_rules! numbers {
             }
 
             #[inline(always)]
-            fn value(self) -> f64 {
-                <$float>::from_bits(self.back(Order::Float) as $bits).into()
-            }
-
-            #[inline(always)]
             fn back(self, order: Order) -> $type {
                 match order {
                     Order::Unsigned => self,
@@ -72,8 +63,7 @@ macro_rules! numbers {
     )* };
 }
 
-// There are no floating-point numbers of 128 bits.
-numbers!(u32: f32, u32; u64: f64, u64; u128: f64, u64;);
+numbers!(u32 u64 u128);
 
 /// How a word's bits become its key.
 #[derive(Clone, Copy)]
@@ -142,40 +132,4 @@ lanes! {
 lanes! {
     usize, u64, Order::Unsigned;
     isize, u64, Order::Signed;
-}
-
-/// Turns words into keys.
-///
-/// # Safety
-/// See [`Vector`].
-#[inline(always)]
-pub(super) unsafe fn keys<V: Vector>(words: V, order: Order) -> V {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let sign = V::splat(V::Key::SIGN);
-        match order {
-            Order::Unsigned => words,
-            Order::Signed => words.xor(sign),
-            Order::Float => words.xor(words.spread_sign().or(sign)),
-            Order::Halves => words.swap_halves(),
-        }
-    }
-}
-
-/// Turns keys into words.
-///
-/// # Safety
-/// See [`Vector`].
-#[inline(always)]
-pub(super) unsafe fn words<V: Vector>(keys: V, order: Order) -> V {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let sign = V::splat(V::Key::SIGN);
-        match order {
-            Order::Unsigned => keys,
-            Order::Signed => keys.xor(sign),
-            Order::Float => keys.xor(keys.xor(V::splat(V::Key::LARGEST)).spread_sign().or(sign)),
-            Order::Halves => keys.swap_halves(),
-        }
-    }
 }

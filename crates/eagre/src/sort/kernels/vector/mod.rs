@@ -4,7 +4,6 @@
 //! |---|---|
 //! | [`lane`] | words as keys in lanes, and back |
 //! | [`network`] | columns of words, each sorted by vertical minima and maxima |
-//! | [`scale`] | which bucket of a base case a key goes to |
 //! | [`mod@base_case`] | a step into small buckets, sorted as columns, one bucket in each lane |
 //! | [`registers`] | few words, sorted without leaving the registers |
 //! | [`quick`] | quicksort, for keys that are too uneven for a base case |
@@ -24,15 +23,15 @@ mod lane;
 mod network;
 mod quick;
 mod registers;
-mod scale;
 
 pub(super) use avx2::{available as has_avx2, run as run_avx2};
 pub(super) use avx512::{available as has_avx512, run as run_avx512};
-pub(super) use base_case::{base_case, most, on_a_scale};
+pub(super) use base_case::{base_case, most};
 pub(super) use lane::Number;
+use lane::Order;
 pub(super) use quick::by_comparison;
 pub(super) use registers::few_most;
-pub(super) use {avx2::U64x4, avx2_half::U32x8, avx512::U64x8, avx512_half::U32x16, avx512_wide::U128x8};
+pub(super) use {avx2::I64x4, avx2::U64x4, avx2_half::U32x8, avx512::U64x8, avx512_half::U32x16, avx512_wide::U128x8};
 
 /// A register, or two, with a key in each lane.
 ///
@@ -48,6 +47,17 @@ pub(super) unsafe trait Vector: Copy {
     type Eights: AsRef<[Self::Eight]>;
     /// How many keys there are: 4, 8 or 16.
     const LANES: usize;
+    /// What they are.
+    const KEYS: Keys = Keys::Unsigned;
+    /// The register for floating-point numbers without NaN and without a negative zero, if that compares faster.
+    type Real: Vector<Key = Self::Key>;
+
+    /// Whether `n` floating-point numbers fit [`Vector::Real`].
+    #[inline(always)]
+    unsafe fn are_real(from: *const Self::Key, n: usize) -> bool {
+        let _ = (from, n);
+        false
+    }
 
     /// Compiles `work` for the processor, and runs it.
     unsafe fn run<R>(work: impl FnOnce() -> R) -> R;
@@ -58,8 +68,21 @@ pub(super) unsafe trait Vector: Copy {
     /// All lanes from memory.
     unsafe fn load(from: *const Self::Key) -> Self;
 
-    /// The first `n` lanes from memory, or all if `n` is more; the largest number elsewhere.
-    unsafe fn load_some(from: *const Self::Key, n: usize) -> Self;
+    /// The first `n` lanes from memory, or all if `n` is more; the others from `rest`.
+    unsafe fn load_some(from: *const Self::Key, n: usize, rest: Self) -> Self;
+
+    /// The largest key in all lanes.
+    #[inline(always)]
+    unsafe fn largest() -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Self::splat(match Self::KEYS {
+                Keys::Unsigned => Self::Key::LARGEST,
+                Keys::Signed => Self::Key::LARGEST.minus(Self::Key::SIGN),
+                Keys::Real => Self::Key::new(f64::INFINITY.to_bits().into()),
+            })
+        }
+    }
 
     /// All lanes to memory.
     unsafe fn store(self, to: *mut Self::Key);
@@ -111,6 +134,9 @@ pub(super) unsafe trait Vector: Copy {
     /// A bit for each lane that is below the other.
     unsafe fn below(self, other: Self) -> u32;
 
+    /// A bit for each lane that equals the other.
+    unsafe fn same(self, other: Self) -> u32;
+
     /// The lanes that `mask` names come first; the others' places hold anything.
     unsafe fn compress(self, mask: u32) -> Self;
 
@@ -133,6 +159,61 @@ pub(super) unsafe trait Vector: Copy {
 
     /// The upper half of each key's bits becomes the lower.
     unsafe fn swap_halves(self) -> Self;
+
+    /// Whether words of this order are keys as they are.
+    #[inline(always)]
+    fn are_keys(order: Order) -> bool {
+        match Self::KEYS {
+            Keys::Unsigned => matches!(order, Order::Unsigned),
+            Keys::Signed => matches!(order, Order::Signed),
+            Keys::Real => true,
+        }
+    }
+
+    /// Turns words into keys.
+    #[inline(always)]
+    unsafe fn keys(self, order: Order) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let sign = Self::splat(Self::Key::SIGN);
+            let unsigned = match order {
+                _ if Self::are_keys(order) => return self,
+                Order::Unsigned => self,
+                Order::Signed => self.xor(sign),
+                Order::Float => self.xor(self.spread_sign().or(sign)),
+                Order::Halves => self.swap_halves(),
+            };
+            if matches!(Self::KEYS, Keys::Signed) { unsigned.xor(sign) } else { unsigned }
+        }
+    }
+
+    /// Turns keys into words.
+    #[inline(always)]
+    unsafe fn words(self, order: Order) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let sign = Self::splat(Self::Key::SIGN);
+            let unsigned = if matches!(Self::KEYS, Keys::Signed) { self.xor(sign) } else { self };
+            match order {
+                _ if Self::are_keys(order) => self,
+                Order::Unsigned => unsigned,
+                Order::Signed => unsigned.xor(sign),
+                Order::Float => unsigned.xor(unsigned.xor(Self::splat(Self::Key::LARGEST)).spread_sign().or(sign)),
+                Order::Halves => unsigned.swap_halves(),
+            }
+        }
+    }
+}
+
+/// What keys are, by which words are compared. Words become keys when they are read, and again words when they are where
+/// they belong.
+pub(super) enum Keys {
+    /// [`super::Word::key`].
+    Unsigned,
+    /// The same with the highest bit turned over, as a signed number.
+    Signed,
+    /// A floating-point number as it is: no NaN, and no negative zero.
+    Real,
 }
 
 /// A number with its lowest `n` bits set, as many as there are lanes in a mask.

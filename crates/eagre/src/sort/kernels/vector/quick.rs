@@ -10,7 +10,7 @@
 use std::marker::PhantomData;
 
 use super::super::base_case::Table;
-use super::lane::{self, Lane, Number};
+use super::lane::{Lane, Number, Order};
 use super::network::columns_of_8;
 use super::registers::{few, few_most, sort_row};
 use super::{Vector, array, first};
@@ -21,19 +21,31 @@ use super::{Vector, array, first};
 /// The processor has such registers.
 pub(in super::super) unsafe fn by_comparison<T: Lane, V: Vector<Key = T::Key>>(words: &mut [T], table: &mut Table) {
     let (n, home, other) = (words.len(), words.as_mut_ptr(), table.as_mut_ptr().cast::<T::Key>());
-    let is_few = n <= few_most::<V>();
+    // SAFETY: there are n words, as long as keys.
+    let real = matches!(T::ORDER, Order::Float)
+        && unsafe {
+            V::run(
+                #[inline(always)]
+                || V::are_real(home.cast(), n),
+            )
+        };
+    if real {
+        // SAFETY: the caller's promise.
+        return unsafe { by_comparison::<T, V::Real>(words, table) };
+    }
+    if n <= few_most::<V>() {
+        // SAFETY: there are n words.
+        return unsafe { few::<T, V, false>(home.cast(), home, n) };
+    }
     // Checked before words become keys: a panic later would leave keys in their place.
-    assert!(is_few || size_of_val(words) <= size_of_val(table) && other.is_aligned());
-    // SAFETY: there are n words, as long as keys, and the table has room for as many if they are not few.
+    assert!(size_of_val(words) <= size_of_val(table) && other.is_aligned());
+    // SAFETY: there are n words, as long as keys, and the table has room for as many.
     unsafe {
         V::run(
             #[inline(always)]
             move || to_keys::<T, V>(home, n),
         );
-        match is_few {
-            true => few::<T, V>(home.cast(), home, n),
-            false => Quick::<T, V> { home, other, of: PhantomData }.sort(0, n, true, 2 * n.ilog2()),
-        }
+        Quick::<T, V> { home, other, of: PhantomData }.sort(0, n, true, 2 * n.ilog2(), &mut 1);
     }
 }
 
@@ -43,13 +55,15 @@ pub(in super::super) unsafe fn by_comparison<T: Lane, V: Vector<Key = T::Key>>(w
 /// There are n words; inside of [`Vector::run`].
 #[inline(always)]
 unsafe fn to_keys<T: Lane, V: Vector<Key = T::Key>>(words: *mut T, n: usize) {
-    if matches!(T::ORDER, lane::Order::Unsigned) {
+    if V::are_keys(T::ORDER) {
         return;
     }
     let keys = words.cast::<T::Key>();
-    for at in (0..n).step_by(V::LANES) {
-        // SAFETY: nothing is read or written from n on.
-        unsafe { lane::keys(V::load_some(keys.add(at), n - at), T::ORDER).store_some(keys.add(at), n - at) };
+    // SAFETY: nothing is read or written from n on.
+    unsafe {
+        for at in (0..n).step_by(V::LANES) {
+            V::load_some(keys.add(at), n - at, V::largest()).keys(T::ORDER).store_some(keys.add(at), n - at);
+        }
     }
 }
 
@@ -65,7 +79,7 @@ impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
     ///
     /// # Safety
     /// Both places may be read and written there; the processor has such registers.
-    unsafe fn sort(&self, mut start: usize, mut end: usize, mut at_home: bool, mut depth: u32) {
+    unsafe fn sort(&self, mut start: usize, mut end: usize, mut at_home: bool, mut depth: u32, random: &mut u64) {
         // SAFETY: ranges are within the caller's.
         unsafe {
             while end - start > few_most::<V>() {
@@ -77,7 +91,7 @@ impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
                 depth -= 1;
                 let (lower, upper) = V::run(
                     #[inline(always)]
-                    || match median::<V>(from, n) {
+                    || match median::<V>(from, n, random) {
                         Pivot::Once(key) => match part::<V>(from, to, n, key) {
                             // No key is below the smallest.
                             0 => part_in_three::<T, V>(from, to, self.home.add(start), n, key),
@@ -90,15 +104,15 @@ impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
                 let (lower, upper) = (start + lower, start + upper);
                 // The smaller part first, which bounds the depth of the recursion.
                 if lower - start < end - upper {
-                    self.sort(start, lower, at_home, depth);
+                    self.sort(start, lower, at_home, depth, random);
                     start = upper;
                 } else {
-                    self.sort(upper, end, at_home, depth);
+                    self.sort(upper, end, at_home, depth, random);
                     end = lower;
                 }
             }
             let from = if at_home { self.home.cast::<T::Key>() } else { self.other };
-            few::<T, V>(from.add(start), self.home.add(start), end - start);
+            few::<T, V, true>(from.add(start), self.home.add(start), end - start);
         }
     }
 
@@ -108,18 +122,33 @@ impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
     /// As there.
     #[cold]
     unsafe fn slowly(&self, start: usize, end: usize, at_home: bool) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise; words have the length of keys.
         unsafe {
             let (home, other, n) = (self.home.add(start), self.other.add(start), end - start);
-            if at_home {
+            if !at_home {
                 // As bytes: words may be less aligned than their keys.
-                other.cast::<u8>().copy_from_nonoverlapping(home.cast::<u8>(), n * size_of::<T>());
+                home.cast::<u8>().copy_from_nonoverlapping(other.cast::<u8>(), n * size_of::<T>());
             }
-            let keys = std::slice::from_raw_parts_mut(other, n);
-            keys.sort_unstable();
-            for (at, &key) in keys.iter().enumerate() {
-                home.add(at).write(T::from_lane(key));
-            }
+            V::run(
+                #[inline(always)]
+                || to_words::<T, V>(home, n),
+            );
+            std::slice::from_raw_parts_mut(home, n).sort_unstable_by_key(|word| word.key());
+        }
+    }
+}
+
+/// Words take the place of their keys.
+///
+/// # Safety
+/// There are n keys; inside of [`Vector::run`].
+#[inline(always)]
+unsafe fn to_words<T: Lane, V: Vector<Key = T::Key>>(words: *mut T, n: usize) {
+    let keys = words.cast::<T::Key>();
+    // SAFETY: nothing is read or written from n on.
+    unsafe {
+        for at in (0..n).step_by(V::LANES) {
+            V::load_some(keys.add(at), n - at, V::largest()).words(T::ORDER).store_some(keys.add(at), n - at);
         }
     }
 }
@@ -131,21 +160,31 @@ enum Pivot<K> {
     Often(K),
 }
 
-/// Chooses a pivot for `n` keys: in each lane the median of three or eight vectors, and of these the median.
+/// Chooses a pivot for `n` keys: in each lane the median of three or eight vectors, and of these the median. The vectors
+/// come from all parts of the range, each from a place that no pattern of keys can foresee.
 ///
 /// # Safety
 /// There are so many keys, at least eight vectors; inside of [`Vector::run`].
 #[inline(always)]
-unsafe fn median<V: Vector>(from: *const V::Key, n: usize) -> Pivot<V::Key> {
+unsafe fn median<V: Vector>(from: *const V::Key, n: usize, random: &mut u64) -> Pivot<V::Key> {
     let mut lanes = [V::Key::LARGEST; 16];
-    // SAFETY: the last vector ends with the keys; there are at most 16 lanes.
+    *random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(n as u64 | 1);
+    let mut bits = *random >> 32;
+    let parts = if n < 1 << 11 { 3 } else { 8 };
+    let part = n / parts;
+    let mut next = |i: usize| {
+        bits = bits.wrapping_mul(0x9e37_79b9) >> 3;
+        let place = i * part + (((bits & 0xffff) * (part - V::LANES) as u64) >> 16) as usize;
+        // SAFETY: the vector ends within its part.
+        unsafe { V::load(from.add(place)) }
+    };
+    // SAFETY: there are at most 16 lanes.
     unsafe {
-        let medians = if n < 1 << 11 {
-            let middle = V::load(from.add(n / 2));
-            let (smaller, larger) = V::load(from).sort(V::load(from.add(n - V::LANES)));
-            smaller.sort(middle.sort(larger).0).1
+        let medians = if parts == 3 {
+            let (smaller, larger) = next(0).sort(next(2));
+            smaller.sort(next(1).sort(larger).0).1
         } else {
-            let rows = array!(V::load(from), |i| V::load(from.add((n / 8) * i + n / 16)));
+            let rows = array!(next(0), |i| next(i));
             columns_of_8(rows)[4]
         };
         sort_row(medians).store(lanes.as_mut_ptr());
@@ -182,7 +221,7 @@ unsafe fn part<V: Vector>(from: *const V::Key, to: *mut V::Key, n: usize, pivot:
         }
         while at < n {
             let some = (n - at).min(V::LANES);
-            let keys = V::load_some(from.add(at), some);
+            let keys = V::load_some(from.add(at), some, pivots);
             let below = keys.below(pivots) & first(some, V::LANES);
             let above = !below & first(some, V::LANES);
             let (few, many) = (below.count_ones() as usize, above.count_ones() as usize);
@@ -232,7 +271,7 @@ unsafe fn part_in_three<T: Lane, V: Vector<Key = T::Key>>(
         }
         while at < n {
             let some = (n - at).min(V::LANES);
-            let keys = V::load_some(from.add(at), some);
+            let keys = V::load_some(from.add(at), some, pivots);
             let below = keys.below(pivots) & first(some, V::LANES);
             let above = pivots.below(keys) & first(some, V::LANES);
             let (few, many) = (below.count_ones() as usize, above.count_ones() as usize);
@@ -242,13 +281,25 @@ unsafe fn part_in_three<T: Lane, V: Vector<Key = T::Key>>(
             end -= many;
             at += some;
         }
-        let (mut at, words) = (lower, lane::words(pivots, T::ORDER));
+        fill::<T, V>(home, lower, end, pivots);
+        (lower, end)
+    }
+}
+
+/// Writes the word with this key to the places from `start` to `end`.
+///
+/// # Safety
+/// They may be written; inside of [`Vector::run`].
+#[inline(always)]
+unsafe fn fill<T: Lane, V: Vector<Key = T::Key>>(home: *mut T, start: usize, end: usize, keys: V) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (mut at, words) = (start, keys.words(T::ORDER));
         while end - at >= V::LANES {
             words.store(home.cast::<T::Key>().add(at));
             at += V::LANES;
         }
         words.store_some(home.cast::<T::Key>().add(at), end - at);
-        (lower, end)
     }
 }
 
@@ -260,9 +311,8 @@ unsafe fn part_in_three<T: Lane, V: Vector<Key = T::Key>>(
 unsafe fn all_are<V: Vector>(from: *const V::Key, keys: V) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
-        let [a, b, c, d]: [V; 4] = array!(keys, |i| V::load(from.add(i * V::LANES)).xor(keys));
-        let differ = a.or(b).or(c.or(d));
-        keys.xor(keys).below(differ) == 0
+        let [a, b, c, d]: [u32; 4] = array!(0, |i| V::load(from.add(i * V::LANES)).same(keys));
+        a & b & c & d == first(V::LANES, V::LANES)
     }
 }
 
@@ -300,7 +350,7 @@ mod tests {
                     if !at_home {
                         other.cast::<u8>().copy_from_nonoverlapping(home.cast(), N * size_of::<T>());
                     }
-                    Quick::<T, V> { home, other, of: PhantomData }.sort(0, N, at_home, 0);
+                    Quick::<T, V> { home, other, of: PhantomData }.sort(0, N, at_home, 0, &mut 1);
                 }
                 assert_eq!(words, expected, "{at_home}, {start}");
             }

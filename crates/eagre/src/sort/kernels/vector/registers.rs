@@ -3,7 +3,7 @@
 //! its first column, then down its second, so that most steps stay within columns. Twice as many words are sorted in
 //! two halves, which are merged in the same way.
 
-use super::lane::{self, Lane, Number};
+use super::lane::Lane;
 use super::network::{columns_of_4, columns_of_8, columns_of_16};
 use super::{Vector, array};
 
@@ -16,24 +16,28 @@ pub(in super::super) const fn few_most<V: Vector>() -> usize {
     2 * ROWS * V::LANES
 }
 
-/// Sorts up to [`few_most`] keys into another place or the same.
+/// Sorts up to [`few_most`] words, or keys if they are `KEYS` already, into another place or the same.
 ///
 /// # Safety
 /// `from` may be read and `to` be written for `n` keys; the processor has such registers.
-pub(super) unsafe fn few<T: Lane, V: Vector<Key = T::Key>>(from: *const T::Key, to: *mut T, n: usize) {
+pub(super) unsafe fn few<T, V, const KEYS: bool>(from: *const T::Key, to: *mut T, n: usize)
+where
+    T: Lane,
+    V: Vector<Key = T::Key>,
+{
     // SAFETY: the caller's promise.
     unsafe {
         if n > ROWS * V::LANES {
-            return halves::<T, V>(from, to, n);
+            return halves::<T, V, KEYS>(from, to, n);
         }
         V::run(
             #[inline(always)]
             move || match n.div_ceil(V::LANES) {
-                0..=1 => rows::<T, V, 1>(from, to, n),
-                2 => rows::<T, V, 2>(from, to, n),
-                3..=4 => rows::<T, V, 4>(from, to, n),
-                5..=8 => rows::<T, V, 8>(from, to, n),
-                _ => rows::<T, V, ROWS>(from, to, n),
+                0..=1 => rows::<T, V, 1, KEYS>(from, to, n),
+                2 => rows::<T, V, 2, KEYS>(from, to, n),
+                3..=4 => rows::<T, V, 4, KEYS>(from, to, n),
+                5..=8 => rows::<T, V, 8, KEYS>(from, to, n),
+                _ => rows::<T, V, ROWS, KEYS>(from, to, n),
             },
         )
     }
@@ -44,10 +48,14 @@ pub(super) unsafe fn few<T: Lane, V: Vector<Key = T::Key>>(from: *const T::Key, 
 /// # Safety
 /// As for [`few`]; inside of [`Vector::run`].
 #[inline(always)]
-unsafe fn rows<T: Lane, V: Vector<Key = T::Key>, const R: usize>(from: *const T::Key, to: *mut T, n: usize) {
+unsafe fn rows<T, V, const R: usize, const KEYS: bool>(from: *const T::Key, to: *mut T, n: usize)
+where
+    T: Lane,
+    V: Vector<Key = T::Key>,
+{
     // SAFETY: the caller's promise.
     unsafe {
-        let mut rows = load::<V, R>(from, n);
+        let mut rows = load::<T, V, R, KEYS>(from, n);
         match &mut rows[..] {
             [row] => *row = sort_row(*row),
             [one, two] => two_rows(one, two),
@@ -59,7 +67,7 @@ unsafe fn rows<T: Lane, V: Vector<Key = T::Key>, const R: usize>(from: *const T:
         }
         for (i, row) in rows.into_iter().enumerate() {
             let at = V::LANES * i;
-            lane::words(row, T::ORDER).store_some(to.cast::<T::Key>().wrapping_add(at), n.saturating_sub(at));
+            row.words(T::ORDER).store_some(to.cast::<T::Key>().wrapping_add(at), n.saturating_sub(at));
         }
     }
 }
@@ -70,17 +78,21 @@ unsafe fn rows<T: Lane, V: Vector<Key = T::Key>, const R: usize>(from: *const T:
 /// # Safety
 /// As for [`few`].
 #[inline(never)]
-unsafe fn halves<T: Lane, V: Vector<Key = T::Key>>(from: *const T::Key, to: *mut T, n: usize) {
+unsafe fn halves<T, V, const KEYS: bool>(from: *const T::Key, to: *mut T, n: usize)
+where
+    T: Lane,
+    V: Vector<Key = T::Key>,
+{
     // SAFETY: the caller's promise; all are read before the first is written.
     unsafe {
         V::run(
             #[inline(always)]
             move || {
                 let half = ROWS * V::LANES;
-                let mut lower = load::<V, ROWS>(from, half);
+                let mut lower = load::<T, V, ROWS, KEYS>(from, half);
                 columns(&mut lower);
                 merge_columns(&mut lower);
-                let mut upper = load::<V, ROWS>(from.add(half), n - half);
+                let mut upper = load::<T, V, ROWS, KEYS>(from.add(half), n - half);
                 columns(&mut upper);
                 merge_columns(&mut upper);
                 for i in 0..ROWS / 2 {
@@ -98,18 +110,26 @@ unsafe fn halves<T: Lane, V: Vector<Key = T::Key>>(from: *const T::Key, to: *mut
     }
 }
 
-/// The first `n` keys, filled up with the largest key.
+/// The keys of the first `n` words, or keys, filled up with the largest key.
 ///
 /// # Safety
 /// They may be read; inside of [`Vector::run`].
 #[inline(always)]
-unsafe fn load<V: Vector, const R: usize>(from: *const V::Key, n: usize) -> [V; R] {
+unsafe fn load<T, V, const R: usize, const KEYS: bool>(from: *const V::Key, n: usize) -> [V; R]
+where
+    T: Lane,
+    V: Vector<Key = T::Key>,
+{
     assert!(n <= V::LANES * R);
     // SAFETY: the caller's promise; nothing is read from `n` on.
     unsafe {
-        array!(V::splat(V::Key::LARGEST), |i| {
+        let largest = V::largest();
+        // What turns into the largest key, as words do.
+        let rest = if KEYS { largest } else { largest.words(T::ORDER) };
+        array!(largest, |i| {
             let at = V::LANES * i;
-            V::load_some(from.wrapping_add(at), n.saturating_sub(at))
+            let row = V::load_some(from.wrapping_add(at), n.saturating_sub(at), rest);
+            if KEYS { row } else { row.keys(T::ORDER) }
         })
     }
 }
@@ -126,7 +146,7 @@ unsafe fn store_columns<T: Lane, V: Vector<Key = T::Key>, const R: usize>(mut ro
     // SAFETY: the caller's promise; nothing is written from `n` on.
     unsafe {
         for row in &mut rows {
-            *row = lane::words(*row, T::ORDER);
+            *row = (*row).words(T::ORDER);
         }
         for (i, group) in rows.chunks(8).enumerate() {
             // With four rows, a column has the next one beneath it.
@@ -292,6 +312,7 @@ unsafe fn clean_rows<V: Vector, const R: usize>(rows: &mut [V; R]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::lane::Number;
     use super::super::{U32x8, U32x16, U64x4, U64x8, U128x8, has_avx2, has_avx512};
     use super::*;
 
@@ -317,14 +338,14 @@ mod tests {
                 let around = V::Key::new(0x5a);
                 let mut other = vec![around; n + 2];
                 // SAFETY: there are n keys, and n places after the first; the processor has such registers.
-                unsafe { few::<V::Key, V>(keys.as_ptr(), other.as_mut_ptr().add(1), n) };
+                unsafe { few::<V::Key, V, false>(keys.as_ptr(), other.as_mut_ptr().add(1), n) };
                 let mut expected = keys.clone();
                 expected.sort_unstable();
                 assert_eq!(other[1..=n], expected, "{n}, pattern {i}");
                 assert_eq!((other[0], other[n + 1]), (around, around), "{n}, pattern {i}");
                 let place = keys.as_mut_ptr();
                 // SAFETY: as above.
-                unsafe { few::<V::Key, V>(place, place, n) };
+                unsafe { few::<V::Key, V, false>(place, place, n) };
                 assert_eq!(keys, expected, "{n}, pattern {i}, in place");
             }
         }
