@@ -79,11 +79,20 @@
 // The version of EagreFormat in this header.
 #define EAGRE_FORMAT_VERSION 1
 
-// EagreFormat.flags: the largest key comes first. Records with equal keys stay in the order of the input.
+// EagreFormat.flags: the largest key comes first. Records with equal keys stay in the order of the input. For EAGRE_RECORDS_TEXT it is
+// -r of GNU sort: a key with letters of its own is not reversed, unless an r is among them.
 #define EAGRE_DESCENDING 1
 
 // EagreFormat.flags, for EAGRE_RECORDS_KLV: the most significant byte of a length comes first.
 #define EAGRE_BIG_ENDIAN 2
+
+// EagreFormat.flags, for EAGRE_RECORDS_TEXT: fields may be in double quotes (RFC 4180), which may hold separators, newlines and
+// doubled quotes. A comma separates them unless separator says otherwise. A key is the text without its quotes.
+#define EAGRE_TEXT_CSV 4
+
+// EagreFormat.flags, for EAGRE_RECORDS_TEXT: lines with equal keys stay in the order of the input, as with sort -s. Without it all
+// their bytes decide.
+#define EAGRE_TEXT_STABLE 8
 
 // The version of EagreFileSortOptions in this header.
 #define EAGRE_FILE_SORT_OPTIONS_VERSION 1
@@ -94,6 +103,17 @@
 // EagreFileSortOptions.flags: the output is read back from the device before it appears, and compared with the input.
 // Not for streams.
 #define EAGRE_VERIFY 2
+
+// EagreFileSortOptions.flags: temporary files are compressed (lz4), so that they take less room, and less time on a slow disk.
+// Each block has a checksum. Whether there is room for them is not checked before.
+#define EAGRE_COMPRESS_RUNS 4
+
+// The version of EagreGatherOptions in this header.
+#define EAGRE_GATHER_OPTIONS_VERSION 1
+
+// EagreGatherOptions.flags: the data may be a copy of what was indexed. Then the time of their last change does not count,
+// only their size.
+#define EAGRE_COPIED 1
 
 // What to count: newlines.
 #define EAGRE_LINES 1
@@ -151,7 +171,7 @@ typedef enum EagreStatus {
     EAGRE_INVALID = 64,
     // A setting is out of range, or the environment holds a value that cannot be read.
     EAGRE_SETTING = 65,
-    // The trap and mover asked for do not work together, or not on this machine.
+    // The trap and mover asked for do not work together, or not on this machine. Or the library was built without what is asked for.
     EAGRE_UNAVAILABLE = 66,
     // The address space, the table of streams, memory or threads are used up.
     EAGRE_RESOURCES = 67,
@@ -221,6 +241,8 @@ typedef enum EagreRecords {
     EAGRE_RECORDS_FIXED = 2,
     // A key of key_size bytes, the length of the value as a number of length_size bytes, the value.
     EAGRE_RECORDS_KLV = 3,
+    // Lines, ended by terminator, in the orders of LC_ALL=C sort of GNU: text_keys, text_options and separator.
+    EAGRE_RECORDS_TEXT = 4,
 } EagreRecords;
 
 // How to sort a file.
@@ -236,6 +258,31 @@ typedef enum EagrePlan {
     // Whole records are sorted in runs, and these merged.
     EAGRE_PLAN_CLASSIC = 4,
 } EagrePlan;
+
+// Who reads and who writes at the same time, while threads fetch records, or merge runs, and write. All but AUTO are for
+// devices that are slower if read and written at once, or by many threads, such as persistent memory.
+typedef enum EagreConcurrency {
+    // What suits the devices.
+    EAGRE_CONCURRENCY_AUTO = 0,
+    // Threads read and write whenever they want.
+    EAGRE_CONCURRENCY_NO_SYNC = 1,
+    // The same, but no more read, and no more write, than is best for the device.
+    EAGRE_CONCURRENCY_OVERLAP = 2,
+    // The same, and nobody reads while others write.
+    EAGRE_CONCURRENCY_AWARE = 3,
+} EagreConcurrency;
+
+// How an output is compressed.
+typedef enum EagreCompression {
+    // Not at all.
+    EAGRE_COMPRESSION_NONE = 0,
+    // As a gzip file of many members.
+    EAGRE_COMPRESSION_GZIP = 1,
+    // As a Zstandard file of many frames.
+    EAGRE_COMPRESSION_ZSTD = 2,
+    // As an lz4 file of many frames.
+    EAGRE_COMPRESSION_LZ4 = 3,
+} EagreCompression;
 
 // Keys that cut records into parts, which it owns.
 typedef struct EagreBoundaries EagreBoundaries;
@@ -435,7 +482,8 @@ typedef struct EagrePartitionOptions {
 } EagrePartitionOptions;
 
 // How bytes are cut into records, and in which order these come. Fill it with eagre_format_default, then change what
-// should be different. Keys are compared as memcmp compares; a key that is the beginning of another comes first.
+// should be different. Keys are compared as memcmp compares; a key that is the beginning of another comes first. Those of text
+// are turned into bytes for which that is the order that was asked for.
 typedef struct EagreFormat {
     // The size of this struct in bytes.
     uint32_t size;
@@ -457,6 +505,17 @@ typedef struct EagreFormat {
     // whole record. A key is OFFSET:LENGTH for bytes, such as "0:10", or OFFSET:TYPE for a number: u, i or f, 8 to 64 bits,
     // least significant byte first unless be follows, such as "8:i64" or "0:u32be". A final :desc makes it descending.
     const char *keys;
+    // Of EAGRE_RECORDS_TEXT: text_key_count keys as -k of GNU sort has them, the one that counts most first, such as "2,2n" or
+    // "1.3,1.5r"; or null, the default: the whole line.
+    const char *const *text_keys;
+    // Of EAGRE_RECORDS_TEXT: how many keys text_keys has. Default 0.
+    uint64_t text_key_count;
+    // Of EAGRE_RECORDS_TEXT: letters of options of GNU sort, b d f g h i M n r V, which keys without letters of their own
+    // inherit, such as "nr"; or null, the default. An r is EAGRE_DESCENDING.
+    const char *text_options;
+    // Of EAGRE_RECORDS_TEXT: the byte between fields, as -t of GNU sort has it, such as ",", and "\\0" in C for a NUL; or null,
+    // the default: each field begins with the blanks before it.
+    const char *separator;
 } EagreFormat;
 
 // Told how far the sort of a file is: the name of the phase, and done of total bytes (EAGRE_UNKNOWN if that is not known).
@@ -472,7 +531,7 @@ typedef struct EagreFileSortOptions {
     uint32_t version;
     // How many threads compute. 0, the default: as many as this process may run on.
     uint32_t threads;
-    // EAGRE_UNIQUE and EAGRE_VERIFY, added up. Default 0.
+    // EAGRE_UNIQUE, EAGRE_VERIFY and EAGRE_COMPRESS_RUNS, added up. Default 0.
     uint32_t flags;
     // An EagrePlan. Default: EAGRE_PLAN_AUTO.
     int32_t plan;
@@ -488,6 +547,14 @@ typedef struct EagreFileSortOptions {
     EagreFileProgress progress;
     // The first argument of progress.
     void *context;
+    // An EagreCompression: how the output is compressed, by all threads, whatever its name is. Not for streams and indexes. Whether
+    // there is room for it is not checked before. Default: EAGRE_COMPRESSION_NONE.
+    int32_t compression;
+    // An EagreConcurrency. Default: EAGRE_CONCURRENCY_AUTO.
+    int32_t concurrency;
+    // How many records at the beginning of the input, such as the names of columns, stay there. Not for streams and indexes.
+    // Default 0.
+    uint64_t header;
 } EagreFileSortOptions;
 
 // What a sort did. Fields a library does not know are zero.
@@ -500,13 +567,40 @@ typedef struct EagreSortReport {
     uint64_t records;
     // The bytes of the input.
     uint64_t bytes;
-    // The bytes of the output.
+    // The bytes of the output, before it was compressed.
     uint64_t written;
     // The runs in temporary files.
     uint64_t runs;
     // How often they were merged.
     uint64_t merges;
+    // The bytes of all temporary files, as they were written: compressed if they were.
+    uint64_t temporary;
+    // The EagreConcurrency by which it was done.
+    int32_t concurrency;
+    // 0.
+    uint32_t reserved;
 } EagreSortReport;
+
+// Which records of an index to write, and how. Fill it with eagre_gather_options_default, then change what should be different.
+typedef struct EagreGatherOptions {
+    // The size of this struct in bytes.
+    uint32_t size;
+    // EAGRE_GATHER_OPTIONS_VERSION.
+    uint32_t version;
+    // How many threads copy. 0, the default: as many as this process may run on.
+    uint32_t threads;
+    // EAGRE_COPIED or 0, the default.
+    uint32_t flags;
+    // The rank of the first record that is written. The first of all has rank 0, the default.
+    uint64_t start;
+    // The rank before which to end. Default: EAGRE_UNKNOWN, after the last.
+    uint64_t end;
+    // Called now and then, with the phase "gather" and how many of how many records there are, or null, the default. It must
+    // return: no longjmp, no exception.
+    EagreFileProgress progress;
+    // The first argument of progress.
+    void *context;
+} EagreGatherOptions;
 
 // Some bytes in a row.
 typedef struct EagreBytes {
@@ -965,8 +1059,20 @@ enum EagreStatus eagre_file_sort_options_default(struct EagreFileSortOptions *op
 //
 // Fails with EAGRE_SYSTEM if a file cannot be read or written, EAGRE_MALFORMED if the input ends inside a record (the message
 // says where) or the output does not verify, EAGRE_CANCELLED if progress said so, EAGRE_RESOURCES if memory is refused,
-// EAGRE_INVALID if options ask for what cannot be, or EAGRE_WRONG_VERSION.
+// EAGRE_INVALID if options ask for what cannot be, EAGRE_UNAVAILABLE if they ask for compression and the library was built
+// without, or EAGRE_WRONG_VERSION.
 enum EagreStatus eagre_sort_file(const char *from, const char *to, const struct EagreFormat *format, const struct EagreFileSortOptions *options, struct EagreSortReport *report, size_t report_size);
+
+// Writes the sorted index of the file at from to one at to: the keys in order, and where their records are, but not the records.
+// eagre_gather_file makes records of it. The file must be a regular one, and must stay as it is as long as the index is used.
+// docs/sorting-files.md has the format of an index.
+//
+// All else is as with eagre_sort_file, but EAGRE_VERIFY reads the index back. The plan may be EAGRE_PLAN_ONE_PASS or
+// EAGRE_PLAN_MERGE_PASS.
+//
+// Fails as eagre_sort_file, and with EAGRE_INVALID if options have a header or a compression, if the file is not a regular one,
+// or if to is the file itself.
+enum EagreStatus eagre_index_file(const char *from, const char *to, const struct EagreFormat *format, const struct EagreFileSortOptions *options, struct EagreSortReport *report, size_t report_size);
 
 // Sorts a stream into a stream: what is written to input comes out of output in order. A thread of the library sorts. What
 // does not fit into memory goes to temporary files, so one thread may write everything, finish, and then read everything.
@@ -975,7 +1081,8 @@ enum EagreStatus eagre_sort_file(const char *from, const char *to, const struct 
 // streams is part of options.memory. format and options may be null. Close both ends, in any order: eagre_reader_close stops
 // the sort, and waits until it has ended. After that progress is not called any more.
 //
-// Fails with EAGRE_INVALID if options ask for what cannot be (EAGRE_VERIFY, a plan with pointers), EAGRE_RESOURCES, or
+// Fails with EAGRE_INVALID if options ask for what cannot be (EAGRE_VERIFY, a plan with pointers, a compression of the
+// output, a header), EAGRE_RESOURCES, or
 // EAGRE_WRONG_VERSION. If the sort fails later, also because input was closed before it finished, reading from output fails
 // with EAGRE_WRITER_FAILED and the reason, and never ends as if all were there. A writer that has not finished then, or whose
 // reader was closed, gets EAGRE_READER_GONE.
@@ -986,6 +1093,23 @@ enum EagreStatus eagre_sort_stream(const struct EagreFormat *format, const struc
 // Fails as eagre_sort_file if the sort has failed; with EAGRE_INVALID if output is not that of eagre_sort_stream or has more
 // to read.
 enum EagreStatus eagre_reader_sort_report(struct EagreReader *output, struct EagreSortReport *report, size_t report_size);
+
+// ---- Sorting records: from an index to records ----
+
+// Fills options with the defaults: all records. Call it as eagre_gather_options_default(&options, sizeof options).
+//
+// Fails with EAGRE_INVALID if options is null, EAGRE_WRONG_VERSION if size is not that of an EagreGatherOptions.
+enum EagreStatus eagre_gather_options_default(struct EagreGatherOptions *options, size_t size);
+
+// Writes the records of the file at data to one at to, in the order of the index at index, which eagre_index_file has made: all,
+// or those of a range of ranks. to may be one of both files; it appears when all of it is on the disk, and never if anything
+// fails. options may be null: all records. Puts how many they are into *records, unless it is null.
+//
+// Fails with EAGRE_SYSTEM if a file cannot be read or written; EAGRE_MALFORMED if the index is none or is damaged, or if the
+// data are not those that were indexed: they have another size, or were changed since, and flags have no EAGRE_COPIED;
+// EAGRE_INVALID if the index has no such ranks (the message says how many it has); EAGRE_CANCELLED if progress said so;
+// EAGRE_RESOURCES or EAGRE_WRONG_VERSION.
+enum EagreStatus eagre_gather_file(const char *index, const char *data, const char *to, const struct EagreGatherOptions *options, uint64_t *records);
 
 // ---- Sorting records: in memory ----
 

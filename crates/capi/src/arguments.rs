@@ -103,6 +103,15 @@ pub(crate) unsafe fn text<'a>(text: *const c_char) -> Option<Cow<'a, str>> {
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy())
 }
 
+/// The bytes of a C string. `None` if it is null.
+///
+/// # Safety
+/// `text` is null or a C string for as long as the result is used.
+pub(crate) unsafe fn string<'a>(text: *const c_char) -> Option<&'a [u8]> {
+    // SAFETY: not null, and the caller's promise.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_bytes())
+}
+
 /// A path.
 ///
 /// # Safety

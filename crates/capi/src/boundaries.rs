@@ -45,7 +45,7 @@ pub unsafe extern "C" fn eagre_sample_boundaries(
         let (place, sample) =
             unsafe { (Place::new(boundaries, "boundaries")?, arguments::bytes(sample.cast(), size)?) };
         // SAFETY: the caller's promise.
-        let (records, order) = unsafe { EagreFormat::read(format)? };
+        let (records, order) = unsafe { EagreFormat::read(format, false)? };
         if parts == 0 {
             return Err(Fault::invalid("parts is 0: there is one at least"));
         }
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn eagre_sort_and_partition(
             keys.push(heap::copied(key)?);
         }
         // SAFETY: the caller's promise.
-        let (records, order) = unsafe { EagreFormat::read(format)? };
+        let (records, order) = unsafe { EagreFormat::read(format, false)? };
         // SAFETY: the caller's promise.
         let found = unsafe {
             with_sorter(

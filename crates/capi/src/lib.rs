@@ -12,12 +12,12 @@
 //! A module uses only modules on lines below its own:
 //!
 //! ```text
-//! callbacks · file · merge · open · sort_stream
+//! callbacks · file · gather · merge · open · sort_stream
 //! boundaries · count · find · partition · sort_file · vector
 //! reader · writer
-//! blocks · control · sort · text
+//! blocks · control · file_sort_options · sort · text
 //! format · options
-//! pool · stats
+//! pool · stats · text_order
 //! versioned
 //! arguments · pair
 //! status
@@ -61,9 +61,14 @@ mod sort;
 mod partition;
 
 mod format;
+mod text_order;
+
+mod file_sort_options;
 
 mod sort_file;
 mod sort_stream;
+
+mod gather;
 
 mod boundaries;
 mod merge;
@@ -79,8 +84,10 @@ pub use callbacks::*;
 pub use control::*;
 pub use count::*;
 pub use file::*;
+pub use file_sort_options::*;
 pub use find::*;
 pub use format::*;
+pub use gather::*;
 pub use merge::*;
 pub use open::*;
 pub use options::*;

@@ -179,7 +179,7 @@ pub unsafe extern "C" fn eagre_merge_open(
             buffers.push(Buffer { rest, number, refill, context });
         }
         // SAFETY: the caller's promise.
-        let (records, order) = unsafe { EagreFormat::read(format)? };
+        let (records, order) = unsafe { EagreFormat::read(format, false)? };
         place.put(EagreMerge::open(records, order, buffers)?);
         Ok(())
     })

@@ -1,161 +1,20 @@
-//! Sorting files.
+//! Sorting files, and making their indexes.
 
 use crate::arguments;
-use crate::format::{EagreFormat, with_records};
-use crate::options::EAGRE_UNKNOWN;
+use crate::file_sort_options::{EagreFileSortOptions, concurrency_of, plan_of};
+use crate::format::{EagreFormat, Records, with_records};
 use crate::status::{EagreStatus, Fault, status};
-use crate::versioned::{self, Versioned};
-use eagre::external::{FileSorter, Plan, Progress, Report};
-use std::ffi::{c_char, c_int, c_void};
+use crate::versioned;
+use eagre::external::{FileSorter, Input, Report};
+use eagre::file::{Output, name};
+use eagre::records::{Format, take_first};
+use std::ffi::c_char;
+use std::fs::File;
+use std::io;
 use std::mem::{offset_of, size_of};
 use std::ops::ControlFlow;
-
-/// The version of EagreFileSortOptions in this header.
-pub const EAGRE_FILE_SORT_OPTIONS_VERSION: u32 = 1;
-
-/// EagreFileSortOptions.flags: of records with equal keys, only the first is written.
-pub const EAGRE_UNIQUE: u32 = 1;
-
-/// EagreFileSortOptions.flags: the output is read back from the device before it appears, and compared with the input.
-/// Not for streams.
-pub const EAGRE_VERIFY: u32 = 2;
-
-/// cbindgen:rename-all=QualifiedScreamingSnakeCase
-/// How to sort a file.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EagrePlan {
-    /// What is expected to be the fastest.
-    Auto = 0,
-    /// All records are read into memory and sorted there.
-    InMemory = 1,
-    /// Keys and pointers are sorted in memory; then records are fetched from the input.
-    OnePass = 2,
-    /// Keys and pointers are sorted in runs, and these merged; then records are fetched from the input.
-    MergePass = 3,
-    /// Whole records are sorted in runs, and these merged.
-    Classic = 4,
-}
-
-const PLANS: [(EagrePlan, Plan); 5] = [
-    (EagrePlan::Auto, Plan::Auto),
-    (EagrePlan::InMemory, Plan::InMemory),
-    (EagrePlan::OnePass, Plan::OnePass),
-    (EagrePlan::MergePass, Plan::MergePass),
-    (EagrePlan::Classic, Plan::Classic),
-];
-
-/// Told how far the sort of a file is: the name of the phase, and done of total bytes (EAGRE_UNKNOWN if that is not known).
-/// Returns 0 to go on, anything else to end with EAGRE_CANCELLED. phase is valid during the call. Any thread of the sort may
-/// call it, one at a time.
-pub type EagreFileProgress =
-    Option<unsafe extern "C" fn(context: *mut c_void, phase: *const c_char, done: u64, total: u64) -> c_int>;
-
-/// How to sort files and streams. Fill it with eagre_file_sort_options_default, then change what should be different.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct EagreFileSortOptions {
-    /// The size of this struct in bytes.
-    pub size: u32,
-    /// EAGRE_FILE_SORT_OPTIONS_VERSION.
-    pub version: u32,
-    /// How many threads compute. 0, the default: as many as this process may run on.
-    pub threads: u32,
-    /// EAGRE_UNIQUE and EAGRE_VERIFY, added up. Default 0.
-    pub flags: u32,
-    /// An EagrePlan. Default: EAGRE_PLAN_AUTO.
-    pub plan: i32,
-    /// How many directories temporary names. Default 0.
-    pub temporary_count: u32,
-    /// The memory it may use, in bytes: 16 MiB at least. 0, the default: half of what is available to this process.
-    pub memory: u64,
-    /// How many records of the result are written. Default: EAGRE_UNKNOWN, all.
-    pub head: u64,
-    /// Directories for temporary files, used in turn; or null, the default: TMPDIR, or /var/tmp. Copied.
-    pub temporary: *const *const c_char,
-    /// Called a few times a second at most, or null, the default. It must return: no longjmp, no exception.
-    pub progress: EagreFileProgress,
-    /// The first argument of progress.
-    pub context: *mut c_void,
-}
-
-// SAFETY: numbers and pointers (a null function is one), with size and version first.
-unsafe impl Versioned for EagreFileSortOptions {
-    const NAME: &'static str = "EagreFileSortOptions";
-    const FILLED_BY: &'static str = "eagre_file_sort_options_default";
-    const VERSION: u32 = EAGRE_FILE_SORT_OPTIONS_VERSION;
-    const SMALLEST: usize = offset_of!(EagreFileSortOptions, context) + size_of::<*mut c_void>();
-    const DEFAULT: EagreFileSortOptions = EagreFileSortOptions {
-        size: size_of::<EagreFileSortOptions>() as u32,
-        version: EAGRE_FILE_SORT_OPTIONS_VERSION,
-        threads: 0,
-        flags: 0,
-        plan: EagrePlan::Auto as i32,
-        temporary_count: 0,
-        memory: 0,
-        head: EAGRE_UNKNOWN,
-        temporary: std::ptr::null(),
-        progress: None,
-        context: std::ptr::null_mut(),
-    };
-}
-
-impl EagreFileSortOptions {
-    /// The sorter that these options ask for, without the progress function.
-    ///
-    /// # Safety
-    /// `temporary` is null or points to so many C strings.
-    pub(crate) unsafe fn sorter(&self, descending: bool) -> Result<FileSorter<'static>, Fault> {
-        let unknown = self.flags & !(EAGRE_UNIQUE | EAGRE_VERIFY);
-        if unknown != 0 {
-            return Err(Fault::invalid(format_args!("sort: unknown flags {unknown:#x}")));
-        }
-        let plan = PLANS.iter().find(|(plan, _)| *plan as i32 == self.plan).ok_or_else(|| {
-            Fault::invalid(format_args!("sort: plan is {}: it must be an EagrePlan, 0 to 4", self.plan))
-        })?;
-        let sorter = FileSorter::new().threads(self.threads as usize).descending(descending).plan(plan.1);
-        let sorter = sorter.unique(self.flags & EAGRE_UNIQUE != 0).verify(self.flags & EAGRE_VERIFY != 0);
-        let sorter = if self.memory == 0 { sorter } else { sorter.memory(self.memory) };
-        let mut sorter = if self.head == EAGRE_UNKNOWN { sorter } else { sorter.head(self.head) };
-        for index in 0..self.temporary_count as usize {
-            // SAFETY: the caller's promise.
-            let directory =
-                unsafe { arguments::path(*arguments::shared(self.temporary.wrapping_add(index), "temporary")?)? };
-            sorter = sorter.temporary(directory);
-        }
-        Ok(sorter)
-    }
-
-    pub(crate) fn hook(&self) -> Option<Hook> {
-        self.progress.map(|call| Hook { call, context: self.context })
-    }
-}
-
-/// The caller's progress function.
-pub(crate) struct Hook {
-    call: unsafe extern "C" fn(*mut c_void, *const c_char, u64, u64) -> c_int,
-    context: *mut c_void,
-}
-
-// SAFETY: the header says that any thread of the sort may call it.
-unsafe impl Send for Hook {}
-// SAFETY: as above; one at a time.
-unsafe impl Sync for Hook {}
-
-impl Hook {
-    pub(crate) fn ask(&self, progress: Progress) -> ControlFlow<()> {
-        // A name of ours has no zero at its end.
-        let mut phase = [0_u8; 32];
-        let length = progress.phase.len().min(phase.len() - 1);
-        phase[..length].copy_from_slice(&progress.phase.as_bytes()[..length]);
-        let total = progress.total.unwrap_or(EAGRE_UNKNOWN);
-        // SAFETY: the caller's function, with the arguments it was promised.
-        match unsafe { (self.call)(self.context, phase.as_ptr().cast(), progress.done, total) } {
-            0 => ControlFlow::Continue(()),
-            _ => ControlFlow::Break(()),
-        }
-    }
-}
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// What a sort did. Fields a library does not know are zero.
 #[repr(C)]
@@ -169,12 +28,18 @@ pub struct EagreSortReport {
     pub records: u64,
     /// The bytes of the input.
     pub bytes: u64,
-    /// The bytes of the output.
+    /// The bytes of the output, before it was compressed.
     pub written: u64,
     /// The runs in temporary files.
     pub runs: u64,
     /// How often they were merged.
     pub merges: u64,
+    /// The bytes of all temporary files, as they were written: compressed if they were.
+    pub temporary: u64,
+    /// The EagreConcurrency by which it was done.
+    pub concurrency: i32,
+    /// 0.
+    pub reserved: u32,
 }
 
 /// The size of the struct in the first version that had it. Never changes.
@@ -202,15 +67,17 @@ impl<'a> ReportPlace<'a> {
 
     pub(crate) fn put(self, report: &Report) {
         let Some(to) = self.0 else { return };
-        let plan = PLANS.iter().find(|(_, plan)| *plan == report.plan).map_or(EagrePlan::Auto, |(plan, _)| *plan);
         let now = EagreSortReport {
             size: to.len() as u32,
-            plan: plan as i32,
+            plan: plan_of(report.plan) as i32,
             records: report.records,
             bytes: report.bytes,
             written: report.written,
             runs: report.runs,
             merges: report.merges,
+            temporary: report.temporary,
+            concurrency: concurrency_of(report.concurrency) as i32,
+            reserved: 0,
         };
         let known = to.len().min(size_of::<EagreSortReport>());
         // SAFETY: both are at least `known` bytes long, and the struct has no padding.
@@ -218,16 +85,66 @@ impl<'a> ReportPlace<'a> {
     }
 }
 
-/// Fills options with the defaults. Call it as eagre_file_sort_options_default(&options, sizeof options).
+/// A file to read, and its name in messages.
+fn opened(path: &Path) -> Result<(File, String), Fault> {
+    let file = File::open(path).map_err(|error| Fault::about("read", path, &error))?;
+    Ok((file, name::shown(path.as_os_str().as_bytes())))
+}
+
+fn created(path: &Path) -> Result<Output, Fault> {
+    Output::create(path).map_err(|error| Fault::about("write", path, &error))
+}
+
+/// Sorts all but the first `header` records of a file, which stay at its beginning.
+fn sort_below<F: Format>(
+    sorter: FileSorter<'_>,
+    format: &F,
+    header: u64,
+    from: &Path,
+    to: &Path,
+) -> Result<io::Result<Report>, Fault> {
+    let (mut file, name) = opened(from)?;
+    let count = usize::try_from(header).unwrap_or(usize::MAX);
+    let first = take_first(format, &mut file, count).map_err(|error| {
+        let text = format!("sort: {name}: {error}, in its header");
+        Fault::of_sort(&io::Error::new(error.kind(), text))
+    })?;
+    Ok(sorter.header(&first).sort(format, vec![Input::new(name, file)], created(to)?, to))
+}
+
+/// What a sort or an index does with files.
+type Work = fn(&Records, FileSorter<'_>, &EagreFileSortOptions, &Path, &Path) -> Result<io::Result<Report>, Fault>;
+
+/// Reads what C passes, and does the work.
 ///
-/// Fails with EAGRE_INVALID if options is null, EAGRE_WRONG_VERSION if size is not that of an EagreFileSortOptions.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn eagre_file_sort_options_default(
-    options: *mut EagreFileSortOptions,
-    size: usize,
+/// # Safety
+/// As the header says of eagre_sort_file.
+unsafe fn from_file_to_file(
+    (from, to): (*const c_char, *const c_char),
+    format: *const EagreFormat,
+    options: *const EagreFileSortOptions,
+    (report, report_size): (*mut EagreSortReport, usize),
+    work: Work,
 ) -> EagreStatus {
-    // SAFETY: the caller's promise.
-    status(|| unsafe { versioned::fill(options, size) })
+    status(|| {
+        // SAFETY: the caller's promise.
+        let (from, to, place) =
+            unsafe { (arguments::path(from)?, arguments::path(to)?, ReportPlace::new(report, report_size)?) };
+        // SAFETY: the caller's promise.
+        let options: EagreFileSortOptions = unsafe { versioned::read(options)? };
+        // SAFETY: the caller's promise.
+        let (records, order) = unsafe { EagreFormat::read(format, options.is_unique())? };
+        // SAFETY: the caller's promise.
+        let mut sorter: FileSorter<'_> = unsafe { options.sorter(order.descending)? };
+        let hook = options.hook();
+        let ask = |progress| hook.as_ref().map_or(ControlFlow::Continue(()), |hook| hook.ask(progress));
+        if hook.is_some() {
+            sorter = sorter.progress(&ask);
+        }
+        let done = work(&records, sorter, &options, from, to)?;
+        place.put(&done.map_err(|error| Fault::of_sort(&error))?);
+        Ok(())
+    })
 }
 
 /// Sorts the file at from into one at to, which may be the same. The output appears when all of it is on the disk, and never
@@ -238,7 +155,8 @@ pub unsafe extern "C" fn eagre_file_sort_options_default(
 ///
 /// Fails with EAGRE_SYSTEM if a file cannot be read or written, EAGRE_MALFORMED if the input ends inside a record (the message
 /// says where) or the output does not verify, EAGRE_CANCELLED if progress said so, EAGRE_RESOURCES if memory is refused,
-/// EAGRE_INVALID if options ask for what cannot be, or EAGRE_WRONG_VERSION.
+/// EAGRE_INVALID if options ask for what cannot be, EAGRE_UNAVAILABLE if they ask for compression and the library was built
+/// without, or EAGRE_WRONG_VERSION.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_sort_file(
     from: *const c_char,
@@ -248,23 +166,42 @@ pub unsafe extern "C" fn eagre_sort_file(
     report: *mut EagreSortReport,
     report_size: usize,
 ) -> EagreStatus {
-    status(|| {
-        // SAFETY: the caller's promise.
-        let (from, to, place) =
-            unsafe { (arguments::path(from)?, arguments::path(to)?, ReportPlace::new(report, report_size)?) };
-        // SAFETY: the caller's promise.
-        let ((records, order), options) = unsafe { (EagreFormat::read(format)?, versioned::read(options)?) };
-        // SAFETY: the caller's promise.
-        let mut sorter: FileSorter<'_> = unsafe { options.sorter(order.descending)? };
-        let hook = options.hook();
-        let ask = |progress| hook.as_ref().map_or(ControlFlow::Continue(()), |hook| hook.ask(progress));
-        if hook.is_some() {
-            sorter = sorter.progress(&ask);
-        }
-        let sorted = with_records!(&records, format => sorter.sort_file(format, from, to));
-        place.put(&sorted.map_err(|error| Fault::of_sort(&error))?);
-        Ok(())
-    })
+    let work: Work = |records, sorter, options, from, to| {
+        with_records!(records, format => match options.header {
+            0 => Ok(sorter.sort_file(format, from, to)),
+            header => sort_below(sorter, format, header, from, to),
+        })
+    };
+    // SAFETY: the caller's promise.
+    unsafe { from_file_to_file((from, to), format, options, (report, report_size), work) }
+}
+
+/// Writes the sorted index of the file at from to one at to: the keys in order, and where their records are, but not the records.
+/// eagre_gather_file makes records of it. The file must be a regular one, and must stay as it is as long as the index is used.
+/// docs/sorting-files.md has the format of an index.
+///
+/// All else is as with eagre_sort_file, but EAGRE_VERIFY reads the index back. The plan may be EAGRE_PLAN_ONE_PASS or
+/// EAGRE_PLAN_MERGE_PASS.
+///
+/// Fails as eagre_sort_file, and with EAGRE_INVALID if options have a header or a compression, if the file is not a regular one,
+/// or if to is the file itself.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eagre_index_file(
+    from: *const c_char,
+    to: *const c_char,
+    format: *const EagreFormat,
+    options: *const EagreFileSortOptions,
+    report: *mut EagreSortReport,
+    report_size: usize,
+) -> EagreStatus {
+    let work: Work = |records, sorter, options, from, to| {
+        options.check_plain("an index")?;
+        let (file, name) = opened(from)?;
+        let (input, output) = (Input::new(name, file), created(to)?);
+        Ok(with_records!(records, format => sorter.index(format, input, output, to)))
+    };
+    // SAFETY: the caller's promise.
+    unsafe { from_file_to_file((from, to), format, options, (report, report_size), work) }
 }
 
 #[cfg(test)]
@@ -274,8 +211,8 @@ mod tests {
     #[test]
     fn the_first_version_keeps_its_size() {
         // 64-bit systems. If this fails, old programs stop working.
-        assert_eq!(EagreFileSortOptions::SMALLEST, 64);
-        assert_eq!(SMALLEST_REPORT, size_of::<EagreSortReport>());
         assert_eq!(SMALLEST_REPORT, 2 * 4 + 5 * 8);
+        // No padding: all of it is copied.
+        assert_eq!(size_of::<EagreSortReport>(), SMALLEST_REPORT + 8 + 2 * 4);
     }
 }

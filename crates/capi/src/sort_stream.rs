@@ -1,9 +1,10 @@
 //! Sorting a stream into a stream.
 
 use crate::arguments::{Place, exclusive};
+use crate::file_sort_options::EagreFileSortOptions;
 use crate::format::{EagreFormat, with_records};
 use crate::reader::EagreReader;
-use crate::sort_file::{EagreFileSortOptions, EagreSortReport, ReportPlace};
+use crate::sort_file::{EagreSortReport, ReportPlace};
 use crate::status::{EagreStatus, Fault, status};
 use crate::versioned;
 use crate::writer::EagreWriter;
@@ -15,7 +16,8 @@ use crate::writer::EagreWriter;
 /// streams is part of options.memory. format and options may be null. Close both ends, in any order: eagre_reader_close stops
 /// the sort, and waits until it has ended. After that progress is not called any more.
 ///
-/// Fails with EAGRE_INVALID if options ask for what cannot be (EAGRE_VERIFY, a plan with pointers), EAGRE_RESOURCES, or
+/// Fails with EAGRE_INVALID if options ask for what cannot be (EAGRE_VERIFY, a plan with pointers, a compression of the
+/// output, a header), EAGRE_RESOURCES, or
 /// EAGRE_WRONG_VERSION. If the sort fails later, also because input was closed before it finished, reading from output fails
 /// with EAGRE_WRITER_FAILED and the reason, and never ends as if all were there. A writer that has not finished then, or whose
 /// reader was closed, gets EAGRE_READER_GONE.
@@ -31,7 +33,10 @@ pub unsafe extern "C" fn eagre_sort_stream(
         let (to_output, to_input) = unsafe { (Place::new(output, "output"), Place::new(input, "input")) };
         let (to_input, to_output) = (to_input?, to_output?);
         // SAFETY: the caller's promise.
-        let ((records, order), options) = unsafe { (EagreFormat::read(format)?, versioned::read(options)?) };
+        let options: EagreFileSortOptions = unsafe { versioned::read(options)? };
+        // SAFETY: the caller's promise.
+        let (records, order) = unsafe { EagreFormat::read(format, options.is_unique())? };
+        options.check_plain("a stream")?;
         // SAFETY: the caller's promise.
         let sorter = unsafe { options.sorter(order.descending)? };
         let streams = with_records!(records, format => match options.hook() {

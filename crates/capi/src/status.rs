@@ -61,7 +61,7 @@ pub enum EagreStatus {
     EagreInvalid = 64,
     /// A setting is out of range, or the environment holds a value that cannot be read.
     EagreSetting = 65,
-    /// The trap and mover asked for do not work together, or not on this machine.
+    /// The trap and mover asked for do not work together, or not on this machine. Or the library was built without what is asked for.
     EagreUnavailable = 66,
     /// The address space, the table of streams, memory or threads are used up.
     EagreResources = 67,
@@ -96,7 +96,7 @@ const WORDS: &[(EagreStatus, &CStr)] = &[
     (EagreClosed, c"both ends are gone"),
     (EagreInvalid, c"invalid argument"),
     (EagreSetting, c"a setting is out of range"),
-    (EagreUnavailable, c"this trap and mover do not work here"),
+    (EagreUnavailable, c"this trap and mover, or this part of the library, do not work here"),
     (EagreResources, c"address space, streams, memory or threads are used up"),
     (EagreWrongVersion, c"a struct of unknown size or version"),
     (EagreMalformed, c"data that end inside a record"),

@@ -17,6 +17,7 @@ const HEADINGS: &[(&str, &str)] = &[
     ("eagre_partition_options_default", "Partitioning"),
     ("eagre_format_default", "Sorting records: their format"),
     ("eagre_file_sort_options_default", "Sorting records: files and streams"),
+    ("eagre_gather_options_default", "Sorting records: from an index to records"),
     ("eagre_sample_boundaries", "Sorting records: in memory"),
     ("eagre_count_file", "Counting and finding"),
     ("eagre_version", "Version and reports"),

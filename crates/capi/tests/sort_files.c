@@ -1,43 +1,9 @@
 /* Sorting files and streams from C: every format against qsort, every way it can end. */
 #define _POSIX_C_SOURCE 200809L
-#include "check.h"
-
-#include <unistd.h>
-
-static char folder[] = "/tmp/eagre-sort-XXXXXX";
-static char from[64], to[64];
+#include "files.h"
 
 /* What does not fit into the least memory, and what does. */
 static const size_t LARGE = 12 << 20, SMALL = 50000;
-
-static uint64_t number(void) {
-    static uint64_t state = 88172645463325252u;
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
-}
-
-static char *memory(size_t size) {
-    char *memory = malloc(size + 1);
-    if (memory == NULL) abort();
-    return memory;
-}
-
-static void put(const char *path, const char *bytes, size_t size) {
-    FILE *file = fopen(path, "w");
-    CHECK(file != NULL && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
-}
-
-/* Whether the file has exactly these bytes. */
-static int has(const char *path, const char *bytes, size_t size) {
-    char *found = memory(size + 1);
-    FILE *file = fopen(path, "r");
-    const int same = file != NULL && fread(found, 1, size + 1, file) == size && memcmp(found, bytes, size) == 0;
-    if (file != NULL) fclose(file);
-    free(found);
-    return same;
-}
 
 /* Lines of letters, and the same in order. */
 static int by_line(const void *a, const void *b) {
@@ -62,18 +28,6 @@ static void make_lines(size_t size, char **bytes, char **sorted) {
     free(copy);
 }
 
-static EagreFileSortOptions small(void) {
-    static const char *folders[] = {folder};
-    EagreFileSortOptions options;
-    IS(eagre_file_sort_options_default(&options, sizeof options), EAGRE_OK);
-    CHECK(options.size == sizeof options && options.head == EAGRE_UNKNOWN && options.plan == EAGRE_PLAN_AUTO);
-    options.memory = 16 << 20;
-    options.threads = 2;
-    options.temporary = folders;
-    options.temporary_count = 1;
-    return options;
-}
-
 struct told {
     uint64_t calls, last;
     int stop, wrong;
@@ -90,6 +44,10 @@ static int tell(void *context, const char *phase, uint64_t done, uint64_t total)
 }
 
 static void files_of_lines(void) {
+    EagreFileSortOptions filled;
+    IS(eagre_file_sort_options_default(&filled, sizeof filled), EAGRE_OK);
+    CHECK(filled.size == sizeof filled && filled.head == EAGRE_UNKNOWN && filled.plan == EAGRE_PLAN_AUTO);
+    CHECK(filled.compression == EAGRE_COMPRESSION_NONE && filled.concurrency == EAGRE_CONCURRENCY_AUTO && filled.header == 0);
     for (int large = 0; large < 2; large++) {
         const size_t size = large ? LARGE : SMALL;
         char *bytes, *sorted;
@@ -322,15 +280,11 @@ static void streams(void) {
 }
 
 int main(void) {
-    CHECK(mkdtemp(folder) != NULL);
-    snprintf(from, sizeof from, "%s/from", folder);
-    snprintf(to, sizeof to, "%s/to", folder);
+    open_folder();
     files_of_lines();
     files_of_records();
     what_is_wrong_is_said();
     streams();
-    unlink(from);
-    unlink(to);
-    CHECK(rmdir(folder) == 0); /* Nothing else is there. */
+    close_folder();
     return report();
 }
