@@ -1081,11 +1081,10 @@ enum EagreStatus eagre_index_file(const char *from, const char *to, const struct
 // streams is part of options.memory. format and options may be null. Close both ends, in any order: eagre_reader_close stops
 // the sort, and waits until it has ended. After that progress is not called any more.
 //
-// Fails with EAGRE_INVALID if options ask for what cannot be (EAGRE_VERIFY, a plan with pointers, a compression of the
-// output, a header), EAGRE_RESOURCES, or
-// EAGRE_WRONG_VERSION. If the sort fails later, also because input was closed before it finished, reading from output fails
-// with EAGRE_WRITER_FAILED and the reason, and never ends as if all were there. A writer that has not finished then, or whose
-// reader was closed, gets EAGRE_READER_GONE.
+// Fails with EAGRE_INVALID if options ask for what cannot be (EAGRE_VERIFY, a plan with pointers, a compression of the output,
+// a header), EAGRE_UNAVAILABLE as eagre_sort_file, EAGRE_RESOURCES, or EAGRE_WRONG_VERSION. If the sort fails later, also because
+// input was closed before it finished, reading from output fails with EAGRE_WRITER_FAILED and the reason, and never ends as if
+// all were there. A writer that has not finished then, or whose reader was closed, gets EAGRE_READER_GONE.
 enum EagreStatus eagre_sort_stream(const struct EagreFormat *format, const struct EagreFileSortOptions *options, struct EagreWriter **input, struct EagreReader **output);
 
 // Puts what the sort did into report, when everything has been read from its output.

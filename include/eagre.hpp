@@ -509,12 +509,48 @@ struct Format : EagreFormat {
         format.length_size = length_size;
         return format;
     }
-    /// The same, and the largest key comes first.
-    Format descending() const {
-        Format format = *this;
-        format.flags |= EAGRE_DESCENDING;
+    /// Lines in an order of GNU sort: keys as its -k has them ("2,2n"), the byte between fields as its -t has it (none: blanks), and
+    /// letters of options, which keys without letters of their own inherit. All are copied.
+    static Format text(std::vector<std::string> keys, std::string separator = "", std::string options = "") {
+        auto text = std::make_shared<Text>();
+        text->keys = std::move(keys);
+        text->separator = std::move(separator);
+        text->options = std::move(options);
+        for (const std::string &key : text->keys) text->pointers.push_back(key.c_str());
+        Format format;
+        format.records = EAGRE_RECORDS_TEXT;
+        format.text_keys = text->pointers.data();
+        format.text_key_count = text->pointers.size();
+        if (!text->separator.empty()) format.separator = text->separator.c_str();
+        if (!text->options.empty()) format.text_options = text->options.c_str();
+        format.text_ = std::move(text);
         return format;
     }
+    /// The same, and fields may be in quotes. Commas separate them if nothing else is said.
+    static Format csv(std::vector<std::string> keys, std::string separator = "", std::string options = "") {
+        return text(std::move(keys), std::move(separator), std::move(options)).with(EAGRE_TEXT_CSV);
+    }
+    /// The same, and the largest key comes first.
+    Format descending() const { return with(EAGRE_DESCENDING); }
+    /// The same text, and lines with equal keys stay in the order of the input.
+    Format stable() const { return with(EAGRE_TEXT_STABLE); }
+
+private:
+    /// What pointers of text point to.
+    struct Text {
+        std::vector<std::string> keys;
+        std::vector<const char *> pointers;
+        std::string separator, options;
+    };
+
+    Format with(std::uint32_t flag) const {
+        Format format = *this;
+        format.flags |= flag;
+        return format;
+    }
+
+    /// Shared by copies, so that their pointers stay valid.
+    std::shared_ptr<const Text> text_;
 };
 
 /// How to sort files and streams: EagreFileSortOptions filled with the defaults.
@@ -523,6 +559,45 @@ struct FileSortOptions : EagreFileSortOptions {
         detail::check(eagre_file_sort_options_default(this, sizeof(EagreFileSortOptions)));
     }
 };
+
+/// Which records of an index to write: EagreGatherOptions filled with the defaults, which are all.
+struct GatherOptions : EagreGatherOptions {
+    GatherOptions() : EagreGatherOptions() {
+        detail::check(eagre_gather_options_default(this, sizeof(EagreGatherOptions)));
+    }
+};
+
+namespace detail {
+
+template <class Progress>
+using IfFileProgress =
+    std::enable_if_t<std::is_invocable_r_v<bool, Progress &, const char *, std::uint64_t, std::uint64_t>>;
+
+/// A function that is told how far the work on files is, and what it threw.
+template <class Progress> struct FileCall {
+    Progress &progress;
+    std::exception_ptr thrown;
+
+    template <class Options> FileCall(Progress &function, Options &options) : progress(function) {
+        options.context = this;
+        options.progress = run;
+    }
+    void check(EagreStatus status) {
+        if (thrown) std::rethrow_exception(thrown);
+        detail::check(status);
+    }
+    static int run(void *context, const char *phase, std::uint64_t done, std::uint64_t total) noexcept {
+        auto &call = *static_cast<FileCall *>(context);
+        try {
+            return call.progress(phase, done, total) ? 0 : 1;
+        } catch (...) {
+            call.thrown = std::current_exception();
+            return 1;
+        }
+    }
+};
+
+} // namespace detail
 
 /// Sorts a file of any size into another, or into itself. The output appears when it is complete.
 inline EagreSortReport sort_file(const std::string &from, const std::string &to, const EagreFormat &format = Format(),
@@ -534,29 +609,49 @@ inline EagreSortReport sort_file(const std::string &from, const std::string &to,
 
 /// The same, and calls progress(phase, done, total) now and then, which returns false to end the sort with EAGRE_CANCELLED.
 /// Any thread of the sort calls, one at a time. What it throws comes out here.
-template <class Progress,
-          class = std::enable_if_t<std::is_invocable_r_v<bool, Progress &, const char *, std::uint64_t, std::uint64_t>>>
+template <class Progress, class = detail::IfFileProgress<Progress>>
 EagreSortReport sort_file(const std::string &from, const std::string &to, const EagreFormat &format, Progress &&progress,
                           EagreFileSortOptions options = FileSortOptions()) {
-    struct Call {
-        Progress &progress;
-        std::exception_ptr thrown;
-    } call{progress, nullptr};
-    options.context = &call;
-    options.progress = [](void *context, const char *phase, std::uint64_t done, std::uint64_t total) noexcept -> int {
-        auto &call = *static_cast<Call *>(context);
-        try {
-            return call.progress(phase, done, total) ? 0 : 1;
-        } catch (...) {
-            call.thrown = std::current_exception();
-            return 1;
-        }
-    };
+    detail::FileCall<Progress> call(progress, options);
     EagreSortReport report{};
-    const EagreStatus status = eagre_sort_file(from.c_str(), to.c_str(), &format, &options, &report, sizeof report);
-    if (call.thrown) std::rethrow_exception(call.thrown);
-    detail::check(status);
+    call.check(eagre_sort_file(from.c_str(), to.c_str(), &format, &options, &report, sizeof report));
     return report;
+}
+
+/// Writes the sorted index of a file: its keys, and where their records are. gather_file makes records of it.
+inline EagreSortReport index_file(const std::string &from, const std::string &to, const EagreFormat &format = Format(),
+                                  const EagreFileSortOptions &options = FileSortOptions()) {
+    EagreSortReport report{};
+    detail::check(eagre_index_file(from.c_str(), to.c_str(), &format, &options, &report, sizeof report));
+    return report;
+}
+
+/// The same, and calls progress, as sort_file does.
+template <class Progress, class = detail::IfFileProgress<Progress>>
+EagreSortReport index_file(const std::string &from, const std::string &to, const EagreFormat &format, Progress &&progress,
+                           EagreFileSortOptions options = FileSortOptions()) {
+    detail::FileCall<Progress> call(progress, options);
+    EagreSortReport report{};
+    call.check(eagre_index_file(from.c_str(), to.c_str(), &format, &options, &report, sizeof report));
+    return report;
+}
+
+/// Writes the records of data to a file, in the order of an index: all, or those of a range of ranks. Returns how many.
+inline std::uint64_t gather_file(const std::string &index, const std::string &data, const std::string &to,
+                                 const EagreGatherOptions &options = GatherOptions()) {
+    std::uint64_t records = 0;
+    detail::check(eagre_gather_file(index.c_str(), data.c_str(), to.c_str(), &options, &records));
+    return records;
+}
+
+/// The same, and calls progress, as sort_file does; done and total are records.
+template <class Progress, class = detail::IfFileProgress<Progress>>
+std::uint64_t gather_file(const std::string &index, const std::string &data, const std::string &to, Progress &&progress,
+                          EagreGatherOptions options = GatherOptions()) {
+    detail::FileCall<Progress> call(progress, options);
+    std::uint64_t records = 0;
+    call.check(eagre_gather_file(index.c_str(), data.c_str(), to.c_str(), &options, &records));
+    return records;
 }
 
 /// Sorts a stream into a stream: what is written to the writer comes out of the reader in order, after the writer has

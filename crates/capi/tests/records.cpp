@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -88,6 +89,50 @@ static void files() {
     } catch (const eagre::Error &error) {
         CHECK(error.status() == EAGRE_MALFORMED);
     }
+}
+
+/// The keys of text belong to the format, and to its copies.
+static void text() {
+    auto format = std::make_unique<eagre::Format>(eagre::Format::text({std::string("2,2"), "1,1"}, " ", "n"));
+    const eagre::Format copy = format->descending().stable();
+    format.reset();
+    put(from, "1 9\n2 10\n1 10\n");
+    eagre::sort_file(from, to, copy);
+    CHECK(contents(to) == "2 10\n1 10\n1 9\n");
+
+    eagre::FileSortOptions options;
+    options.header = 1;
+    options.compression = EAGRE_COMPRESSION_GZIP;
+    put(from, "who;what\n\"b;\nc\";1\na;2\n");
+    eagre::sort_file(from, to, eagre::Format::csv({"1,1"}, ";"), options);
+    CHECK(contents(to).substr(0, 3) == "\x1f\x8b\x08");
+    options.compression = EAGRE_COMPRESSION_NONE;
+    eagre::sort_file(from, to, eagre::Format::csv({"1,1"}, ";"), options);
+    CHECK(contents(to) == "who;what\na;2\n\"b;\nc\";1\n");
+    CHECK(thrown<eagre::Error>([] { eagre::sort_file(from, to, eagre::Format::text({"1", "x"})); }).find("text_keys[1]") != std::string::npos);
+}
+
+static void indexes() {
+    auto rows = lines(20'000);
+    put(from, joined(rows));
+    std::stable_sort(rows.begin(), rows.end(), before);
+    const std::string index = from + ".index";
+    std::uint64_t calls = 0;
+    const auto count = [&](const char *, std::uint64_t, std::uint64_t) { return ++calls > 0; };
+    CHECK(eagre::index_file(from, index, eagre::Format(), count).records == rows.size() && calls > 0);
+    CHECK(eagre::gather_file(index, from, to) == rows.size());
+    CHECK(contents(to) == joined(rows));
+    eagre::GatherOptions options;
+    options.start = 10;
+    options.end = 30;
+    calls = 0;
+    CHECK(eagre::gather_file(index, from, to, count, options) == 20 && calls > 0);
+    CHECK(contents(to) == joined({rows.begin() + 10, rows.begin() + 30}));
+    const auto throws = [](const char *, std::uint64_t, std::uint64_t) -> bool { throw std::runtime_error("mine"); };
+    CHECK(thrown<std::runtime_error>([&] { eagre::gather_file(index, from, to, throws); }) == "mine");
+    CHECK(thrown<std::runtime_error>([&] { eagre::index_file(from, index, eagre::Format(), throws); }) == "mine");
+    CHECK(thrown<eagre::Error>([&] { eagre::gather_file(from, from, to); }).find("not an index") != std::string::npos);
+    unlink(index.c_str());
 }
 
 static void streams() {
@@ -178,6 +223,8 @@ int main() {
     from = folder + std::string("/from");
     to = folder + std::string("/to");
     files();
+    text();
+    indexes();
     streams();
     parts();
     merges();

@@ -178,16 +178,9 @@ fn the_whole_interface() {
 /// Arrays of the caller, and sorts of files and streams, know no traps and movers.
 #[test]
 fn sorting() {
-    let sources = [
-        "sort.c",
-        "sort_files.c",
-        "sort_text.c",
-        "sort_settings.c",
-        "sort_index.c",
-        "kernels.c",
-        "records.cpp",
-    ]
-    .map(test);
+    let sources =
+        ["sort.c", "sort_files.c", "sort_text.c", "sort_settings.c", "sort_index.c", "kernels.c", "records.cpp"]
+            .map(test);
     if !can_compile(&sources) {
         return;
     }
