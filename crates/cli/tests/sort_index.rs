@@ -112,6 +112,101 @@ fn what_is_wrong_with_an_index_is_one_line() {
     assert_eq!(fs::read(room.path().join("out")).unwrap(), b"a\nb\nc\n");
 }
 
+/// An index by the table of `docs/sorting-files.md`, of data of 300 MiB with nothing in them: entries with an offset and a
+/// length behind keys of 16 bytes, and zeros for the rest of them.
+fn index_of_zeros(entries: &[(u64, u64)]) -> Vec<u8> {
+    let mut index = b"EAGREIDX\x01\0\x10\0\x05\x05\0\0".to_vec();
+    for number in [entries.len() as u64, 0, ZEROS] {
+        index.extend(number.to_le_bytes());
+    }
+    index.resize(64, 0);
+    for (offset, length) in entries {
+        index.extend([0; 16]);
+        index.extend([offset, length].iter().flat_map(|number| number.to_le_bytes().into_iter().take(5)));
+    }
+    index
+}
+
+const ZEROS: u64 = 300 << 20;
+
+/// Whatever an index says, it is one line, and no memory follows what it says: there are 200 MB of addresses for all.
+#[test]
+fn a_hostile_index_is_one_line_and_takes_no_memory() {
+    let room = tempfile::tempdir().unwrap();
+    fs::File::create(room.path().join("data")).unwrap().set_len(ZEROS).unwrap();
+    let gather = |index: &[u8], arguments: &str| {
+        fs::write(room.path().join("index"), index).unwrap();
+        let script = format!("ulimit -v 200000; exec \"$EAGRE\" gather -j1 --copied index data {arguments}");
+        let mut command = Command::new("sh");
+        command.current_dir(room.path()).args(["-c", &script]).env("EAGRE", env!("CARGO_BIN_EXE_eagre"));
+        parts(&command.stdin(Stdio::null()).output().unwrap())
+    };
+    let all = |byte: u8, count: usize| vec![byte; count];
+    let front = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut index = index_of_zeros(&[(0, 8), (8, 8)]);
+        change(&mut index);
+        index
+    };
+    let nonsense = "index: the index is damaged: its header makes no sense";
+    for (index, said) in [
+        (Vec::new(), "index: it is not an index; make one with 'eagre sort --index'"),
+        (all(0, 200), "it is not an index"),
+        (front(&|index| index.truncate(63)), "index: the index is cut short: it has 63 bytes"),
+        (front(&|index| index.truncate(89)), "index: the index is cut short: it has 89 bytes of 116"),
+        (front(&|index| index[8] = 0), "it is an index of version 0, not 1"),
+        (front(&|index| index[8..10].fill(255)), "it is an index of version 65535, not 1"),
+        // Keys of 65,535 bytes, with an entry.
+        (
+            front(&|index| {
+                index[10..12].fill(255);
+                index[16] = 1;
+                index.resize(64 + 65_535 + 10, 0);
+            }),
+            nonsense,
+        ),
+        (front(&|index| index[10] = 15), nonsense),
+        (front(&|index| (index[10], index[14]) = (65, 2)), nonsense),
+        (front(&|index| (index[12], index[13]) = (0, 0)), nonsense),
+        (front(&|index| (index[12], index[13]) = (255, 255)), nonsense),
+        (front(&|index| index[13] = 0), nonsense),
+        (front(&|index| index[14] = 8), nonsense),
+        (front(&|index| index[63] = 1), nonsense),
+        // Records of one size have no lengths in their entries.
+        (front(&|index| index[24..32].fill(255)), nonsense),
+        (
+            front(&|index| index[16..24].fill(255)),
+            "index: the index is damaged: it has 116 bytes, and 18446744073709551615",
+        ),
+        (front(&|index| index[20] = 1), "index: the index is cut short: it has 116 bytes of 111669149812"),
+        (front(&|index| index[23] = 0x40), "index: the index is damaged: it has 116 bytes, and 4611686018427387906"),
+        (front(&|index| index[16] = 0), "index: the index is damaged: it has 116 bytes, and 0 entries"),
+        (front(&|index| index[32..40].fill(255)), "data: the index is of another file"),
+        (index_of_zeros(&[(0, 1), (ZEROS, 1)]), "index: the index is damaged: entry 1 points outside the data"),
+        (index_of_zeros(&[(ZEROS - 1, 2)]), "index: the index is damaged: entry 0 points outside the data"),
+        (index_of_zeros(&[((1 << 40) - 1, (1 << 40) - 1)]), "entry 0 points outside the data"),
+        (index_of_zeros(&[(0, 0)]), "entry 0 points outside the data"),
+        // Offset and length together are more than numbers hold.
+        (
+            front(&|index| {
+                (index[12], index[13], index[16]) = (8, 8, 1);
+                index.truncate(64 + 16);
+                index.extend(all(255, 16));
+            }),
+            "entry 0 points outside the data",
+        ),
+    ] {
+        let (code, out, err) = gather(&index, "-o out");
+        assert_eq!((code, out.as_str(), err.lines().count()), (2, "", 1), "{said}: {err}");
+        assert!(err.starts_with("eagre: gather: ") && err.contains(said), "{said}: {err}");
+        assert_eq!(names(room.path()), ["data", "index"], "{said}: nothing is made");
+    }
+    // What is right works with as little: data that have no room among the addresses, as two records or as one.
+    let (code, out, err) = gather(&index_of_zeros(&[(0, 8), (ZEROS - 5, 5)]), "");
+    assert_eq!((code, out.as_bytes(), err.as_str()), (0, &[0; 13][..], ""));
+    let (code, out, err) = gather(&index_of_zeros(&[(0, ZEROS)]), "| wc -c");
+    assert_eq!((code, out.trim(), err.as_str()), (0, ZEROS.to_string().as_str(), ""));
+}
+
 #[test]
 fn an_output_is_verified_before_it_appears() {
     let room = tempfile::tempdir().unwrap();

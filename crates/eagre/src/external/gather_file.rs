@@ -126,11 +126,10 @@ impl<'a> Gatherer<'a> {
             if header.data_bytes == 0 {
                 return Err(work.outside(range.start));
             }
-            if cache::alignment(data.0).is_none() {
-                work.run(range.clone(), &Data::Read(data.0), &mut writer)?;
-            } else {
-                let size = usize::try_from(header.data_bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
-                let mapping = Mapping::new(data.0, 0, size)?;
+            // Addresses may be limited. What is not mapped is read.
+            let size = usize::try_from(header.data_bytes).ok().filter(|_| cache::alignment(data.0).is_some());
+            let mapping = size.and_then(|size| Some((Mapping::new(data.0, 0, size).ok()?, size)));
+            if let Some((mapping, size)) = mapping {
                 let done = mapping.look(0..size, |bytes| work.run(range.clone(), &Data::Mapped(bytes), &mut writer));
                 done.map_err(|error| match error {
                     LookError::Gone { offset } => {
@@ -138,6 +137,8 @@ impl<'a> Gatherer<'a> {
                     }
                     error => io::Error::other(format!("gather: {}: {error}", data.1)),
                 })??;
+            } else {
+                work.run(range.clone(), &Data::Read(data.0), &mut writer)?;
             }
         }
         check_data(&header, data.0, self.copied).map_err(|error| about(data.1, &error))?;
@@ -187,28 +188,46 @@ fn check_data(header: &IndexHeader, data: &File, copied: bool) -> io::Result<()>
 /// Where records come from.
 enum Data<'a> {
     Mapped(&'a [u8]),
-    /// A file that lives in memory, whose mapped pages count as memory of this process.
+    /// A file that lives in memory, whose mapped pages count as memory of this process, or one that cannot be mapped.
     Read(&'a File),
 }
 
 impl Data<'_> {
     /// Appends a record and returns its last byte. The old contents of `buffer` are lost.
-    fn append(&self, offset: u64, size: u64, buffer: &mut Vec<u8>, out: &mut Piece<'_, '_>) -> io::Result<Option<u8>> {
-        let size = usize::try_from(size).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        let record = match self {
-            Data::Mapped(bytes) => &bytes[offset as usize..][..size],
-            Data::Read(file) => {
-                if buffer.len() < size {
-                    let more = size - buffer.len();
-                    heap::reserve(buffer, more).map_err(trouble)?;
-                    buffer.resize(size, 0);
-                }
-                file.read_exact_at(&mut buffer[..size], offset)?;
-                &buffer[..size]
+    fn append(
+        &self,
+        offset: u64,
+        length: u64,
+        buffer: &mut Vec<u8>,
+        out: &mut Piece<'_, '_>,
+    ) -> io::Result<Option<u8>> {
+        let file = match self {
+            Data::Mapped(bytes) => {
+                let record = &bytes[offset as usize..][..length as usize];
+                out.push(record)?;
+                return Ok(record.last().copied());
             }
+            Data::Read(file) => file,
         };
-        out.push(record)?;
-        Ok(record.last().copied())
+        // How long a record is the index says, so it is not memory that follows it.
+        let most = length.min(PIECE) as usize;
+        if buffer.len() < most {
+            let more = most - buffer.len();
+            heap::reserve(buffer, more).map_err(trouble)?;
+            buffer.resize(most, 0);
+        }
+        let (mut at, end, mut last) = (offset, offset + length, None);
+        while at < end {
+            let part = &mut buffer[..(end - at).min(PIECE) as usize];
+            file.read_exact_at(part, at).map_err(|error| match error.kind() {
+                io::ErrorKind::UnexpectedEof => io::Error::other("it was cut shorter while it was used"),
+                _ => error,
+            })?;
+            out.push(part)?;
+            last = part.last().copied();
+            at += part.len() as u64;
+        }
+        Ok(last)
     }
 }
 
@@ -228,7 +247,8 @@ impl Work<'_, '_> {
             threads => threads,
         };
         let size = self.header.entry_bytes();
-        let (mut bytes, mut pieces) = (heap::filled(BATCH * size, 0).map_err(trouble)?, Vec::new());
+        let most = (range.end - range.start).min(BATCH as u64) as usize;
+        let (mut bytes, mut pieces) = (heap::filled(most * size, 0).map_err(trouble)?, Vec::new());
         let mut at = range.start;
         while at < range.end {
             let count = (range.end - at).min(BATCH as u64) as usize;

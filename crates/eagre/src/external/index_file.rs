@@ -148,8 +148,9 @@ impl IndexHeader {
         let (key_bytes, flags, record_size) = (number(10, 2) as usize, bytes[14], number(24, 8));
         let (offset_bytes, length_bytes) = (bytes[12], bytes[13]);
         let sizes = matches!(offset_bytes, 5 | 8) && length_bytes == if record_size == 0 { offset_bytes } else { 0 };
+        let keys = if flags & WHOLE_KEYS == 0 { key_bytes == PREFIX } else { key_bytes <= WHOLE };
         let flags_known = flags & !(DESCENDING | WHOLE_KEYS | TERMINATED) == 0;
-        if !sizes || !flags_known || bytes[52..] != [0; 12] {
+        if !sizes || !keys || !flags_known || bytes[52..] != [0; 12] {
             return Err("the index is damaged: its header makes no sense".to_owned());
         }
         Ok(IndexHeader {
@@ -290,7 +291,7 @@ mod tests {
         assert!(said(&|bytes| bytes.truncate(80)).contains("cut short: it has 80 bytes of 90"));
         assert!(said(&|bytes| bytes.push(0)).contains("damaged: it has 91 bytes, and 1 entries"));
         assert!(said(&|bytes| bytes[8] = 2).contains("version 2, not 1"));
-        for at in [12, 13, 14, 24, 60] {
+        for at in [10, 11, 12, 13, 14, 24, 60] {
             assert!(said(&|bytes| bytes[at] = 99).contains("makes no sense"), "{at}");
         }
         assert!(said(&|bytes| bytes[16..24].fill(0xff)).contains("damaged"));
