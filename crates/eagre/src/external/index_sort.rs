@@ -80,12 +80,14 @@ impl<F: Format> Job<'_, F> {
         let header = IndexHeader::of(self.format, &file, self.settings.order.descending)?;
         let length = header.data_bytes;
         watched.done = length;
-        let index = Index::new(self.format, length, self.settings.order);
+        let mut index = Index::new(self.format, length, self.settings.order);
         let entries = if length == 0 {
             self.report.plan = Plan::OnePass;
             self.begin_index(header, Some(0), output, name)?
         } else {
-            Pointed::with(&file, &from, length, |input| self.write_index(input, &index, header, output, name))?
+            Pointed::with(&file, &watched, &from, length, |input| {
+                self.write_index(input, &mut index, header, output, name)
+            })?
         };
         self.end_index(&watched, entries, name)
     }
@@ -93,12 +95,13 @@ impl<F: Format> Job<'_, F> {
     fn write_index(
         &mut self,
         input: &Pointed<'_>,
-        index: &Index,
+        index: &mut Index,
         header: IndexHeader,
         output: Output,
         name: &Path,
     ) -> io::Result<Entries> {
         let mut sorted = self.sort_words(input, index, self.settings.plan, None)?;
+        let index = &*index;
         let head = self.settings.head.unwrap_or(u64::MAX);
         if sorted.runs.is_empty() {
             self.report.plan = Plan::OnePass;
@@ -165,6 +168,7 @@ impl<F: Format> Job<'_, F> {
                 format,
                 file: input.file,
                 guess: (2 * mean).clamp(64, 64 << 10),
+                longest: index.longest(),
                 buffers: Mutex::new(Vec::new()),
             }),
         };
@@ -177,6 +181,7 @@ impl<F: Format> Job<'_, F> {
             if let Some(hash) = hash {
                 hash.update(bytes);
             }
+            input.check_unchanged()?;
             writer.copy_in(bytes)?;
             self.tell("write index", *written, Some(total))
         };

@@ -41,7 +41,7 @@ pub(super) struct Job<'a, F> {
     pub(super) report: Report,
     /// Which records the inputs have, if the output must have the same.
     pub(super) checksum: Option<Checksum>,
-    /// The size of the longest record that was merged.
+    /// The size of the longest record that was merged or that words point to.
     pub(super) longest: usize,
     /// Whether the runs are in order for sure: inputs that are said to be sorted may not be.
     pub(super) ordered: bool,
@@ -222,7 +222,7 @@ impl<F: Format> Job<'_, F> {
         let threads = self.budget.threads;
         let repeated = |before, word| kernels::is_repeated(&index, format, bytes, (before, word));
         let repeated = unique.then_some(&repeated as &(dyn Fn(u128, u128) -> bool + Sync));
-        let source = InMemory { format, bytes };
+        let source = InMemory { format, bytes, longest: usize::MAX };
         let delays = self.delays();
         let write = |bytes: u64| delays.write(bytes, || ());
         let pace = self.controller.pace(threads, false, delays.slows().then_some(&write));

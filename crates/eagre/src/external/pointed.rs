@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use eagre_mem::{LookError, Mapping, heap};
 
+use super::inputs::Inputs;
 use super::kernels::{Fetch, Piece};
 use super::trouble;
 use crate::file::cache;
@@ -22,24 +23,34 @@ pub(super) struct Pointed<'a> {
     pub(super) in_memory: bool,
     /// The name in messages.
     pub(super) name: &'a str,
+    /// What the file was when it was begun.
+    watched: &'a Inputs,
 }
 
 impl Pointed<'_> {
-    /// Maps the first `length` bytes of a file while `work` looks at them.
+    /// Maps the first `length` bytes of a file, which is `watched`, while `work` looks at them.
     pub(super) fn with<T>(
         file: &File,
+        watched: &Inputs,
         name: &str,
         length: u64,
         work: impl FnOnce(&Pointed<'_>) -> io::Result<T>,
     ) -> io::Result<T> {
         let size = usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        // An empty file has no pointers to it, and would not be here.
+        if size == 0 {
+            return Err(io::Error::other(format!("read: {name}: it was changed while it was sorted")));
+        }
         let in_memory = cache::alignment(file).is_none();
         let mapping = Mapping::new(file, 0, size).map_err(|error| {
             let why = crate::file::failure::Task::of("read", Path::new(name)).error(&error);
             io::Error::new(error.kind(), format!("{why}; use --plan classic"))
         })?;
-        let done = mapping.look(0..size, |bytes| work(&Pointed { file, mapping: &mapping, bytes, in_memory, name }));
+        let done =
+            mapping.look(0..size, |bytes| work(&Pointed { file, mapping: &mapping, bytes, in_memory, name, watched }));
         match done {
+            // What a file seems to hold that was changed is not what is wrong with it.
+            Ok(Err(error)) => watched.check_unchanged().and(Err(error)),
             Ok(done) => done,
             Err(LookError::Gone { offset }) => {
                 let text =
@@ -49,6 +60,13 @@ impl Pointed<'_> {
             Err(error) => Err(io::Error::other(format!("read: {name}: {error}"))),
         }
     }
+
+    /// # Errors
+    /// The file was changed. To ask often is cheap, and better than to work on for hours, or to fill a disk, with what means
+    /// nothing.
+    pub(super) fn check_unchanged(&self) -> io::Result<()> {
+        self.watched.check_unchanged()
+    }
 }
 
 /// Records that are read from a file one by one.
@@ -57,6 +75,8 @@ pub(super) struct ByReading<'a, F> {
     pub(super) file: &'a File,
     /// How many bytes are read of a record of unknown size.
     pub(super) guess: usize,
+    /// No record is longer.
+    pub(super) longest: usize,
     /// Those that no thread uses.
     pub(super) buffers: Mutex<Vec<Vec<u8>>>,
 }
@@ -64,7 +84,7 @@ pub(super) struct ByReading<'a, F> {
 impl<F: Format> ByReading<'_, F> {
     /// Reads the record at `position` into `buffer`.
     pub(super) fn read(&self, position: usize, buffer: &mut Vec<u8>) -> io::Result<()> {
-        let mut size = self.format.record_size().unwrap_or(self.guess);
+        let mut size = self.format.record_size().unwrap_or(self.guess.min(self.longest));
         loop {
             if buffer.len() < size {
                 let more = size - buffer.len();
@@ -78,13 +98,13 @@ impl<F: Format> ByReading<'_, F> {
                     more => read += more,
                 }
             }
-            let length = self.format.length(&buffer[..read], read < size);
+            let length = self.format.length(&buffer[..read], read < size || size == self.longest);
             match length.map_err(|why| io::Error::other(why.to_string()))? {
                 Some(length) => {
                     buffer.truncate(length);
                     return Ok(());
                 }
-                None => size *= 4,
+                None => size = size.saturating_mul(4).min(self.longest),
             }
         }
     }

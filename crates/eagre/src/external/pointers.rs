@@ -74,7 +74,7 @@ impl<F: Format> Job<'_, F> {
         watched.done = length;
         self.report.plan = plan;
         let (sink, written) =
-            Pointed::with(file, from, length, |input| self.sort_by_pointers(input, plan, target, name))?;
+            Pointed::with(file, &watched, from, length, |input| self.sort_by_pointers(input, plan, target, name))?;
         self.end_records(&watched, sink, written, name)
     }
 
@@ -85,10 +85,10 @@ impl<F: Format> Job<'_, F> {
         target: Target<'w>,
         name: &Path,
     ) -> io::Result<(Sink<'w>, u64)> {
-        let index = Index::new(self.format, input.bytes.len() as u64, self.settings.order);
+        let mut index = Index::new(self.format, input.bytes.len() as u64, self.settings.order);
         let all = self.settings.head.is_none() && !self.settings.compression.is_output();
         let beside = target.unseen().filter(|_| all).map(|output| (output, input.bytes.len() as u64));
-        let mut sorted = self.sort_words(input, &index, plan, beside)?;
+        let mut sorted = self.sort_words(input, &mut index, plan, beside)?;
         let total = self.settings.head.is_none().then_some(input.bytes.len() as u64);
         let sink = self.begin(target, name, total)?;
         let started = Instant::now();
@@ -97,13 +97,13 @@ impl<F: Format> Job<'_, F> {
                 sorted.words.truncate(usize::try_from(head).unwrap_or(usize::MAX));
             }
             let room = self.beside_output().saturating_sub(16 * sorted.words.len() as u64);
-            let mut fetched = Fetched { sink, sweep: self.sweep(input, room)?, written: 0 };
+            let mut fetched = Fetched { sink, sweep: self.sweep(input, &index, room)?, written: 0 };
             self.fetch(input, &index, &sorted.words, &mut fetched)?;
             fetched
         } else {
             self.report.plan = Plan::MergePass;
             let half = self.beside_output() / 2;
-            let mut fetched = Fetched { sink, sweep: self.sweep(input, half)?, written: 0 };
+            let mut fetched = Fetched { sink, sweep: self.sweep(input, &index, half)?, written: 0 };
             // A sweep for as many words as it takes.
             let (batch, beside) = fetched.sweep.as_ref().map_or((BATCH, 0), |sweep| (sweep.count(), half));
             self.merge_words(input, &index, sorted, (batch, beside), |this, words| {
@@ -123,20 +123,20 @@ impl<F: Format> Job<'_, F> {
     }
 
     /// What fetches records of a file that lives in memory.
-    fn sweep(&self, input: &Pointed<'_>, memory: u64) -> io::Result<Option<Sweep>> {
+    fn sweep(&self, input: &Pointed<'_>, index: &Index, memory: u64) -> io::Result<Option<Sweep>> {
         if !input.in_memory {
             return Ok(None);
         }
         let mean = (input.bytes.len() as u64 / self.report.records.max(1)) as usize;
-        Sweep::new(self.format, input, self.settings.order, (memory, mean), self.budget.threads)
+        Sweep::new(self.format, input, self.settings.order, index.longest(), (memory, mean), self.budget.threads)
     }
 
     /// Sorts the words of all records: in memory if they fit and `plan` is not merge-pass, else in runs. `beside` is what will be
-    /// written while these are there.
+    /// written while these are there. The index learns how long the longest record is.
     pub(super) fn sort_words(
         &mut self,
         input: &Pointed<'_>,
-        index: &Index,
+        index: &mut Index,
         plan: Plan,
         beside: Option<(&Output, u64)>,
     ) -> io::Result<Words> {
@@ -148,6 +148,7 @@ impl<F: Format> Job<'_, F> {
         let (mut runs, mut at) = (Vec::new(), 0);
         loop {
             at = self.read_words(input, index, &mut words, at, most)?;
+            *index = index.limited(self.longest);
             let started = Instant::now();
             self.report.records += words.len() as u64;
             let last = at == input.bytes.len();
@@ -209,6 +210,7 @@ impl<F: Format> Job<'_, F> {
                     break 'all;
                 }
                 words.try_extend_from_slice(&made.words).map_err(trouble)?;
+                self.longest = self.longest.max(made.longest);
                 if let Some(sum) = &mut self.checksum {
                     *sum += made.checksum;
                 }
@@ -218,6 +220,7 @@ impl<F: Format> Job<'_, F> {
                 input.mapping.release(released..at);
                 released = at;
             }
+            input.check_unchanged()?;
             self.tell("read keys", at as u64, total)?;
         }
         if input.in_memory {
@@ -261,6 +264,7 @@ impl<F: Format> Job<'_, F> {
         let pace = self.controller.pace(threads, true, writing.slows().then_some(&write));
         let mut put = |bytes: &[u8]| {
             *written += bytes.len() as u64;
+            input.check_unchanged()?;
             sink.copy_in(bytes)?;
             self.tell("gather", *written, total)
         };
@@ -268,17 +272,17 @@ impl<F: Format> Job<'_, F> {
             && let Some(sweep) = sweep
             && let Some(count) = sweep.collect(format, input, index, words)?
         {
-            let records = InMemory { format, bytes: &sweep.bytes };
+            let records = InMemory { format, bytes: &sweep.bytes, longest: index.longest() };
             gather(&sweep.index, &records, &sweep.words, mean, None, &pace, &fetching, &mut put)?;
             words = &words[count..];
         }
         if input.in_memory {
             let buffers = Mutex::new(Vec::new());
             let guess = (2 * mean).clamp(64, 64 << 10);
-            let records = ByReading { format, file: input.file, guess, buffers };
+            let records = ByReading { format, file: input.file, guess, longest: index.longest(), buffers };
             gather(index, &records, words, mean, None, &pace, &fetching, &mut put)
         } else {
-            let records = InMemory { format, bytes: input.bytes };
+            let records = InMemory { format, bytes: input.bytes, longest: index.longest() };
             gather(index, &records, words, mean, None, &pace, &fetching, &mut put)
         }
     }

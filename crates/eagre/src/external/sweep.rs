@@ -56,6 +56,7 @@ impl Sweep {
         format: &F,
         input: &Pointed<'_>,
         order: Order,
+        longest: usize,
         (memory, mean): (u64, usize),
         threads: usize,
     ) -> io::Result<Option<Sweep>> {
@@ -70,7 +71,7 @@ impl Sweep {
         }
         let unit = format.record_size().unwrap_or(1);
         let share = (memory - BESIDE * count) / threads / unit * unit;
-        let index = Index::new(format, (share * threads) as u64, order);
+        let index = Index::new(format, (share * threads) as u64, order).limited(longest);
         let bytes = heap::filled(share * threads, 0).map_err(trouble)?;
         let (entries, words) = (heap::list(count).map_err(trouble)?, heap::list(count).map_err(trouble)?);
         Ok(Some(Sweep { bytes, words, entries, index, share, count, threads }))
@@ -97,7 +98,7 @@ impl Sweep {
             self.entries.clear();
             self.entries.extend(places.map(|(&word, rank)| (index.position(word) as u64) << RANK | rank));
             sorter.sort(&mut self.entries).map_err(trouble)?;
-            if self.copy(format, input) {
+            if self.copy(format, input, index.longest()) {
                 break;
             }
             // Longer records than most.
@@ -114,7 +115,7 @@ impl Sweep {
     }
 
     /// Copies the records of all entries, which then say by rank where these are in `bytes`. False if there is no room.
-    fn copy<F: Format>(&mut self, format: &F, input: &Pointed<'_>) -> bool {
+    fn copy<F: Format>(&mut self, format: &F, input: &Pointed<'_>, longest: usize) -> bool {
         let each = self.entries.len().div_ceil(self.threads).max(1);
         let shares = self.entries.chunks_mut(each).zip(self.bytes.chunks_mut(self.share));
         let shares = Mutex::new(shares.enumerate());
@@ -123,7 +124,7 @@ impl Sweep {
             loop {
                 let next = shares.lock().unwrap_or_else(PoisonError::into_inner).next();
                 let Some((number, (entries, out))) = next else { break };
-                if !copy_share(format, input, entries, (out, number * self.share), WINDOW / self.threads) {
+                if !copy_share(format, input, longest, entries, (out, number * self.share), WINDOW / self.threads) {
                     *fits.lock().unwrap_or_else(PoisonError::into_inner) = false;
                 }
             }
@@ -137,6 +138,7 @@ impl Sweep {
 fn copy_share<F: Format>(
     format: &F,
     input: &Pointed<'_>,
+    longest: usize,
     entries: &mut [u64],
     (out, base): (&mut [u8], usize),
     window: usize,
@@ -150,7 +152,7 @@ fn copy_share<F: Format>(
             input.mapping.release(released..at);
             released = at;
         }
-        let record = record_at(format, input.bytes, at);
+        let record = record_at(format, input.bytes, at, longest);
         let Some(to) = out.get_mut(used..used + record.len()) else {
             fits = false;
             break;

@@ -84,7 +84,7 @@ pub fn sort_and_partition(
     for cut in cuts {
         let end = cut.max(start);
         let threads = sorter.team_size(end - start);
-        let source = InMemory { format, bytes: records };
+        let source = InMemory { format, bytes: records, longest: usize::MAX };
         let mean = records.len() / words.len().max(1);
         let mut put = |bytes: &[u8]| {
             out[done..done + bytes.len()].copy_from_slice(bytes);

@@ -34,6 +34,8 @@ pub(crate) trait Fetch: Sync {
 pub(crate) struct InMemory<'a, F> {
     pub(crate) format: &'a F,
     pub(crate) bytes: &'a [u8],
+    /// No record is longer.
+    pub(crate) longest: usize,
 }
 
 impl<F: Format> Fetch for InMemory<'_, F> {
@@ -44,7 +46,7 @@ impl<F: Format> Fetch for InMemory<'_, F> {
 
     #[inline]
     fn fetch(&self, position: usize, out: &mut Piece<'_, '_>) -> io::Result<()> {
-        out.push(record_at(self.format, self.bytes, position))
+        out.push(record_at(self.format, self.bytes, position, self.longest))
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Index {
     /// What they count in, in bytes: the size of the records if they have one, else 1.
     unit: usize,
     order: Order,
+    /// No record is longer.
+    longest: usize,
 }
 
 impl Index {
@@ -34,7 +36,18 @@ impl Index {
         let unit = format.record_size().unwrap_or(1);
         let last = bytes / unit as u64;
         let needed = (u64::BITS - last.leading_zeros()).next_multiple_of(8);
-        Index { bits: needed.max(32), unit, order }
+        Index { bits: needed.max(32), unit, order, longest: usize::MAX }
+    }
+
+    /// The same, but no record is longer. Bytes that another process may change have records of any length then: without a
+    /// limit, each might have all that follows.
+    pub(crate) fn limited(self, longest: usize) -> Index {
+        Index { longest, ..self }
+    }
+
+    /// The size that no record exceeds.
+    pub(crate) fn longest(&self) -> usize {
+        self.longest
     }
 
     /// How many bytes of the key a word holds.
@@ -165,14 +178,16 @@ impl Index {
     #[inline]
     #[must_use]
     pub fn record<'b, F: Format>(&self, format: &F, bytes: &'b [u8], word: u128) -> &'b [u8] {
-        record_at(format, bytes, self.position(word))
+        record_at(format, bytes, self.position(word), self.longest)
     }
 }
 
-/// The record at `position`. Where the bytes have changed since it was found, what there is of it; nothing behind their end.
+/// The record at `position`. Where the bytes have changed since it was found, what there is of it; nothing behind their end,
+/// and not more than `longest` bytes.
 #[inline]
-pub(crate) fn record_at<'b, F: Format>(format: &F, bytes: &'b [u8], position: usize) -> &'b [u8] {
+pub(crate) fn record_at<'b, F: Format>(format: &F, bytes: &'b [u8], position: usize, longest: usize) -> &'b [u8] {
     let rest = bytes.get(position..).unwrap_or_default();
+    let rest = &rest[..rest.len().min(longest)];
     let length = match format.record_size() {
         Some(size) => size.min(rest.len()),
         None if rest.is_empty() => 0,

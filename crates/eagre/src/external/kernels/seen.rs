@@ -59,7 +59,7 @@ pub(crate) fn append_distinct<F: Format>(
         records += 1;
         let key = format.key(record, &mut scratch);
         let slot = seen.slot(key);
-        if *slot != NOTHING && format.key(record_at(format, bytes, *slot), &mut other) == key {
+        if *slot != NOTHING && format.key(record_at(format, bytes, *slot, usize::MAX), &mut other) == key {
             return false;
         }
         *slot = at;

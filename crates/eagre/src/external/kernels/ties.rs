@@ -199,13 +199,19 @@ impl<F: Format> Ties<'_, F> {
 
     fn compare_all(&self, words: &mut [u128], depth: usize) {
         let (mut first, mut second) = (Vec::new(), Vec::new());
-        words.sort_unstable_by(|&a, &b| {
+        let mut order = |a: u128, b: u128| {
             let key_a = self.format.key(self.index.record(self.format, self.bytes, a), &mut first);
             let key_b = self.format.key(self.index.record(self.format, self.bytes, b), &mut second);
             let from = depth.min(key_a.len()).min(key_b.len());
             let by_key = key_a[from..].cmp(&key_b[from..]);
             self.index.order().of(by_key).then_with(|| self.index.position(a).cmp(&self.index.position(b)))
-        });
+        };
+        // Keys of a mapped file may change meanwhile. Then no order is right, but a sort of the library would panic.
+        for at in 1..words.len() {
+            let word = words[at];
+            let to = words[..at].partition_point(|&other| order(other, word).is_lt());
+            words[to..=at].rotate_right(1);
+        }
     }
 }
 
