@@ -72,8 +72,10 @@ pub(crate) fn cure(error: &io::Error) -> Option<&'static str> {
         ErrorKind::IsADirectory => "name the files in it",
         ErrorKind::StorageFull => "make room, or write elsewhere",
         ErrorKind::FileTooLarge => "raise 'ulimit -f', or write to a file system that takes larger files",
-        // Errors of streams have their own cures.
-        ErrorKind::OutOfMemory if error.get_ref().is_none() => "raise 'ulimit -v', or use a machine with more memory",
+        // Errors of streams and of pools have their own cures.
+        ErrorKind::OutOfMemory if !["raise", "use"].iter().any(|cure| reason(error).contains(cure)) => {
+            "raise 'ulimit -v', or use a machine with more memory"
+        }
         ErrorKind::QuotaExceeded => "remove some of your files, or write elsewhere",
         // Errors of `eagre::file` keep the system's message, but not its number.
         _ if reason(error).contains("Too many open files") => "raise 'ulimit -n'",

@@ -231,6 +231,18 @@ fn limits_of_the_process() {
         }
         room.holds(&["data", "runs"], &what);
     }
+    // Whatever is refused first, the line says what to do.
+    for options in ["", "--compress gz", "--compress-runs"] {
+        for limit in [150_000, 200_000, 250_000, 300_000, 350_000, 400_000, 450_000] {
+            let script = format!("ulimit -v {limit}; exec \"$EAGRE\" sort -j2 {options} -T runs data -o out");
+            let (code, _, err) = room.script(&script);
+            if code == 0 {
+                fs::remove_file(room.path("out")).unwrap();
+            } else {
+                assert!((code, err.lines().count()) == (2, 1) && err.contains("ulimit -v"), "{limit} {options}: {err}");
+            }
+        }
+    }
     // Few threads, for somebody who is not root.
     let setpriv = "setpriv --reuid 65534 --regid 65534 --clear-groups";
     let can = Command::new("sh").args(["-c", &format!("{setpriv} true 2>&1")]).output();

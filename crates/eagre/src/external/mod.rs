@@ -420,7 +420,11 @@ impl From<crate::sort::SortError> for Trouble {
             crate::sort::SortError::Cancelled => io::ErrorKind::Interrupted,
             _ => io::ErrorKind::OutOfMemory,
         };
-        Trouble(kind, error.to_string())
+        let cure = match error {
+            crate::sort::SortError::Memory { .. } => "; use less with --memory, or raise `ulimit -v`",
+            _ => "",
+        };
+        Trouble(kind, format!("{error}{cure}"))
     }
 }
 

@@ -140,7 +140,12 @@ impl Lane {
                 }
             }
         };
-        thread::Builder::new().name("eagre-pack".into()).spawn_scoped(scope, work)?;
+        // A thread takes addresses for its stack, and counts among those of the user.
+        let spawned = thread::Builder::new().name("eagre-pack".into()).spawn_scoped(scope, work);
+        spawned.map_err(|error| {
+            let text = format!("no thread for it: {error}; raise `ulimit -v` or `ulimit -u`, or use fewer threads");
+            io::Error::new(error.kind(), text)
+        })?;
         Ok(Lane { give, done })
     }
 
