@@ -23,7 +23,8 @@ fn an_input_that_changes_while_records_are_fetched() {
     let mut random = seeded(3);
     let data: Vec<u8> =
         (0..RECORDS * 100).map(|at| if at % 100 == 99 { b'\n' } else { random.u8(b'a'..=b'z') }).collect();
-    let changes: [(&str, fn(&File)); 4] = [
+    type Change = fn(&File);
+    let changes: [(&str, Change); 4] = [
         ("cut to nothing", |file| file.set_len(0).unwrap()),
         ("cut to a part", |file| file.set_len(1_000_001).unwrap()),
         ("overwritten", |file| file.write_all_at(&vec![0; RECORDS * 100], 0).unwrap()),

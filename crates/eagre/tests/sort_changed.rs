@@ -40,7 +40,7 @@ impl<F: Format> Format for Acting<'_, F> {
         self.look();
         let length = self.format.length(bytes, last);
         if self.looks.load(Relaxed) > self.at {
-            self.bytes.fetch_add(length.clone().ok().flatten().unwrap_or(bytes.len()) as u64, Relaxed);
+            self.bytes.fetch_add(length.ok().flatten().unwrap_or(bytes.len()) as u64, Relaxed);
         }
         length
     }
@@ -113,7 +113,9 @@ impl Place {
 }
 
 /// What another process does to an input.
-const CHANGES: [(&str, fn(&File)); 5] = [
+type Change = fn(&File);
+
+const CHANGES: [(&str, Change); 5] = [
     ("cut to nothing", |file| file.set_len(0).unwrap()),
     ("cut to a part", |file| file.set_len(file.metadata().unwrap().len() / 3).unwrap()),
     ("of zeros", |file| overwrite(file, 0)),
