@@ -215,7 +215,7 @@ mod tests {
     fn sorted_keys_have_the_digest_of_the_unsorted_ones() {
         for pattern in PATTERNS {
             for piece in [1000, 4096, usize::MAX] {
-                let mut keys = vec![(0, 0); 3 * PORTION + 17];
+                let mut keys = vec![(0u64, 0u64); 3 * PORTION + 17];
                 fill_all(pattern, &mut keys);
                 let expected = digest::<(u64, u64)>(pattern, keys.len(), piece);
                 assert_eq!(look(&keys, piece).digest, expected, "{pattern:?}");
