@@ -2,8 +2,6 @@
 
 use eagre::sort::{Key, Sorter};
 
-use super::cell::{self, Care, Cell, Shape};
-use super::gauge::Gauge;
 use super::pattern::Pattern;
 use crate::catalogue::{By, Foreign};
 use crate::contenders::Trouble;
@@ -120,29 +118,4 @@ pub(super) fn absent(store: &Store) -> Vec<String> {
         Ok(_) => None,
     };
     FOREIGN.into_iter().filter_map(why).collect()
-}
-
-macro_rules! with_kind {
-    ($name:expr, $function:ident, $($argument:expr),*) => {
-        match $name {
-            "u32" => cell::$function::<U32>($($argument),*),
-            "i32" => cell::$function::<I32>($($argument),*),
-            "f32" => cell::$function::<F32>($($argument),*),
-            "u64" => cell::$function::<U64>($($argument),*),
-            "i64" => cell::$function::<I64>($($argument),*),
-            "f64" => cell::$function::<F64>($($argument),*),
-            "u32-pair" => cell::$function::<Pair32>($($argument),*),
-            _ => cell::$function::<Pair64>($($argument),*),
-        }
-    };
-}
-
-/// [`cell::measure`] for the kind of this name.
-pub(super) fn measure(name: &str, shape: Shape, care: Care, gauge: &mut Gauge, store: &Store) -> Result<Cell, String> {
-    with_kind!(name, measure, shape, care, gauge, store)
-}
-
-/// [`cell::alone`] for the kind of this name.
-pub(super) fn alone(name: &str, shape: Shape, care: Care, gauge: &mut Gauge) -> Result<f64, String> {
-    with_kind!(name, alone, shape, care, gauge)
 }

@@ -117,7 +117,7 @@ fn grid(arguments: &GridArguments, care: Care, gauge: &mut Gauge, store: &Store)
             if io::stderr().is_terminal() {
                 eprint!("\r{} of {all} cells", cells.len());
             }
-            cells.push(kind::measure(name, shape, care, gauge, store)?);
+            cells.push(measure(name, shape, care, gauge, store)?);
         }
     }
     if io::stderr().is_terminal() {
@@ -140,7 +140,7 @@ fn steps(
                 let mut before = f64::INFINITY;
                 let mut keys = 32usize;
                 while keys <= 1 << 22 {
-                    let time = kind::alone(name, Shape { pattern, keys, threads: threads.into() }, care, gauge)?;
+                    let time = alone(name, Shape { pattern, keys, threads: threads.into() }, care, gauge)?;
                     let line = format!("{name} {} {threads} {keys} {time:.2}\n", pattern.name());
                     print(&line)?;
                     if time > JUMP * before {
@@ -153,4 +153,29 @@ fn steps(
         }
     }
     print(&format!("{} jumps of more than {JUMP} in nanoseconds a key\n{}", jumps.len(), jumps.concat()))
+}
+
+macro_rules! with_kind {
+    ($name:expr, $function:ident, $($argument:expr),*) => {
+        match $name {
+            "u32" => cell::$function::<kind::U32>($($argument),*),
+            "i32" => cell::$function::<kind::I32>($($argument),*),
+            "f32" => cell::$function::<kind::F32>($($argument),*),
+            "u64" => cell::$function::<kind::U64>($($argument),*),
+            "i64" => cell::$function::<kind::I64>($($argument),*),
+            "f64" => cell::$function::<kind::F64>($($argument),*),
+            "u32-pair" => cell::$function::<kind::Pair32>($($argument),*),
+            _ => cell::$function::<kind::Pair64>($($argument),*),
+        }
+    };
+}
+
+/// [`cell::measure`] for the kind of this name.
+fn measure(name: &str, shape: Shape, care: Care, gauge: &mut Gauge, store: &Store) -> Result<Cell, String> {
+    with_kind!(name, measure, shape, care, gauge, store)
+}
+
+/// [`cell::alone`] for the kind of this name.
+fn alone(name: &str, shape: Shape, care: Care, gauge: &mut Gauge) -> Result<f64, String> {
+    with_kind!(name, alone, shape, care, gauge)
 }
