@@ -73,7 +73,7 @@ pub(crate) fn cure(error: &io::Error) -> Option<&'static str> {
         ErrorKind::StorageFull => "make room, or write elsewhere",
         ErrorKind::FileTooLarge => "raise 'ulimit -f', or write to a file system that takes larger files",
         // Errors of streams and of pools have their own cures.
-        ErrorKind::OutOfMemory if !["raise", "use"].iter().any(|cure| reason(error).contains(cure)) => {
+        ErrorKind::OutOfMemory if !["; raise ", "; use "].iter().any(|cure| reason(error).contains(cure)) => {
             "raise 'ulimit -v', or use a machine with more memory"
         }
         ErrorKind::QuotaExceeded => "remove some of your files, or write elsewhere",
@@ -96,6 +96,11 @@ mod tests {
         );
         let nested = io::Error::other(format!("no thread: {}; raise it", io::Error::from_raw_os_error(11)));
         assert_eq!(reason(&nested), "no thread: Resource temporarily unavailable; raise it");
+        let refused = |text: &str| of_file(&io::Error::new(ErrorKind::OutOfMemory, text.to_owned()));
+        let cured = "read: x: no memory; use less with --memory";
+        assert_eq!(refused(cured), format!("eagre: {cured}"));
+        let own = refused("write: /home/user/x: no memory for 9 bytes");
+        assert!(own.ends_with("; raise 'ulimit -v', or use a machine with more memory"), "{own}");
         let odd = io::Error::from_raw_os_error(5);
         assert_eq!(Message::from_io("count", "disk", &odd).to_string(), "eagre: count: disk: Input/output error");
     }

@@ -165,7 +165,8 @@ macro_rules! with_kind {
             "i64" => cell::$function::<kind::I64>($($argument),*),
             "f64" => cell::$function::<kind::F64>($($argument),*),
             "u32-pair" => cell::$function::<kind::Pair32>($($argument),*),
-            _ => cell::$function::<kind::Pair64>($($argument),*),
+            "u64-pair" => cell::$function::<kind::Pair64>($($argument),*),
+            _ => Err(format!("sort-grid: {}: no such kind", $name)),
         }
     };
 }

@@ -61,20 +61,17 @@ pub(super) fn base_case_in_place<W: Word>(
     if known.low == known.high {
         return true;
     }
-    let mut known = known;
+    let mut far = known == Bounds::of_bits(W::KEY_BITS);
     if compares_fast::<W>(level) {
         let probe = Probe::of(level, words);
         if compare && !is_even::<W>(&probe) {
             W::by_comparison(level, words, table);
             return true;
         }
-        // Bounds that a split has left are good ones.
-        if !probe.spans(known) {
-            known = extremes(level, words, 1);
-        }
-    } else if known == Bounds::of_bits(W::KEY_BITS) {
-        known = extremes(level, words, 1);
+        far &= W::KEY_BITS > u64::BITS || !probe.spans(known);
     }
+    // Bounds that a split has left are good ones, and so are those that keys reach.
+    let known = if far { extremes(level, words, 1) } else { known };
     // Gives up, with the words unchanged, if the buckets would be unbalanced.
     let balanced = known.low == known.high || base_case::base_case_in_place(level, words, known, table);
     if !balanced && compare {

@@ -162,7 +162,8 @@ impl<W: Word> Sorting<W> {
             next = choose(level, words, known, limits);
         }
         match next {
-            Strategy::Sorted | Strategy::Compare | Strategy::Dominant(_) | Strategy::Count(_) => job.is_sorted(n),
+            Strategy::Sorted | Strategy::Dominant(_) | Strategy::Count(_) => job.is_sorted(n),
+            Strategy::Compare => unreachable!("the limits have none compared"),
             Strategy::Reverse => {
                 reverse(words, threads);
                 job.is_sorted(n);

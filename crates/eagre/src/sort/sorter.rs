@@ -96,7 +96,7 @@ impl<'a> Sorter<'a> {
     }
 
     /// Calls `hook` every few MiB of work with the progress of the sort, and once more at the end if all went well. The
-    /// sort ends if the answer is [`ControlFlow::Break`]. Passes that count keys, reverse them or find them in order
+    /// sort ends if the answer is [`ControlFlow::Break`]. Passes that count keys, pack or reverse them or find them in order
     /// are not interrupted.
     ///
     /// Any thread of the sort may call, one at a time. If the hook panics, the sort ends as if cancelled, and the panic
@@ -159,11 +159,9 @@ impl<'a> Sorter<'a> {
     /// Sorts words that are easy to sort, or packs them.
     fn simplified<'w, W: Word>(&self, words: &'w mut [W]) -> Result<Simplified<'w>, SortError> {
         let level = self.level?;
-        // To ask how many threads there may be takes longer than to sort a few words.
-        let threads = if size_of_val(words) < 2 * range::THREAD_BYTES { 1 } else { self.team_size(words.len()) };
         let sorted = !W::STABLE && two::sort(level, words)
             || may_be_in_order(words)
-                && (range::in_order(level, words, threads)
+                && (range::in_order(level, words, self.team_for(words))
                     || self.hook.is_none() && self.finish_order(level, words)?);
         if sorted {
             return Ok(Simplified::Sorted);
@@ -224,7 +222,7 @@ impl<'a> Sorter<'a> {
     /// Sorts more words than [`base_case::small`] takes.
     fn sort_many<W: Word>(&self, words: &mut [W], monitor: &Monitor<'_>) -> Result<(), SortError> {
         let level = self.level?;
-        let threads = if size_of_val(words) < 2 * range::THREAD_BYTES { 1 } else { self.team_size(words.len()) };
+        let threads = self.team_for(words);
         let slack = self.slack_for(size_of_val(words));
         if let Some(from_key) = W::COUNTED {
             return counting::sort(words, from_key, threads, slack, monitor);
@@ -252,6 +250,11 @@ impl<'a> Sorter<'a> {
     /// The most memory to take beside so many bytes of keys.
     pub(super) fn slack_for(&self, bytes: usize) -> usize {
         self.slack.unwrap_or((bytes / 8).max(DEFAULT_SLACK))
+    }
+
+    /// The most threads to use for these words: one if they are too few for two.
+    fn team_for<W>(&self, words: &[W]) -> usize {
+        if size_of_val(words) < 2 * range::THREAD_BYTES { 1 } else { self.team_size(words.len()) }
     }
 
     /// The most threads to use for so many words.

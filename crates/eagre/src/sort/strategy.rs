@@ -1,8 +1,8 @@
 //! The strategy for a range that is too large for a base case.
 //!
 //! Nothing is done if the range is in order. Otherwise a sample decides. If one key dominates, the outliers are
-//! extracted. If there are few distinct keys, they are counted. Otherwise the range is split: by a radix step, the
-//! cheapest way, if its buckets would be balanced, or by splitters from the sample.
+//! extracted. If there are few distinct keys, they are counted. Otherwise the range is split by a radix step, the cheapest way,
+//! if its buckets would be balanced; compared, if there are vectors and memory for that; or split by splitters from the sample.
 
 use super::base_case::digits_pay;
 use super::bounds::Bounds;

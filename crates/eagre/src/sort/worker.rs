@@ -246,7 +246,7 @@ impl<W: Word> Worker<W> {
         self.go_on(level, range, &starts, radix);
     }
 
-    /// Sorts words by splitters, with a lookup table if possible, or by comparing.
+    /// Sorts words by splitters, with a lookup table if possible.
     #[inline(never)]
     fn sort_by_splitters(&mut self, level: Level, range: Range<'_, W>, mut tree: Tree) {
         let words = &mut *range.words;

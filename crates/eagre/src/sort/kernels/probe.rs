@@ -4,7 +4,7 @@ use super::{Level, Word};
 use crate::sort::bounds::Bounds;
 
 /// How many words a probe takes.
-pub(crate) const PROBE: usize = 32;
+const PROBE: usize = 32;
 
 /// The keys of a few words far apart, of wide keys 64 bits, from the highest differing bit down. The other keys are probably
 /// distributed alike.
@@ -24,12 +24,10 @@ impl Probe {
     /// Whether the keys seem to be evenly distributed, so that a radix step would be balanced: they hit so many of 32 bins, and
     /// no two are the same.
     pub(crate) fn is_even(&self, least: u32) -> bool {
-        let same = |apart: usize| (0..PROBE).any(|i| self.keys[i] == self.keys[(i + apart) % PROBE]);
-        hits::<32>(&self.keys) >= least && !(1..=PROBE / 2).any(same)
+        let same = |apart: usize| self.keys.iter().zip(&self.keys[apart..]).fold(false, |same, (a, b)| same | (a == b));
+        hits(&self.keys) >= least && !(1..PROBE).any(same)
     }
-}
 
-impl Probe {
     /// Whether keys of up to 64 bits seem to lie all over these bounds, or nearly so.
     pub(crate) fn spans(&self, known: Bounds) -> bool {
         let (low, high) = self.keys.iter().fold((u64::MAX, 0), |(low, high), &key| (key.min(low), key.max(high)));
@@ -53,13 +51,11 @@ fn probe<W: Word>(words: &[W]) -> [u64; PROBE] {
     keys
 }
 
-/// How many of `PARTS` equal bins of their range, up to 64, the numbers hit.
-#[inline(always)]
-pub(crate) fn hits<const PARTS: u64>(numbers: &[u64; PROBE]) -> u32 {
-    const { assert!(PARTS <= 64) };
+/// How many of [`PROBE`] equal bins of their range the numbers hit.
+fn hits(numbers: &[u64; PROBE]) -> u32 {
     let (low, high) = numbers.iter().fold((u64::MAX, 0), |(low, high), &number| (number.min(low), number.max(high)));
     let shift = (u64::BITS - (high - low).leading_zeros()).saturating_sub(u32::BITS);
-    let parts_each = (PARTS << 32) / (((high - low) >> shift) + 1);
+    let parts_each = ((PROBE as u64) << 32) / (((high - low) >> shift) + 1);
     let part = |number: u64| (((number - low) >> shift) * parts_each) >> 32;
     numbers.iter().fold(0u64, |hit, &number| hit | 1 << part(number)).count_ones()
 }
