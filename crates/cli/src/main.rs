@@ -65,6 +65,16 @@ mod target;
 mod units;
 mod usage;
 
+use eagre_mem::fatal::FatalHeap;
+
+/// A piece of the heap that is refused is an error like others.
+#[global_allocator]
+static HEAP: FatalHeap = FatalHeap::new(
+    "eagre: no memory left; raise 'ulimit -v', or use a machine with more memory",
+    exit::Exit::Trouble as i32,
+);
+
 fn main() -> std::process::ExitCode {
+    process::end_where_stacks_are_refused(&HEAP);
     cli::main()
 }

@@ -8,6 +8,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use eagre_mem::fatal::FatalHeap;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
@@ -34,6 +35,19 @@ pub(crate) fn prepare(what: &'static str, place: String, gauge: Gauge) {
         }
     };
     let _ = std::thread::Builder::new().name("eagre-signals".into()).stack_size(64 << 10).spawn(watch);
+}
+
+/// The standard library panics in a new thread that gets no stack for its signal handler, and ends the process with several
+/// lines. Here one is enough.
+pub(crate) fn end_where_stacks_are_refused(heap: &'static FatalHeap) {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let text = panic.payload().downcast_ref::<String>().map(String::as_str);
+        if text.is_some_and(|text| text.starts_with("failed to allocate an alternative stack")) {
+            heap.end();
+        }
+        usual(panic);
+    }));
 }
 
 /// Whether a signal was ignored when this process began.

@@ -14,6 +14,7 @@
 //! | `mover` | how a block changes its address | `sys` |
 //! | `threads` | threads for the length of a call, which may be refused | `sys` |
 //! | `cache` | what the kernel keeps of a file | `sys` |
+//! | `fatal` | the heap of a command, which has a line for the case that memory is refused | `sys` |
 //! | `sys` | every system call, with a portable twin | `heap`, `units` |
 //! | `options` | what the environment may say | none |
 //! | `heap` | pieces of the heap that may be refused | none |
@@ -27,6 +28,8 @@
 #![deny(unsafe_code)]
 
 pub mod cache;
+#[allow(unsafe_code)]
+pub mod fatal;
 #[allow(unsafe_code)]
 pub mod heap;
 #[allow(unsafe_code)]

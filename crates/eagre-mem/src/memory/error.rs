@@ -47,7 +47,7 @@ impl RewireErrorKind {
             NoTrap => ("nothing notices a touch here", "use a RewiredVec, or a pool for another trap and mover"),
             Full => ("the reservation is full", "make it with a higher limit"),
             OutOfBlocks => ("the pool's budget is used up", "raise EAGRE_POOL, or make the pool with a larger budget"),
-            OutOfMemory => ("no memory left", "use less, or raise the control group's limit"),
+            OutOfMemory => ("no memory left", "use less, or raise `ulimit -v` or the control group's limit"),
             OutOfAddresses => ("no addresses left", "raise `ulimit -v`, or ask for less"),
             OutOfMappings => ("too many mappings", "raise vm.max_map_count, or use the mover `move`"),
             Pinned => ("a block is pinned by I/O, or locked", "wait until the I/O has ended, or munlock it"),

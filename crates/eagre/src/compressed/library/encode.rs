@@ -54,7 +54,11 @@ impl Gzip {
         let answer = unsafe {
             deflateInit2_(&mut *stream, LEVEL, Z_DEFLATED, GZIP_ONLY, MEMORY, Z_DEFAULT_STRATEGY, version, size)
         };
-        if answer == Z_OK { Ok(Gzip { stream }) } else { Err("no memory for zlib".into()) }
+        if answer == Z_OK {
+            Ok(Gzip { stream })
+        } else {
+            Err("no memory for zlib; raise `ulimit -v`, or use fewer threads".into())
+        }
     }
 }
 
@@ -98,7 +102,8 @@ unsafe impl Send for Zstd {}
 impl Zstd {
     fn new() -> Result<Zstd, String> {
         // SAFETY: the call creates a context, or returns null.
-        let context = NonNull::new(unsafe { ZSTD_createCCtx() }).ok_or("no memory for zstd")?;
+        let context = NonNull::new(unsafe { ZSTD_createCCtx() })
+            .ok_or("no memory for zstd; raise `ulimit -v`, or use fewer threads")?;
         let made = Zstd(context);
         for (what, value) in [(ZSTD_cParameter::ZSTD_c_compressionLevel, 3), (ZSTD_cParameter::ZSTD_c_checksumFlag, 1)]
         {

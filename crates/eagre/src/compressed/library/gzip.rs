@@ -42,13 +42,13 @@ impl Gzip {
         let answer = unsafe { inflateInit2_(&mut *stream, GZIP_ONLY, zlibVersion(), size_of::<z_stream>() as c_int) };
         match answer {
             Z_OK => Ok(Gzip { stream, next: Next::First }),
-            _ => Err("no memory for zlib".into()),
+            _ => Err("no memory for zlib; raise `ulimit -v`, or use fewer threads".into()),
         }
     }
 
     fn why(&self, answer: c_int) -> String {
         match answer {
-            Z_MEM_ERROR => "no memory for zlib".into(),
+            Z_MEM_ERROR => "no memory for zlib; raise `ulimit -v`, or use fewer threads".into(),
             Z_DATA_ERROR if !self.stream.msg.is_null() => {
                 // SAFETY: the library sets `msg` to a string constant or to null.
                 let why = unsafe { CStr::from_ptr(self.stream.msg) };

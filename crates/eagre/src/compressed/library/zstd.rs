@@ -27,7 +27,8 @@ pub(super) struct Zstd {
 impl Zstd {
     pub(super) fn new() -> Result<Zstd, String> {
         // SAFETY: the call creates a decoder, or returns null.
-        let stream = NonNull::new(unsafe { ZSTD_createDStream() }).ok_or("no memory for zstd")?;
+        let stream = NonNull::new(unsafe { ZSTD_createDStream() })
+            .ok_or("no memory for zstd; raise `ulimit -v`, or use fewer threads")?;
         let made = Zstd { stream, whole: false };
         // SAFETY: the decoder was just made.
         let answer =
@@ -45,6 +46,9 @@ pub(super) fn check(answer: usize) -> Result<usize, String> {
         Err(match ZSTD_getErrorCode(answer) {
             ZSTD_ErrorCode::ZSTD_error_frameParameter_windowTooLarge => {
                 "made with a window of more than 128 MiB; unpack it with 'zstd -d --long=31'".into()
+            }
+            ZSTD_ErrorCode::ZSTD_error_memory_allocation => {
+                "no memory for zstd; raise `ulimit -v`, or use fewer threads".into()
             }
             ZSTD_ErrorCode::ZSTD_error_prefix_unknown => "the data here is not zstd".into(),
             _ => CStr::from_ptr(ZSTD_getErrorName(answer)).to_string_lossy().into_owned(),
