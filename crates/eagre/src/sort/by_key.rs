@@ -58,8 +58,17 @@ impl Sorter<'_> {
     /// ```
     pub fn sort_pairs<K: Key, V: Copy + Send + Sync + 'static>(&self, pairs: &mut [(K, V)]) -> Result<(), SortError> {
         match by_first(pairs) {
-            Some(words) => self.sort_words(words),
+            // These keys are not sorted by their own bits.
+            _ if self.order.merges::<K>() => self.sort_by_cached_key(pairs, |pair| pair.0),
             None => self.sort_by_cached_key(pairs, |pair| pair.0),
+            Some(words) if !self.order.descending => self.sort_words(words),
+            Some(_) => {
+                let complement = |pairs: &mut [(K, V)]| pairs.iter_mut().for_each(|pair| pair.0 = pair.0.complement());
+                complement(pairs);
+                let sorted = self.descending(false).sort_pairs(pairs);
+                complement(pairs);
+                sorted
+            }
         }
     }
 
@@ -82,6 +91,7 @@ impl Sorter<'_> {
     /// # Ok::<(), eagre::sort::SortError>(())
     /// ```
     pub fn sort_by_key<T, K: Key>(&self, items: &mut [T], mut key: impl FnMut(&T) -> K) -> Result<(), SortError> {
+        let mut key = |item: &T| self.order.key(key(item));
         let slack = self.slack_for(size_of_val(items)) / 2;
         let most = (slack / size_of::<(K, u32)>()).clamp(FEW, MOST);
         let sorter = self.slack(slack);
@@ -120,6 +130,7 @@ impl Sorter<'_> {
         items: &mut [T],
         mut key: impl FnMut(&T) -> K,
     ) -> Result<(), SortError> {
+        let mut key = |item: &T| self.order.key(key(item));
         let monitor = Monitor::new(self.hook, items.len(), size_of::<T>(), WHOLE + MOVED);
         match items.len() <= MOST {
             true => self.sort_indexed::<T, K, u32>(items, &mut key, &monitor)?,
@@ -179,7 +190,7 @@ impl Sorter<'_> {
     /// Calls `each` with the indices of the keys in ascending order of the keys.
     fn indices<K: Key, P: Index>(&self, keys: &[K], each: impl FnMut(P)) -> Result<(), SortError> {
         let monitor = Monitor::new(self.hook, keys.len(), size_of::<(K, P)>(), WHOLE);
-        let indexed = self.indexed(keys, &mut |&key: &K| key, &monitor)?;
+        let indexed = self.indexed(keys, &mut |&key: &K| self.order.key(key), &monitor)?;
         indexed.into_iter().map(|(_, index)| index).for_each(each);
         monitor.end()
     }

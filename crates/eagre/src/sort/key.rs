@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use super::kernels::Word;
+use super::order::Ordered;
 use super::{SortError, Sorter};
 
 /// A key that [`Sorter`] can sort: a number, or a pair of them.
@@ -26,10 +27,13 @@ use super::{SortError, Sorter};
 pub trait Key: Sealed + Copy + PartialEq + Debug + Send + Sync + 'static {}
 
 /// The part of [`Key`] that is private.
-pub(crate) trait Sealed: Word {
+pub(crate) trait Sealed: Word + Ordered {
     /// See [`Sorter::sort_by_first`].
-    fn sort_by_first(sorter: &Sorter<'_>, keys: &mut [Self]) -> Result<(), SortError> {
-        sorter.sort_words(keys)
+    fn sort_by_first(sorter: &Sorter<'_>, keys: &mut [Self]) -> Result<(), SortError>
+    where
+        Self: Key,
+    {
+        sorter.sort(keys)
     }
 }
 

@@ -30,6 +30,7 @@ mod error;
 #[allow(unsafe_code, reason = "SIMD, and loops whose bounds are proved once and not per word")]
 mod kernels;
 mod key;
+mod order;
 mod partial;
 #[cfg(test)]
 #[path = "../../tests/sort/patterns.rs"]
@@ -37,6 +38,7 @@ mod patterns;
 mod progress;
 mod range;
 mod sample;
+mod slice;
 mod sorter;
 #[cfg(test)]
 mod stop_tests;
@@ -49,6 +51,7 @@ mod worker;
 pub use error::SortError;
 pub use key::Key;
 pub use progress::Progress;
+pub use slice::SliceSort;
 pub use sorter::Sorter;
 
 pub(crate) use kernels::{Level, Word};

@@ -14,6 +14,7 @@ use eagre_mem::heap;
 
 use super::kernels::Level;
 use super::kernels::filter::{Side, filter};
+use super::order::move_nan;
 use super::progress::{Monitor, Reporter, WHOLE};
 use super::{Key, SortError, Sorter, base_case, team};
 
@@ -59,6 +60,8 @@ impl Sorter<'_> {
     }
 
     fn partial<K: Key>(&self, keys: &mut [K], k: usize, end: End) -> Result<(), SortError> {
+        let numbers = if self.order.merges::<K>() { move_nan(keys) } else { keys.len() };
+        let keys = &mut keys[..numbers];
         let monitor = Monitor::new(self.hook, keys.len(), size_of::<K>(), WHOLE);
         let most = self.gather(keys, k.min(keys.len()), end, &monitor)?;
         monitor.check()?;

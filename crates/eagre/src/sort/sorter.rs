@@ -9,6 +9,7 @@ use super::kernels::narrow::Narrowed;
 use super::kernels::presorted;
 use super::kernels::scratch::Scratch;
 use super::kernels::{Level, Word, two};
+use super::order::SortOrder;
 use super::progress::{Hook, Monitor, Progress, STEP, WHOLE};
 use super::range::{self, Lack, Sorting};
 use super::{Key, SortError, compare, counting};
@@ -49,6 +50,7 @@ pub struct Sorter<'a> {
     pub(super) threads: usize,
     pub(super) slack: Option<usize>,
     pub(super) hook: Option<Hook<'a>>,
+    pub(super) order: SortOrder,
 }
 
 impl Default for Sorter<'_> {
@@ -61,7 +63,13 @@ impl<'a> Sorter<'a> {
     /// Uses as many threads as the process may use, the best vector instructions of the processor or those that
     /// `EAGRE_SIMD` names, and as much memory beside the keys as [`Sorter::slack`] says.
     pub fn new() -> Sorter<'a> {
-        Sorter { level: Level::chosen().map_err(|_| SortError::Environment), threads: 0, slack: None, hook: None }
+        Sorter {
+            level: Level::chosen().map_err(|_| SortError::Environment),
+            threads: 0,
+            slack: None,
+            hook: None,
+            order: SortOrder::default(),
+        }
     }
 
     /// The same, but ignores `EAGRE_SIMD` if it is set to a value that cannot be had.
@@ -123,10 +131,40 @@ impl<'a> Sorter<'a> {
             threads: self.threads,
             slack: self.slack,
             hook: Some(Hook { call: hook, step: STEP }),
+            order: self.order,
         }
     }
 
-    /// Sorts in ascending order, in place.
+    /// Sorts in descending order. Stable sorts keep the order of elements with equal keys. [`Sorter::smallest`] and
+    /// [`Sorter::largest`] are what their names say, whatever this says.
+    ///
+    /// ```
+    /// let mut numbers = [3u64, 1, 2];
+    /// eagre::sort::Sorter::new().descending(true).sort(&mut numbers)?;
+    /// assert_eq!(numbers, [3, 2, 1]);
+    /// # Ok::<(), eagre::sort::SortError>(())
+    /// ```
+    pub fn descending(mut self, descending: bool) -> Self {
+        self.order.descending = descending;
+        self
+    }
+
+    /// Puts every NaN behind all numbers, in ascending and in descending order, as NumPy and databases do. Then -0.0 equals
+    /// 0.0, and NaN equals NaN: stable sorts keep their order, and other sorts bring them in any order. Without this,
+    /// floating-point numbers are in their [total order](f64::total_cmp). For other keys it says nothing.
+    ///
+    /// ```
+    /// let mut numbers = [1.0, -f64::NAN, -1.0];
+    /// eagre::sort::Sorter::new().nan_last(true).sort(&mut numbers)?;
+    /// assert!(numbers[..2] == [-1.0, 1.0] && numbers[2].is_nan());
+    /// # Ok::<(), eagre::sort::SortError>(())
+    /// ```
+    pub fn nan_last(mut self, last: bool) -> Self {
+        self.order.nan_last = last;
+        self
+    }
+
+    /// Sorts in place, in ascending order if nothing else was [said](Sorter::descending).
     ///
     /// # Errors
     /// - [`SortError::Memory`] if the system refuses memory. The sort asks for memory at the beginning, within
@@ -135,7 +173,9 @@ impl<'a> Sorter<'a> {
     /// - [`SortError::Simd`] or [`SortError::Environment`] if the processor does not have the vector instructions asked
     ///   for; the slice is as it was.
     pub fn sort<K: Key>(&self, keys: &mut [K]) -> Result<(), SortError> {
-        self.sort_words(keys)
+        self.sort_words(keys)?;
+        self.order.finish(keys, self.team_for(keys));
+        Ok(())
     }
 
     /// [`Sorter::sort`] for all words.

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::kernels::Level;
+use super::order::SortOrder;
 use super::patterns::seeded;
 use super::progress::Hook;
 use super::{Progress, SortError, Sorter};
@@ -16,7 +17,13 @@ const N: usize = if cfg!(miri) { 3000 } else { 150_001 };
 
 /// Sorts with a hook that is called every so many bytes of work.
 fn hooked<'a>(sorter: Sorter<'_>, call: &'a (dyn Fn(Progress) -> ControlFlow<()> + Sync), step: u64) -> Sorter<'a> {
-    Sorter { level: sorter.level, threads: sorter.threads, slack: sorter.slack, hook: Some(Hook { call, step }) }
+    Sorter {
+        level: sorter.level,
+        threads: sorter.threads,
+        slack: sorter.slack,
+        hook: Some(Hook { call, step }),
+        order: sorter.order,
+    }
 }
 
 /// Runs a sort to its end, and checks what it reports; then stops it at each call, by an answer and by a panic.
@@ -81,7 +88,7 @@ fn stop_everywhere<T: Clone + Ord + Debug>(
 fn sorters() -> impl Iterator<Item = (String, Sorter<'static>)> {
     [(1, None), (3, None), (1, Some(1_500_000)), (1, Some(0))].into_iter().map(|(threads, slack)| {
         let what = format!("{threads} threads, {slack:?} bytes");
-        (what, Sorter { level: Ok(Level::best()), threads, slack, hook: None })
+        (what, Sorter { level: Ok(Level::best()), threads, slack, hook: None, order: SortOrder::default() })
     })
 }
 

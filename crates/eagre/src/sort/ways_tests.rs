@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::kernels::Level;
+use super::order::SortOrder;
 use super::patterns::{PATTERNS, seeded};
 use super::{Key, Sorter};
 use crate::scan::kernels::Simd;
@@ -19,7 +20,7 @@ fn sorters(len: usize) -> impl Iterator<Item = Sorter<'static>> {
         // The level between them differs in its base cases only, so one setting will do.
         let middle = (threads == 1 && slack.is_none() && !ends.contains(&middle)).then_some(middle);
         let levels = ends.into_iter().take(if ends[0] == ends[1] { 1 } else { 2 }).chain(middle);
-        levels.map(move |level| Sorter { level: Ok(level), threads, slack, hook: None })
+        levels.map(move |level| Sorter { level: Ok(level), threads, slack, hook: None, order: SortOrder::default() })
     })
 }
 

@@ -6,6 +6,7 @@
 
 mod environment;
 mod keys;
+mod order;
 mod patterns;
 
 use eagre::scan::Simd;

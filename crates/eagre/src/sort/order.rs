@@ -1,0 +1,128 @@
+//! Which way to sort: descending, and where NaN goes.
+//!
+//! Keys are sorted in their total order, and what is asked for is made of that. A slice of keys is put right afterwards: NaN
+//! with a sign are at its front, so they are rotated to its end, and what precedes NaN is reversed. Where equal keys
+//! belong to different items, whose order counts, the keys themselves are changed before: a complement sorts the other way.
+
+use super::Key;
+use super::kernels::presorted::reverse;
+
+/// What [`Sorter::descending`](super::Sorter::descending) and [`Sorter::nan_last`](super::Sorter::nan_last) say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SortOrder {
+    pub(crate) descending: bool,
+    pub(crate) nan_last: bool,
+}
+
+/// A key whose order can be changed.
+pub(crate) trait Ordered: Copy {
+    /// Whether it can be NaN.
+    const REAL: bool = false;
+
+    /// The key whose place from the end is the place of this one from the front.
+    fn complement(self) -> Self;
+
+    /// Whether it is NaN.
+    fn is_nan(self) -> bool {
+        false
+    }
+
+    /// The same for all keys that are neither smaller nor larger than this one: for all NaN one that comes last, and for
+    /// both zeros.
+    fn canonical(self) -> Self {
+        self
+    }
+}
+
+macro_rules! integers {
+    ($($type:ty)*) => { $(
+        impl Ordered for $type {
+            fn complement(self) -> Self {
+                !self
+            }
+        }
+    )* };
+}
+
+integers!(u8 i8 u16 i16 u32 i32 u64 i64 usize isize u128 i128);
+
+macro_rules! reals {
+    ($($type:ty)*) => { $(
+        impl Ordered for $type {
+            const REAL: bool = true;
+
+            fn complement(self) -> Self {
+                -self
+            }
+
+            fn is_nan(self) -> bool {
+                <$type>::is_nan(self)
+            }
+
+            fn canonical(self) -> Self {
+                if self.is_nan() { <$type>::NAN.copysign(1.0) } else { self + 0.0 }
+            }
+        }
+    )* };
+}
+
+reals!(f32 f64);
+
+macro_rules! pairs {
+    ($($type:ty)*) => { $(
+        impl Ordered for $type {
+            fn complement(self) -> Self {
+                (!self.0, !self.1)
+            }
+        }
+    )* };
+}
+
+pairs!((u32, u32)(u64, u64));
+
+impl SortOrder {
+    /// The key to sort by in the total order, if equal keys are not to be told apart.
+    #[inline(always)]
+    pub(super) fn key<K: Ordered>(self, key: K) -> K {
+        match self {
+            SortOrder { descending: false, nan_last: false } => key,
+            SortOrder { descending: true, nan_last: false } => key.complement(),
+            SortOrder { descending: false, nan_last: true } => key.canonical(),
+            SortOrder { descending: true, nan_last: true } if key.is_nan() => key.canonical(),
+            SortOrder { descending: true, nan_last: true } => key.canonical().complement(),
+        }
+    }
+
+    /// Whether the keys of `K` are not sorted by their own bits, but by those of other keys.
+    pub(super) fn merges<K: Ordered>(self) -> bool {
+        self.nan_last && K::REAL
+    }
+
+    /// Puts keys into this order that are in their total order.
+    pub(super) fn finish<K: Key>(self, keys: &mut [K], threads: usize) {
+        let mut numbers = keys.len();
+        if self.merges::<K>() {
+            let has_sign = |key: &K| key.key() >> (K::KEY_BITS - 1) == 0;
+            let front = keys.partition_point(|key| key.is_nan() && has_sign(key));
+            numbers = keys.partition_point(|key| !key.is_nan() || has_sign(key)) - front;
+            if front > 0 {
+                keys.rotate_left(front);
+            }
+        }
+        if self.descending {
+            reverse(&mut keys[..numbers], threads);
+        }
+    }
+}
+
+/// Moves all NaN to the end, and returns how many other keys there are. Both are in any order then.
+pub(super) fn move_nan<K: Ordered>(keys: &mut [K]) -> usize {
+    let mut numbers = keys.iter().position(|key| key.is_nan()).unwrap_or(keys.len());
+    for at in numbers + 1..keys.len() {
+        if !keys[at].is_nan() {
+            keys.swap(numbers, at);
+            numbers += 1;
+        }
+    }
+    numbers
+}
