@@ -7,7 +7,7 @@
 
 use std::sync::Mutex;
 
-use super::base_case::{base_case_in_place, compares_fast};
+use super::base_case::{base_case_in_place, compares_fast, most_compared};
 use super::bounds::Bounds;
 use super::kernels::base_case;
 use super::kernels::blocks::{self, Blocks, FAN, Shape};
@@ -181,7 +181,7 @@ impl<W: Word> Worker<W> {
         let n = range.words.len();
         if n <= self.base_case(level) {
             // Without vectors, comparing many words is slower than another split.
-            let compare = n <= together::<W>() || self.blocks.is_none() || compares_fast::<W>(level);
+            let compare = n <= together::<W>() || self.blocks.is_none() || n <= most_compared::<W>(level);
             if base_case_in_place(level, range.words, range.known, &mut self.room, compare) {
                 return;
             }
@@ -211,7 +211,7 @@ impl<W: Word> Worker<W> {
             ways: by_splitters,
             most_ways: blocks::LEAST,
             room: self.most_outliers(),
-            compared: if compares_fast::<W>(level) { self.most_outliers() } else { 0 },
+            compared: self.most_outliers().min(most_compared::<W>(level)),
             threads: 1,
             guesses,
         };

@@ -1,9 +1,10 @@
-//! Scratch memory.
+//! Scratch memory. Small pieces go on from one sort to the next, at most four of a MiB in a process.
 
 use std::alloc::{Layout, alloc, dealloc};
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, swap};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
+use std::sync::Mutex;
 
 use eagre_mem::heap;
 use rustix::mm::{Advice, madvise};
@@ -13,6 +14,8 @@ use rustix::mm::{Advice, madvise};
 pub(crate) struct Scratch<W> {
     start: NonNull<MaybeUninit<W>>,
     len: usize,
+    /// None if it is empty.
+    piece: Option<Piece>,
 }
 
 // SAFETY: plain owned memory.
@@ -32,20 +35,68 @@ pub(crate) fn several<T>(count: usize, mut make: impl FnMut() -> Option<T>) -> O
 const HUGE: usize = 2 << 20;
 const LINE: usize = 64;
 
+/// Pieces of at most so many bytes are kept for the next sort.
+const KEPT_MOST: usize = 1 << 20;
+
+/// What is kept. A sort of a few thousand words touches as much memory again: where that is fresh each time, because the
+/// allocator has given it back, the faults take three times as long as the sort.
+static KEPT: Mutex<[Option<Piece>; 4]> = Mutex::new([const { None }; 4]);
+
+/// Memory with its layout.
+struct Piece {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: plain owned memory.
+unsafe impl Send for Piece {}
+
+impl Piece {
+    /// A piece with that layout, or a larger one that was kept. Returns `None` if there is no memory.
+    fn new(layout: Layout) -> Option<Piece> {
+        let enough = |piece: &mut Piece| piece.layout.size() >= layout.size();
+        if layout.size() <= KEPT_MOST
+            && let Ok(mut kept) = KEPT.try_lock()
+            && let Some(piece) = kept.iter_mut().find_map(|place| place.take_if(enough))
+        {
+            return Some(piece);
+        }
+        // SAFETY: the layout is not empty.
+        Some(Piece { start: NonNull::new(unsafe { alloc(layout) })?, layout })
+    }
+
+    /// Keeps it, or what it finds a place of, or frees it.
+    fn give_back(mut self) {
+        if self.layout.size() <= KEPT_MOST
+            && let Ok(mut kept) = KEPT.try_lock()
+        {
+            for place in kept.iter_mut() {
+                match place {
+                    None => return *place = Some(self),
+                    // The larger one is of more use.
+                    Some(other) if other.layout.size() < self.layout.size() => swap(other, &mut self),
+                    Some(_) => {}
+                }
+            }
+        }
+        // SAFETY: allocated with this layout.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) };
+    }
+}
+
 impl<W> Scratch<W> {
     /// Returns `None` if there is no memory.
     pub(crate) fn new(len: usize) -> Option<Scratch<W>> {
         let layout = layout::<W>(len)?;
         if layout.size() == 0 {
-            return Some(Scratch { start: NonNull::dangling(), len });
+            return Some(Scratch { start: NonNull::dangling(), len, piece: None });
         }
-        // SAFETY: the layout is not empty.
-        let start = NonNull::new(unsafe { alloc(layout) })?;
+        let piece = Piece::new(layout)?;
         if layout.align() == HUGE {
             // SAFETY: whole pages of ours; advice changes no contents.
-            let _ = unsafe { madvise(start.as_ptr().cast(), layout.size() & !(HUGE - 1), Advice::LinuxHugepage) };
+            let _ = unsafe { madvise(piece.start.as_ptr().cast(), layout.size() & !(HUGE - 1), Advice::LinuxHugepage) };
         }
-        Some(Scratch { start: start.cast(), len })
+        Some(Scratch { start: piece.start.cast(), len, piece: Some(piece) })
     }
 }
 
@@ -56,9 +107,8 @@ fn layout<W>(len: usize) -> Option<Layout> {
 
 impl<W> Drop for Scratch<W> {
     fn drop(&mut self) {
-        if let Some(layout) = layout::<W>(self.len).filter(|layout| layout.size() > 0) {
-            // SAFETY: allocated with this layout.
-            unsafe { dealloc(self.start.as_ptr().cast(), layout) };
+        if let Some(piece) = self.piece.take() {
+            piece.give_back();
         }
     }
 }
