@@ -2,7 +2,7 @@
 
 use crate::arguments::{self, Place, exclusive, shared, take};
 use crate::format::{EagreFormat, with_records};
-use crate::sort::{EagreSortOptions, with_sorter};
+use crate::sort::{EAGRE_STABLE, EagreSortOptions, with_sorter};
 use crate::status::{EagreStatus, Fault, status, value};
 use eagre::external::kernels;
 use eagre::heap;
@@ -130,6 +130,7 @@ pub unsafe extern "C" fn eagre_sort_and_partition(
         let found = unsafe {
             with_sorter(
                 options,
+                EAGRE_STABLE,
                 |sorter, _| with_records!(&records, format => kernels::sort_and_partition(format, bytes, &keys, order, sorter, out)),
             )?
         };

@@ -48,6 +48,14 @@ pub const EAGRE_SLACK_DEFAULT: u64 = u64::MAX;
 /// were in.
 pub const EAGRE_STABLE: u32 = 1;
 
+/// EagreSortOptions.flags: the largest key comes first. With EAGRE_STABLE, and in eagre_argsort, equal keys stay in the order
+/// they are in.
+pub const EAGRE_SORT_DESCENDING: u32 = 2;
+
+/// EagreSortOptions.flags: NaN comes behind all numbers, in ascending and in descending order, and -0 equals 0, as in NumPy and
+/// databases. Without it, floating-point numbers are in their total order. For other keys it says nothing.
+pub const EAGRE_NAN_LAST: u32 = 4;
+
 /// Told how far a sort is: done of total keys. Returns 0 to go on, anything else to end with EAGRE_CANCELLED. Any thread
 /// of the sort may call it, one at a time.
 pub type EagreProgress = Option<unsafe extern "C" fn(context: *mut c_void, done: u64, total: u64) -> c_int>;
@@ -62,7 +70,7 @@ pub struct EagreSortOptions {
     pub version: u32,
     /// How many threads may be used at most, the caller's included. 0, the default: as many as this process may run on.
     pub threads: u32,
-    /// EAGRE_STABLE or 0, the default.
+    /// EAGRE_STABLE, EAGRE_SORT_DESCENDING, EAGRE_NAN_LAST, or 0, the default.
     pub flags: u32,
     /// The most bytes of memory taken beside the keys, or beside the copies that eagre_argsort makes of them. Default:
     /// EAGRE_SLACK_DEFAULT. With too little it takes longer.
@@ -109,12 +117,16 @@ impl Hook {
     }
 }
 
-/// Calls `sort` with the sorter that C asks for, and whether it is to be stable.
+/// All flags.
+const ALL: u32 = EAGRE_STABLE | EAGRE_SORT_DESCENDING | EAGRE_NAN_LAST;
+
+/// Calls `sort` with the sorter that C asks for, and whether it is to be stable. Of the flags it takes those `known`.
 ///
 /// # Safety
 /// As [`versioned::read`].
 pub(crate) unsafe fn with_sorter<R, E>(
     options: *const EagreSortOptions,
+    known: u32,
     sort: impl FnOnce(&Sorter<'_>, bool) -> Result<R, E>,
 ) -> Result<R, Fault>
 where
@@ -122,10 +134,17 @@ where
 {
     // SAFETY: the caller's promise.
     let options = unsafe { versioned::read(options)? };
-    if options.flags & !EAGRE_STABLE != 0 {
-        return Err(Fault::invalid(format_args!("flags is {:#x}: only EAGRE_STABLE is known", options.flags)));
+    if options.flags & !known != 0 {
+        let names = match known {
+            ALL => "only EAGRE_STABLE, EAGRE_SORT_DESCENDING and EAGRE_NAN_LAST are known",
+            EAGRE_NAN_LAST => "only EAGRE_NAN_LAST is for this",
+            _ => "only EAGRE_STABLE is for this",
+        };
+        return Err(Fault::invalid(format_args!("flags is {:#x}: {names}", options.flags)));
     }
     let mut sorter = Sorter::new().threads(options.threads as usize);
+    sorter =
+        sorter.descending(options.flags & EAGRE_SORT_DESCENDING != 0).nan_last(options.flags & EAGRE_NAN_LAST != 0);
     if options.slack != EAGRE_SLACK_DEFAULT {
         sorter = sorter.slack(usize::try_from(options.slack).unwrap_or(usize::MAX));
     }
@@ -225,7 +244,7 @@ pub unsafe extern "C" fn eagre_sort(
         // SAFETY: the caller's promise.
         with_key!(key, K => unsafe {
             let keys = keys_mut::<K>(keys, count)?;
-            with_sorter(options, |sorter, stable| match stable {
+            with_sorter(options, ALL, |sorter, stable| match stable {
                 true => sorter.sort_by_first(keys),
                 false => sorter.sort(keys),
             })
@@ -233,8 +252,8 @@ pub unsafe extern "C" fn eagre_sort(
     })
 }
 
-/// Brings the few smallest of count keys to the front, in ascending order; the others follow in any order. EAGRE_STABLE
-/// is not for this. Otherwise as eagre_sort.
+/// Brings the few smallest of count keys to the front, in ascending order; the others follow in any order. Of the flags it
+/// takes EAGRE_NAN_LAST only: then NaN is never among them unless all numbers are. Otherwise as eagre_sort.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_sort_smallest(
     keys: *mut c_void,
@@ -249,8 +268,8 @@ pub unsafe extern "C" fn eagre_sort_smallest(
     })
 }
 
-/// Brings the few largest of count keys to the front, in descending order; the others follow in any order. EAGRE_STABLE
-/// is not for this. Otherwise as eagre_sort.
+/// Brings the few largest of count keys to the front, in descending order; the others follow in any order. Flags as for
+/// eagre_sort_smallest. Otherwise as eagre_sort.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_sort_largest(
     keys: *mut c_void,
@@ -275,16 +294,11 @@ unsafe fn some<K>(
     sort: impl FnOnce(&Sorter<'_>, &mut [K]) -> Result<(), SortError>,
 ) -> Result<(), Fault> {
     // SAFETY: the caller's promise.
-    let stable = unsafe { versioned::read(options)? }.flags & EAGRE_STABLE != 0;
-    if stable {
-        return Err(Fault::invalid("flags has EAGRE_STABLE: it is for eagre_sort"));
-    }
-    // SAFETY: the caller's promise.
-    unsafe { with_sorter(options, |sorter, _| sort(sorter, keys)) }
+    unsafe { with_sorter(options, EAGRE_NAN_LAST, |sorter, _| sort(sorter, keys)) }
 }
 
-/// Puts into places, which has room for count numbers, where the keys are in ascending order: first the index of the
-/// smallest. Equal keys come in the order they are in, EAGRE_STABLE or not. The keys stay where they are: places must not
+/// Puts into places, which has room for count numbers, where the keys are in order: first the index of the
+/// smallest, or with EAGRE_SORT_DESCENDING of the largest. Equal keys come in the order they are in, EAGRE_STABLE or not. The keys stay where they are: places must not
 /// lie over them, not even in part.
 ///
 /// It takes memory for copies of the keys, each with its place: 8, 16 or 32 bytes for a key of 4, 8 or 16, and 8 for the
@@ -305,7 +319,7 @@ pub unsafe extern "C" fn eagre_argsort(
             check_apart::<K>(keys, places, count)?;
             let places = keys_mut::<u64>(places.cast(), count)?;
             let keys = self::keys::<K>(keys, count)?;
-            let order = with_sorter(options, |sorter, _| sorter.argsort(keys))?;
+            let order = with_sorter(options, ALL, |sorter, _| sorter.argsort(keys))?;
             places.iter_mut().zip(order).for_each(|(place, index)| *place = index as u64);
             Ok(())
         })

@@ -239,7 +239,7 @@ fn options() {
         // SAFETY: no keys, and options.
         let status = attempt.call(|| unsafe { eagre_sort(null_mut(), 0, EagreKey::U64 as i32, &options) });
         assert_eq!(status, EagreStatus::EagreInvalid);
-        assert_eq!(message(), "flags is 0xff00: only EAGRE_STABLE is known");
+        assert_eq!(message(), "flags is 0xff00: only EAGRE_STABLE, EAGRE_SORT_DESCENDING and EAGRE_NAN_LAST are known");
         let mut vector = null_mut();
         // SAFETY: a place for a handle.
         let status = attempt.call(|| unsafe { eagre_vector_open(0, 0, null(), &mut vector) });

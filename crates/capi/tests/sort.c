@@ -94,6 +94,20 @@ static void every_type(void) {
     IS(eagre_sort(odd, 7, EAGRE_KEY_F64, NULL), EAGRE_OK);
     CHECK(isnan(odd[0]) && signbit(odd[0]) && odd[1] == -INFINITY && signbit(odd[2]) && !signbit(odd[3]));
     CHECK(odd[4] == 1 && odd[5] == INFINITY && isnan(odd[6]));
+
+    EagreSortOptions options;
+    IS(eagre_sort_options_default(&options, sizeof options), EAGRE_OK);
+    options.flags = EAGRE_NAN_LAST | EAGRE_SORT_DESCENDING;
+    IS(eagre_sort(odd, 7, EAGRE_KEY_F64, &options), EAGRE_OK);
+    CHECK(odd[0] == INFINITY && odd[1] == 1 && odd[2] == 0 && odd[3] == 0 && odd[4] == -INFINITY && isnan(odd[5]) && isnan(odd[6]));
+    uint64_t places[7];
+    IS(eagre_argsort(odd, 7, EAGRE_KEY_F64, &options, places), EAGRE_OK);
+    CHECK(memcmp(places, (uint64_t[]){0, 1, 2, 3, 4, 5, 6}, sizeof places) == 0);
+    options.flags = EAGRE_NAN_LAST;
+    IS(eagre_sort_largest(odd, 7, EAGRE_KEY_F64, 7, &options), EAGRE_OK);
+    CHECK(odd[0] == INFINITY && odd[4] == -INFINITY && isnan(odd[5]) && isnan(odd[6]));
+    options.flags = EAGRE_SORT_DESCENDING;
+    IS(eagre_sort_smallest(odd, 7, EAGRE_KEY_F64, 1, &options), EAGRE_INVALID);
 }
 
 static void with_options(void) {

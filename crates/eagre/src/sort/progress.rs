@@ -94,6 +94,11 @@ impl<'a> Monitor<'a> {
         Reporter { monitor: self, worth }
     }
 
+    /// Whether anybody wants to know how far the sort is.
+    pub(super) fn has_hook(&self) -> bool {
+        self.hook.is_some()
+    }
+
     /// Whether the sort should go on.
     pub(super) fn goes_on(&self) -> bool {
         !self.stopped.load(Ordering::Relaxed)
@@ -157,7 +162,7 @@ impl<'a> Monitor<'a> {
 impl Reporter<'_> {
     /// Whether there is a hook.
     pub(super) fn has_hook(self) -> bool {
-        self.monitor.hook.is_some()
+        self.monitor.has_hook()
     }
 
     /// The same reporter for work that brings no word closer to its place.

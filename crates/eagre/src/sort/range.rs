@@ -13,6 +13,7 @@
 
 use std::sync::Mutex;
 
+use super::base_case::most_compared;
 use super::bounds::Bounds;
 use super::kernels::blocks::{Blocks, FAN, Shape};
 use super::kernels::classifier::{Classifier, Radix};
@@ -146,7 +147,10 @@ impl<W: Word> Sorting<W> {
         let by_splitters = (n / piece(base_case / 2, base_case / 4)).clamp(FEW_SPLITTERS, SPLITTERS);
         let Range { words, known, mut guesses } = range;
         let room = self.workers[0].most_outliers();
-        let mut limits = Limits { bits, ways: by_splitters, most_ways: FAN, room, compared: 0, threads, guesses };
+        // One thread compares without a report of progress.
+        let alone = threads == 1 && !job.monitor.has_hook();
+        let compared = if alone { most_compared::<W>(level) } else { 0 };
+        let mut limits = Limits { bits, ways: by_splitters, most_ways: FAN, room, compared, threads, guesses };
         let mut next = choose(level, words, known, limits);
         if let Strategy::Dominant(word) | Strategy::Count(word) = next {
             let sorted = match next {
@@ -163,7 +167,10 @@ impl<W: Word> Sorting<W> {
         }
         match next {
             Strategy::Sorted | Strategy::Dominant(_) | Strategy::Count(_) => job.is_sorted(n),
-            Strategy::Compare => unreachable!("the limits have none compared"),
+            Strategy::Compare => {
+                W::by_comparison(level, words, &mut self.workers[0].room);
+                job.is_sorted(n);
+            }
             Strategy::Reverse => {
                 reverse(words, threads);
                 job.is_sorted(n);

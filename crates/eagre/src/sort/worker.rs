@@ -7,7 +7,7 @@
 
 use std::sync::Mutex;
 
-use super::base_case::{base_case_in_place, compares_fast, most_compared};
+use super::base_case::{base_case_in_place, most_compared};
 use super::bounds::Bounds;
 use super::kernels::base_case;
 use super::kernels::blocks::{self, Blocks, FAN, Shape};
@@ -90,12 +90,8 @@ impl Room {
     /// For ranges of up to `len` words out of `whole`: for a single base case if that can take `len` words.
     pub(super) fn new<W: Word>(level: Level, len: usize, whole: usize) -> Room {
         let one = len <= ALONE && len <= base_case::most::<W>(level, base_case::table_for::<W>(len));
-        // All words where they may be compared, else a fraction of many, or all words of a small range.
-        let outliers = match one {
-            true => 0,
-            false if compares_fast::<W>(level) => len,
-            false => (whole / 8).clamp(BUCKET.min(len), most::<W>()),
-        };
+        // A fraction of many words, or all words of a small range.
+        let outliers = if one { 0 } else { (whole / 8).clamp(BUCKET.min(len), most::<W>()) };
         // What the vector kernels take in a table that is large enough, or portable code in any table.
         let largest = base_case::most::<W>(level, base_case::table_for::<W>(largest_base_case::<W>()));
         Room { len, base_case: if one { len } else { len.min(largest) }, one, outliers }
@@ -211,7 +207,7 @@ impl<W: Word> Worker<W> {
             ways: by_splitters,
             most_ways: blocks::LEAST,
             room: self.most_outliers(),
-            compared: self.most_outliers().min(most_compared::<W>(level)),
+            compared: most_compared::<W>(level),
             threads: 1,
             guesses,
         };

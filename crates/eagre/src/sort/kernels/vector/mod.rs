@@ -7,6 +7,7 @@
 //! | [`mod@base_case`] | a step into small buckets, sorted as columns, one bucket in each lane |
 //! | [`registers`] | few words, sorted without leaving the registers |
 //! | [`quick`] | quicksort, for keys that are too uneven for a base case |
+//! | [`in_place`] | its passes over more keys than a buffer has room for |
 //! | [`avx512`], [`avx512_half`], [`avx512_wide`] | 512-bit registers with keys of 64, 32 and 128 bits |
 //! | [`avx2`], [`avx2_half`] | 256-bit registers with keys of 64 and 32 bits |
 //!
@@ -19,6 +20,7 @@ mod avx512;
 mod avx512_half;
 mod avx512_wide;
 mod base_case;
+mod in_place;
 mod lane;
 mod network;
 mod quick;

@@ -10,10 +10,14 @@
 use std::marker::PhantomData;
 
 use super::super::base_case::Table;
+use super::in_place::aside;
 use super::lane::{Lane, Number, Order};
 use super::network::columns_of_8;
 use super::registers::{few, few_most, sort_row};
 use super::{Vector, array, first};
+
+/// How large the other buffer is at most, in bytes: both are in the second-level cache then.
+const BUFFER: usize = 256 << 10;
 
 /// [`super::super::Word::by_comparison`].
 ///
@@ -37,15 +41,16 @@ pub(in super::super) unsafe fn by_comparison<T: Lane, V: Vector<Key = T::Key>>(w
         // SAFETY: there are n words.
         return unsafe { few::<T, V, false>(home.cast(), home, n) };
     }
+    let room = (size_of_val(table).min(BUFFER) / size_of::<T>()).max(few_most::<V>());
     // Checked before words become keys: a panic later would leave keys in their place.
-    assert!(size_of_val(words) <= size_of_val(table) && other.is_aligned());
-    // SAFETY: there are n words, as long as keys, and the table has room for as many.
+    assert!(n.min(room.max(aside::<V>())) * size_of::<T>() <= size_of_val(table) && other.is_aligned());
+    // SAFETY: there are n words, as long as keys, and the table has room for as many, or for what is needed in place.
     unsafe {
         V::run(
             #[inline(always)]
             move || to_keys::<T, V>(home, n),
         );
-        Quick::<T, V> { home, other, of: PhantomData }.sort(0, n, true, 2 * n.ilog2(), &mut 1);
+        Quick::<T, V> { home, other, of: PhantomData }.sort_in_place(0, n, room, 2 * n.ilog2(), &mut 1);
     }
 }
 
@@ -54,7 +59,7 @@ pub(in super::super) unsafe fn by_comparison<T: Lane, V: Vector<Key = T::Key>>(w
 /// # Safety
 /// There are n words; inside of [`Vector::run`].
 #[inline(always)]
-unsafe fn to_keys<T: Lane, V: Vector<Key = T::Key>>(words: *mut T, n: usize) {
+pub(super) unsafe fn to_keys<T: Lane, V: Vector<Key = T::Key>>(words: *mut T, n: usize) {
     if V::are_keys(T::ORDER) {
         return;
     }
@@ -68,10 +73,10 @@ unsafe fn to_keys<T: Lane, V: Vector<Key = T::Key>>(words: *mut T, n: usize) {
 }
 
 /// The buffer of the words, and another of the same length.
-struct Quick<T: Lane, V> {
-    home: *mut T,
-    other: *mut T::Key,
-    of: PhantomData<V>,
+pub(super) struct Quick<T: Lane, V> {
+    pub(super) home: *mut T,
+    pub(super) other: *mut T::Key,
+    pub(super) of: PhantomData<V>,
 }
 
 impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
@@ -79,7 +84,14 @@ impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
     ///
     /// # Safety
     /// Both places may be read and written there; the processor has such registers.
-    unsafe fn sort(&self, mut start: usize, mut end: usize, mut at_home: bool, mut depth: u32, random: &mut u64) {
+    pub(super) unsafe fn sort(
+        &self,
+        mut start: usize,
+        mut end: usize,
+        mut at_home: bool,
+        mut depth: u32,
+        random: &mut u64,
+    ) {
         // SAFETY: ranges are within the caller's.
         unsafe {
             while end - start > few_most::<V>() {
@@ -92,7 +104,7 @@ impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
                 let (lower, upper) = V::run(
                     #[inline(always)]
                     || match median::<V>(from, n, random) {
-                        Pivot::Once(key) => match part::<V>(from, to, n, key) {
+                        Pivot::Once(key) => match part::<V, false>(from, to, n, key) {
                             // No key is below the smallest.
                             0 => part_in_three::<T, V>(from, to, self.home.add(start), n, key),
                             lower => (lower, lower),
@@ -121,7 +133,7 @@ impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
     /// # Safety
     /// As there.
     #[cold]
-    unsafe fn slowly(&self, start: usize, end: usize, at_home: bool) {
+    pub(super) unsafe fn slowly(&self, start: usize, end: usize, at_home: bool) {
         // SAFETY: the caller's promise; words have the length of keys.
         unsafe {
             let (home, other, n) = (self.home.add(start), self.other.add(start), end - start);
@@ -154,7 +166,7 @@ unsafe fn to_words<T: Lane, V: Vector<Key = T::Key>>(words: *mut T, n: usize) {
 }
 
 /// A pivot.
-enum Pivot<K> {
+pub(super) enum Pivot<K> {
     Once(K),
     /// It occurs in the sample more than once.
     Often(K),
@@ -166,7 +178,7 @@ enum Pivot<K> {
 /// # Safety
 /// There are so many keys, at least eight vectors; inside of [`Vector::run`].
 #[inline(always)]
-unsafe fn median<V: Vector>(from: *const V::Key, n: usize, random: &mut u64) -> Pivot<V::Key> {
+pub(super) unsafe fn median<V: Vector>(from: *const V::Key, n: usize, random: &mut u64) -> Pivot<V::Key> {
     let mut lanes = [V::Key::LARGEST; 16];
     *random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(n as u64 | 1);
     let mut bits = *random >> 32;
@@ -197,13 +209,18 @@ unsafe fn median<V: Vector>(from: *const V::Key, n: usize, random: &mut u64) -> 
     }
 }
 
-/// Moves those of `n` keys that are below the pivot to the front, and the others to the back. Returns how many are
-/// below.
+/// Moves those of `n` keys that are below the pivot to the front, also those that equal it if `OR_EQUAL` says so, and the
+/// others to the back. Returns how many are in front.
 ///
 /// # Safety
 /// Two places for n keys; inside of [`Vector::run`].
 #[inline(always)]
-unsafe fn part<V: Vector>(from: *const V::Key, to: *mut V::Key, n: usize, pivot: V::Key) -> usize {
+pub(super) unsafe fn part<V: Vector, const OR_EQUAL: bool>(
+    from: *const V::Key,
+    to: *mut V::Key,
+    n: usize,
+    pivot: V::Key,
+) -> usize {
     // SAFETY: `lower` keys have been stored in front of what is free, `at - lower` behind: as much is free as is yet to
     // be read. A whole vector is stored only where two are free; what it holds too much is overwritten.
     unsafe {
@@ -211,7 +228,7 @@ unsafe fn part<V: Vector>(from: *const V::Key, to: *mut V::Key, n: usize, pivot:
         let (mut at, mut lower) = (0, 0);
         while n - at >= 2 * V::LANES {
             let keys = V::load(from.add(at));
-            let below = keys.below(pivots);
+            let below = belongs::<V, OR_EQUAL>(keys, pivots);
             let end = n - (at - lower);
             let (front, back) = keys.split(below);
             front.store(to.add(lower));
@@ -222,7 +239,7 @@ unsafe fn part<V: Vector>(from: *const V::Key, to: *mut V::Key, n: usize, pivot:
         while at < n {
             let some = (n - at).min(V::LANES);
             let keys = V::load_some(from.add(at), some, pivots);
-            let below = keys.below(pivots) & first(some, V::LANES);
+            let below = belongs::<V, OR_EQUAL>(keys, pivots) & first(some, V::LANES);
             let above = !below & first(some, V::LANES);
             let (few, many) = (below.count_ones() as usize, above.count_ones() as usize);
             let end = n - (at - lower);
@@ -233,6 +250,16 @@ unsafe fn part<V: Vector>(from: *const V::Key, to: *mut V::Key, n: usize, pivot:
         }
         lower
     }
+}
+
+/// A bit for each key that is below the pivot, or equals it if `OR_EQUAL` says so.
+///
+/// # Safety
+/// Inside of [`Vector::run`].
+#[inline(always)]
+pub(super) unsafe fn belongs<V: Vector, const OR_EQUAL: bool>(keys: V, pivots: V) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe { if OR_EQUAL { first(V::LANES, V::LANES) & !pivots.below(keys) } else { keys.below(pivots) } }
 }
 
 /// Partitions into three parts: keys that equal the pivot are not moved but written to `home`, where they belong.
@@ -291,7 +318,7 @@ unsafe fn part_in_three<T: Lane, V: Vector<Key = T::Key>>(
 /// # Safety
 /// They may be written; inside of [`Vector::run`].
 #[inline(always)]
-unsafe fn fill<T: Lane, V: Vector<Key = T::Key>>(home: *mut T, start: usize, end: usize, keys: V) {
+pub(super) unsafe fn fill<T: Lane, V: Vector<Key = T::Key>>(home: *mut T, start: usize, end: usize, keys: V) {
     // SAFETY: the caller's promise.
     unsafe {
         let (mut at, words) = (start, keys.words(T::ORDER));
