@@ -147,9 +147,9 @@ impl<W: Word> Sorting<W> {
         let by_splitters = (n / piece(base_case / 2, base_case / 4)).clamp(FEW_SPLITTERS, SPLITTERS);
         let Range { words, known, mut guesses } = range;
         let room = self.workers[0].most_outliers();
-        // One thread compares without a report of progress.
-        let alone = threads == 1 && !job.monitor.has_hook();
-        let compared = if alone { most_compared::<W>(level) } else { 0 };
+        // Wider keys are fewer in the cache, and take more passes through memory. Comparing reports no progress.
+        let compares = threads == 1 && W::KEY_BITS <= u32::BITS && !job.monitor.has_hook();
+        let compared = if compares { most_compared::<W>(level) } else { 0 };
         let mut limits = Limits { bits, ways: by_splitters, most_ways: FAN, room, compared, threads, guesses };
         let mut next = choose(level, words, known, limits);
         if let Strategy::Dominant(word) | Strategy::Count(word) = next {
