@@ -32,6 +32,7 @@ mod kernels;
 mod key;
 mod order;
 mod partial;
+mod parts;
 #[cfg(test)]
 #[path = "../../tests/sort/patterns.rs"]
 mod patterns;

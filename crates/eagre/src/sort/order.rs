@@ -1,8 +1,8 @@
 //! Which way to sort: descending, and where NaN goes.
 //!
-//! Keys are sorted in their total order, and what is asked for is made of that. A slice of keys is put right afterwards: NaN
-//! with a sign are at its front, so they are rotated to its end, and what precedes NaN is reversed. Where equal keys
-//! belong to different items, whose order counts, the keys themselves are changed before: a complement sorts the other way.
+//! Keys are sorted in their total order, and what is asked for is made of that. Of a slice of keys, NaN are moved to the end
+//! before, where they disturb nobody, and the others are reversed afterwards. Where equal keys belong to different items,
+//! whose order counts, the keys themselves are changed before: a complement sorts the other way.
 
 use super::Key;
 use super::kernels::presorted::reverse;
@@ -98,31 +98,30 @@ impl SortOrder {
         self.nan_last && K::REAL
     }
 
+    /// Moves what comes last, whatever the order of the rest, to the end. Returns how many keys are yet to be sorted.
+    pub(super) fn begin<K: Ordered>(self, keys: &mut [K]) -> usize {
+        if self.merges::<K>() { move_nan(keys) } else { keys.len() }
+    }
+
     /// Puts keys into this order that are in their total order.
     pub(super) fn finish<K: Key>(self, keys: &mut [K], threads: usize) {
-        let mut numbers = keys.len();
-        if self.merges::<K>() {
-            let has_sign = |key: &K| key.key() >> (K::KEY_BITS - 1) == 0;
-            let front = keys.partition_point(|key| key.is_nan() && has_sign(key));
-            numbers = keys.partition_point(|key| !key.is_nan() || has_sign(key)) - front;
-            if front > 0 {
-                keys.rotate_left(front);
-            }
-        }
         if self.descending {
-            reverse(&mut keys[..numbers], threads);
+            reverse(keys, threads);
         }
     }
 }
 
+/// How many keys are looked at together.
+const GROUP: usize = 64;
+
 /// Moves all NaN to the end, and returns how many other keys there are. Both are in any order then.
-pub(super) fn move_nan<K: Ordered>(keys: &mut [K]) -> usize {
-    let mut numbers = keys.iter().position(|key| key.is_nan()).unwrap_or(keys.len());
-    for at in numbers + 1..keys.len() {
-        if !keys[at].is_nan() {
-            keys.swap(numbers, at);
-            numbers += 1;
-        }
+fn move_nan<K: Ordered>(keys: &mut [K]) -> usize {
+    let has_nan = |group: &[K]| group.iter().fold(false, |found, key| found | key.is_nan());
+    let clean = keys.chunks(GROUP).position(has_nan).map_or(keys.len(), |group| group * GROUP);
+    let mut numbers = clean;
+    for at in clean..keys.len() {
+        keys.swap(numbers, at);
+        numbers += usize::from(!keys[numbers].is_nan());
     }
     numbers
 }

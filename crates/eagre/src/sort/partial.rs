@@ -14,9 +14,8 @@ use eagre_mem::heap;
 
 use super::kernels::Level;
 use super::kernels::filter::{Side, filter};
-use super::order::move_nan;
 use super::progress::{Monitor, Reporter, WHOLE};
-use super::{Key, SortError, Sorter, base_case, team};
+use super::{Key, SortError, Sorter, parts, team};
 
 /// The size of the sample: one of [`RATE`] keys, at most so many.
 const SAMPLE: usize = 1024;
@@ -60,7 +59,7 @@ impl Sorter<'_> {
     }
 
     fn partial<K: Key>(&self, keys: &mut [K], k: usize, end: End) -> Result<(), SortError> {
-        let numbers = if self.order.merges::<K>() { move_nan(keys) } else { keys.len() };
+        let numbers = self.order.begin(keys);
         let keys = &mut keys[..numbers];
         let monitor = Monitor::new(self.hook, keys.len(), size_of::<K>(), WHOLE);
         let most = self.gather(keys, k.min(keys.len()), end, &monitor)?;
@@ -156,13 +155,9 @@ impl Sorter<'_> {
 
 /// Estimates a key that a few more than the first `k` of many `keys` come before.
 fn threshold<K: Key>(level: Level, keys: &[K], k: usize, end: End) -> K {
-    let mut state = keys.len() as u64;
     let mut sample = [keys[0]; SAMPLE];
     let sample = &mut sample[..(keys.len() / RATE).min(SAMPLE)];
-    sample.fill_with(|| keys[below(&mut state, keys.len())]);
-    if !base_case::small(level, sample) {
-        sample.sort_unstable_by_key(|key| key.key());
-    }
+    parts::draw(level, keys, sample);
     // The expected rank of the k-th key in the sample, and three standard deviations more.
     let expected = sample.len() as f64 * (k as f64 / keys.len() as f64);
     let rank = ((expected + 3.0 * expected.sqrt()) as usize + 3).min(sample.len() - 1);
@@ -192,10 +187,4 @@ impl End {
             End::Largest => keys.select_nth_unstable_by_key(k - 1, |key| !key.key()),
         };
     }
-}
-
-/// The next pseudorandom number below `n`.
-fn below(state: &mut u64, n: usize) -> usize {
-    *state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-    ((u128::from(*state) * n as u128) >> 64) as usize
 }

@@ -26,8 +26,8 @@ use super::kernels::tree::Tree;
 use super::kernels::{Level, Word};
 use super::progress::{Monitor, Reporter, WHOLE};
 use super::strategy::{Limits, Strategy, choose};
-use super::team;
 use super::worker::{self, BUCKET, LEAST, Range, Room, Worker, ways};
+use super::{parts, team};
 
 /// The fewest bytes for each thread: to start one takes some ten microseconds.
 pub(super) const THREAD_BYTES: usize = 1 << 20;
@@ -58,10 +58,12 @@ pub(super) enum Lack {
 impl<W: Word> Sorting<W> {
     /// Allocates what it takes to sort `len` words with up to `threads` threads, at most `slack` bytes.
     pub(super) fn new(level: Level, len: usize, threads: usize, slack: usize) -> Result<Sorting<W>, Lack> {
-        let threads = threads.min(len * size_of::<W>() / THREAD_BYTES).max(1);
         let most = worker::most::<W>();
-        // One worker sorts alone what it can. Several threads always split first.
-        let shape = (threads > 1 || len > most).then(|| Shape::in_memory::<W>());
+        // One worker sorts alone what it can, or several a part each. Otherwise they split first.
+        let in_parts = len <= most && !W::STABLE;
+        let least = if in_parts { parts::PART_BYTES } else { THREAD_BYTES };
+        let threads = threads.min(len * size_of::<W>() / least).max(1);
+        let shape = (len > most || threads > 1 && !in_parts).then(|| Shape::in_memory::<W>());
         let blocks = shape.map_or(0, |shape| Blocks::<W>::bytes(shape, len, threads));
         let mut room = Room::new::<W>(level, len.min(most), len);
         let take = |room: Room| blocks.saturating_add(threads.saturating_mul(room.least::<W>()));
@@ -86,11 +88,13 @@ impl<W: Word> Sorting<W> {
     /// Sorts at most as many words as this was made for, or ends early if the hook says so.
     pub(super) fn sort(&mut self, words: &mut [W], monitor: &Monitor<'_>) {
         let level = self.level;
-        // The first split is usually half of the work. It has two passes.
-        let (splits, rest) = if self.blocks.is_some() { (WHOLE / 4, WHOLE / 2) } else { (0, WHOLE) };
-        let mut job =
-            Job { monitor, splits: monitor.reporter(splits), rest: monitor.reporter(rest), ready: Vec::new() };
         let range = Range { words, known: Bounds::of_bits(W::KEY_BITS), guesses: GUESSES };
+        if self.blocks.is_none() {
+            return parts::sort(level, range, &mut self.workers, monitor, monitor.reporter(WHOLE));
+        }
+        // The first split is usually half of the work. It has two passes.
+        let (splits, rest) = (monitor.reporter(WHOLE / 4), monitor.reporter(WHOLE / 2));
+        let mut job = Job { monitor, splits, rest, ready: Vec::new() };
         self.divide(range, true, &mut job);
         let Job { rest, mut ready, .. } = job;
         ready.sort_unstable_by_key(|range| range.words.len());
@@ -116,7 +120,7 @@ impl<W: Word> Sorting<W> {
             return;
         }
         let together = whole && threads > 1;
-        if self.blocks.is_none() || self.workers[0].takes(level, n) && !together {
+        if self.workers[0].takes(level, n) && !together {
             // Without memory for the list, this thread sorts the bucket.
             if threads == 1 || job.ready.try_reserve(1).is_err() {
                 return self.workers[0].sort_unless_stopped(level, range, job.monitor, job.rest);

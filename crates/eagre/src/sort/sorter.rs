@@ -13,7 +13,7 @@ use super::order::SortOrder;
 use super::progress::{Hook, Monitor, Progress, STEP, WHOLE};
 use super::range::{self, Lack, Sorting};
 use super::{Key, SortError, compare, counting};
-use super::{base_case, worker};
+use super::{base_case, parts, worker};
 use crate::scan::kernels::Simd;
 
 /// How much memory beside the keys is allowed, unless an eighth of the keys is more.
@@ -168,11 +168,13 @@ impl<'a> Sorter<'a> {
     ///
     /// # Errors
     /// - [`SortError::Memory`] if the system refuses memory. The sort asks for memory at the beginning, within
-    ///   [`Sorter::slack`], so the slice is as it was.
+    ///   [`Sorter::slack`], so the slice is as it was, except that [NaN](Sorter::nan_last) may be at its end already.
     /// - [`SortError::Cancelled`] if the [hook](Sorter::progress) says so.
     /// - [`SortError::Simd`] or [`SortError::Environment`] if the processor does not have the vector instructions asked
     ///   for; the slice is as it was.
     pub fn sort<K: Key>(&self, keys: &mut [K]) -> Result<(), SortError> {
+        let numbers = self.order.begin(keys);
+        let keys = &mut keys[..numbers];
         self.sort_words(keys)?;
         self.order.finish(keys, self.team_for(keys));
         Ok(())
@@ -294,7 +296,7 @@ impl<'a> Sorter<'a> {
 
     /// The most threads to use for these words: one if they are too few for two.
     fn team_for<W>(&self, words: &[W]) -> usize {
-        if size_of_val(words) < 2 * range::THREAD_BYTES { 1 } else { self.team_size(words.len()) }
+        if size_of_val(words) < 2 * parts::PART_BYTES { 1 } else { self.team_size(words.len()) }
     }
 
     /// The most threads to use for so many words.

@@ -2,6 +2,7 @@
 
 use super::Level;
 use super::base_case::{self, Table};
+use super::filter::{Side, filter};
 use super::key_index;
 use super::narrow::Narrowed;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -77,6 +78,11 @@ pub(crate) unsafe trait Word: Copy + Send + Sync + 'static {
         let _ = (level, table);
         words.sort_unstable_by_key(|word| word.key());
     }
+
+    /// Moves the words up to `last`, also those with the same key, to the front, in place. Returns how many there are.
+    fn move_to_front(level: Level, words: &mut [Self], last: Self) -> usize {
+        filter(level, words, last, Side::UpTo)
+    }
 }
 
 /// The kernels for the vector levels, with a register for each level.
@@ -115,6 +121,15 @@ macro_rules! vectors {
                 // SAFETY: the level is only there if the processor has it.
                 $( Level::$level => unsafe { vector::by_comparison::<Self, vector::$compared>(words, table) }, )*
                 _ => words.sort_unstable_by_key(|word| word.key()),
+            }
+        }
+
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        fn move_to_front(level: Level, words: &mut [Self], last: Self) -> usize {
+            match level {
+                // SAFETY: the level is only there if the processor has it.
+                $( Level::$level => unsafe { vector::move_to_front::<Self, vector::$compared>(words, last) }, )*
+                _ => filter(level, words, last, Side::UpTo),
             }
         }
     };

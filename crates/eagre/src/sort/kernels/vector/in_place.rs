@@ -5,11 +5,14 @@
 //! either end whenever one is written. What was put aside comes last.
 
 use super::lane::Lane;
-use super::quick::{Pivot, Quick, belongs, fill, median, part};
+use super::quick::{Pivot, Quick, as_they_are, belongs, fill, median, part};
 use super::{Vector, array};
+use std::mem::MaybeUninit;
 
 /// How many vectors are read at once: which end they come from is a branch that nobody can predict.
 const GROUP: usize = 8;
+/// The most lanes of any register.
+const MOST_LANES: usize = 16;
 
 /// The keys that are put aside, and those that no group is left for.
 pub(super) const fn aside<V: Vector>() -> usize {
@@ -46,13 +49,15 @@ impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
                             Pivot::Once(key) => (key, false),
                             Pivot::Often(key) => (key, true),
                         };
-                        let lower = part_in_place::<V, false>(keys, n, other, pivot);
+                        let pivots = V::splat(pivot);
+                        let lower = part_in_place::<V, false>(keys, n, other, pivots, as_they_are);
                         // No key is below the smallest.
                         if !often && lower > 0 {
                             return (lower, lower);
                         }
-                        let upper = lower + part_in_place::<V, true>(keys.add(lower), n - lower, other, pivot);
-                        fill::<T, V>(home, lower, upper, V::splat(pivot));
+                        let upper =
+                            lower + part_in_place::<V, true>(keys.add(lower), n - lower, other, pivots, as_they_are);
+                        fill::<T, V>(home, lower, upper, pivots);
                         (lower, upper)
                     },
                 );
@@ -70,17 +75,45 @@ impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
     }
 }
 
-/// Moves those of `n` keys that are below the pivot to the front, also those that equal it if `OR_EQUAL` says so, and the
-/// others to the back. Returns how many are in front.
+/// [`super::super::Word::move_to_front`].
 ///
 /// # Safety
-/// There are n keys, and room for [`aside`] others; inside of [`Vector::run`].
+/// The processor has such registers.
+pub(in super::super) unsafe fn move_to_front<T: Lane, V: Vector<Key = T::Key>>(words: &mut [T], last: T) -> usize {
+    let mut other = [const { MaybeUninit::<V::Key>::uninit() }; 3 * GROUP * MOST_LANES];
+    let other = other.as_mut_ptr().cast();
+    // SAFETY: a word is as long as its key, and there is room for [`aside`] keys, that is, for words that are moved as keys.
+    unsafe {
+        let bits = (&raw const last).cast::<T::Key>().read_unaligned();
+        V::run(
+            #[inline(always)]
+            || {
+                let last = V::splat(bits).keys(T::ORDER);
+                part_in_place::<V, true>(
+                    words.as_mut_ptr().cast(),
+                    words.len(),
+                    other,
+                    last,
+                    #[inline(always)]
+                    |row| row.keys(T::ORDER),
+                )
+            },
+        )
+    }
+}
+
+/// Moves those of `n` rows to the front whose keys are below the pivot, also those that equal it if `OR_EQUAL` says so, and
+/// the others to the back. Returns how many are in front.
+///
+/// # Safety
+/// There are n keys, or words that become keys, and room for [`aside`] others; inside of [`Vector::run`].
 #[inline(always)]
 unsafe fn part_in_place<V: Vector, const OR_EQUAL: bool>(
     keys: *mut V::Key,
     n: usize,
     other: *mut V::Key,
-    pivot: V::Key,
+    pivots: V,
+    as_keys: impl Fn(V) -> V + Copy,
 ) -> usize {
     // SAFETY: places from `lower` to `front` and from `back` to `end` are free, and keys between `front` and `back` are yet
     // to be read. Together two groups are free; a third one is read where fewer are, so that there are a group's places at
@@ -88,14 +121,13 @@ unsafe fn part_in_place<V: Vector, const OR_EQUAL: bool>(
     unsafe {
         let group = GROUP * V::LANES;
         if n < 2 * group {
-            other.copy_from_nonoverlapping(keys, n);
-            return part::<V, OR_EQUAL>(other, keys, n, pivot);
+            copy(keys, other, n);
+            return part::<V, OR_EQUAL>(other, keys, n, pivots, as_keys);
         }
         let (mut front, mut back) = (group, n - group);
-        other.copy_from_nonoverlapping(keys, group);
-        other.add(group).copy_from_nonoverlapping(keys.add(back), group);
+        copy(keys, other, group);
+        copy(keys.add(back), other.add(group), group);
         let (mut lower, mut end) = (0, n);
-        let pivots = V::splat(pivot);
         while back - front >= group {
             let from = if front - lower <= end - back {
                 front += group;
@@ -108,7 +140,7 @@ unsafe fn part_in_place<V: Vector, const OR_EQUAL: bool>(
             let mut i = 0;
             while i < GROUP {
                 let row = rows[i];
-                let below = belongs::<V, OR_EQUAL>(row, pivots);
+                let below = belongs::<V, OR_EQUAL>(as_keys(row), pivots);
                 let (few, many) = row.split(below);
                 few.store(keys.add(lower));
                 many.store(keys.add(end - V::LANES));
@@ -119,9 +151,19 @@ unsafe fn part_in_place<V: Vector, const OR_EQUAL: bool>(
             }
         }
         let rest = back - front;
-        other.add(2 * group).copy_from_nonoverlapping(keys.add(front), rest);
-        lower + part::<V, OR_EQUAL>(other, keys.add(lower), 2 * group + rest, pivot)
+        copy(keys.add(front), other.add(2 * group), rest);
+        lower + part::<V, OR_EQUAL>(other, keys.add(lower), 2 * group + rest, pivots, as_keys)
     }
+}
+
+/// Copies keys as bytes: words may be less aligned than their keys.
+///
+/// # Safety
+/// There are two places for n keys.
+#[inline(always)]
+unsafe fn copy<K>(from: *const K, to: *mut K, n: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { to.cast::<u8>().copy_from_nonoverlapping(from.cast(), n * size_of::<K>()) }
 }
 
 #[cfg(test)]
@@ -142,8 +184,10 @@ mod tests {
             }];
         for n in [0, 1, 200, aside::<V>(), 900, 5000, 20_011] {
             for (pattern, depth) in patterns.iter().flat_map(|pattern| [(pattern, 60), (pattern, 2)]) {
-                let mut words: Vec<T> = (0..n as u64).map(|i| make(pattern(i))).collect();
-                let mut expected = words.clone();
+                // The first is left out: words may be less aligned than their keys.
+                let mut words: Vec<T> = (0..=n as u64).map(|i| make(pattern(i))).collect();
+                let words = &mut words[1..];
+                let mut expected = words.to_vec();
                 expected.sort_by_key(|word| word.key());
                 for room in [few_most::<V>(), 2000] {
                     let room = room.max(aside::<V>());
@@ -159,6 +203,15 @@ mod tests {
                     }
                     assert!(words == expected, "{n} in {room}");
                     words.reverse();
+                }
+                let last = expected.get(n / 3).copied();
+                if let Some(last) = last {
+                    // SAFETY: the processor has such registers.
+                    let front = unsafe { move_to_front::<T, V>(words, last) };
+                    assert!(words[..front].iter().all(|word| word.key() <= last.key()));
+                    assert!(words[front..].iter().all(|word| word.key() > last.key()));
+                    words.sort_by_key(|word| word.key());
+                    assert!(words == expected, "{n}");
                 }
             }
         }

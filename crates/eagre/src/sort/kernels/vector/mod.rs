@@ -29,6 +29,7 @@ mod registers;
 pub(super) use avx2::{available as has_avx2, run as run_avx2};
 pub(super) use avx512::{available as has_avx512, run as run_avx512};
 pub(super) use base_case::{base_case, most};
+pub(super) use in_place::move_to_front;
 pub(super) use lane::Number;
 use lane::Order;
 pub(super) use quick::by_comparison;

@@ -104,7 +104,7 @@ impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
                 let (lower, upper) = V::run(
                     #[inline(always)]
                     || match median::<V>(from, n, random) {
-                        Pivot::Once(key) => match part::<V, false>(from, to, n, key) {
+                        Pivot::Once(key) => match part::<V, false>(from, to, n, V::splat(key), as_they_are) {
                             // No key is below the smallest.
                             0 => part_in_three::<T, V>(from, to, self.home.add(start), n, key),
                             lower => (lower, lower),
@@ -209,8 +209,8 @@ pub(super) unsafe fn median<V: Vector>(from: *const V::Key, n: usize, random: &m
     }
 }
 
-/// Moves those of `n` keys that are below the pivot to the front, also those that equal it if `OR_EQUAL` says so, and the
-/// others to the back. Returns how many are in front.
+/// Moves those of `n` rows to the front whose keys are below the pivot, also those that equal it if `OR_EQUAL` says so, and
+/// the others to the back. Returns how many are in front.
 ///
 /// # Safety
 /// Two places for n keys; inside of [`Vector::run`].
@@ -219,16 +219,16 @@ pub(super) unsafe fn part<V: Vector, const OR_EQUAL: bool>(
     from: *const V::Key,
     to: *mut V::Key,
     n: usize,
-    pivot: V::Key,
+    pivots: V,
+    as_keys: impl Fn(V) -> V + Copy,
 ) -> usize {
     // SAFETY: `lower` keys have been stored in front of what is free, `at - lower` behind: as much is free as is yet to
     // be read. A whole vector is stored only where two are free; what it holds too much is overwritten.
     unsafe {
-        let pivots = V::splat(pivot);
         let (mut at, mut lower) = (0, 0);
         while n - at >= 2 * V::LANES {
             let keys = V::load(from.add(at));
-            let below = belongs::<V, OR_EQUAL>(keys, pivots);
+            let below = belongs::<V, OR_EQUAL>(as_keys(keys), pivots);
             let end = n - (at - lower);
             let (front, back) = keys.split(below);
             front.store(to.add(lower));
@@ -238,8 +238,8 @@ pub(super) unsafe fn part<V: Vector, const OR_EQUAL: bool>(
         }
         while at < n {
             let some = (n - at).min(V::LANES);
-            let keys = V::load_some(from.add(at), some, pivots);
-            let below = belongs::<V, OR_EQUAL>(keys, pivots) & first(some, V::LANES);
+            let keys = V::load_some(from.add(at), some, V::largest());
+            let below = belongs::<V, OR_EQUAL>(as_keys(keys), pivots) & first(some, V::LANES);
             let above = !below & first(some, V::LANES);
             let (few, many) = (below.count_ones() as usize, above.count_ones() as usize);
             let end = n - (at - lower);
@@ -250,6 +250,12 @@ pub(super) unsafe fn part<V: Vector, const OR_EQUAL: bool>(
         }
         lower
     }
+}
+
+/// Keys that need not become any.
+#[inline(always)]
+pub(super) fn as_they_are<V>(keys: V) -> V {
+    keys
 }
 
 /// A bit for each key that is below the pivot, or equals it if `OR_EQUAL` says so.
