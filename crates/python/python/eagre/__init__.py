@@ -1,0 +1,50 @@
+"""Memory that flows: sorting, files and streams larger than memory."""
+
+from eagre._copying import Copied, Diagnosis, Fact, copy, doctor
+from eagre._eagre import __version__, sort
+from eagre._pipes import Pipe, PipeReader
+from eagre._questions import Counts, Found, Group, Stats, count, find, find_all, stats
+from eagre._reading import File, open
+from eagre._records import Checked, Records, Sorted, check_file, sample_boundaries, sort_and_partition, sort_file
+from eagre._selecting import partition, top_k, unique
+from eagre._sorting import argsort, lexsort, sort_pairs, sorted
+from eagre._writing import FileWriter, Writer, create
+
+__all__ = [
+    "Checked",
+    "Copied",
+    "Counts",
+    "Diagnosis",
+    "Fact",
+    "File",
+    "FileWriter",
+    "Found",
+    "Group",
+    "Pipe",
+    "PipeReader",
+    "Records",
+    "Sorted",
+    "Stats",
+    "Writer",
+    "__version__",
+    "argsort",
+    "check_file",
+    "copy",
+    "count",
+    "create",
+    "doctor",
+    "find",
+    "find_all",
+    "lexsort",
+    "open",
+    "partition",
+    "sample_boundaries",
+    "sort",
+    "sort_and_partition",
+    "sort_file",
+    "sort_pairs",
+    "sorted",
+    "stats",
+    "top_k",
+    "unique",
+]

@@ -1,0 +1,81 @@
+//! The Python package of Eagre, the part in Rust: the module `eagre._eagre`.
+//!
+//! What is here only translates: arguments in, results and exceptions out. What needs no speed (layouts of arrays, file
+//! objects) is Python, in `python/eagre`. Three rules hold in every function:
+//!
+//! 1. *No wait holds the GIL.* Work that may take long runs in `watch`, which also delivers signals.
+//! 2. *Arrays are checked first*: `array` gives out slices of arrays that are contiguous, aligned and of one native type.
+//! 3. *Errors are Python's*: `error` has them all.
+//!
+//! # Layers
+//! A module uses only modules on lines below its own:
+//!
+//! ```text
+//! argsort · check · copy · doctor · parts · pipe · select · sort · sort_file · stats
+//! count · dtype · mapped · output · reading · records · writing
+//! chunk · element · watch
+//! array · order
+//! error
+//! ```
+//!
+//! # Unsafe code
+//! The modules that allow it below: slices of the memory of arrays.
+#![deny(unsafe_code)]
+
+mod argsort;
+#[allow(unsafe_code)]
+mod array;
+mod check;
+mod chunk;
+mod copy;
+mod count;
+mod doctor;
+mod dtype;
+mod element;
+mod error;
+mod mapped;
+mod order;
+mod output;
+mod parts;
+mod pipe;
+mod reading;
+mod records;
+mod select;
+mod sort;
+mod sort_file;
+mod stats;
+mod watch;
+mod writing;
+
+use pyo3::prelude::*;
+
+/// The part of the package that is in Rust. Its functions are re-exported, with types, by `eagre`.
+#[pymodule]
+fn _eagre(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    for function in [
+        wrap_pyfunction!(check::check_file, module)?,
+        wrap_pyfunction!(copy::copy, module)?,
+        wrap_pyfunction!(count::count, module)?,
+        wrap_pyfunction!(count::find_all, module)?,
+        wrap_pyfunction!(count::find_count, module)?,
+        wrap_pyfunction!(doctor::doctor, module)?,
+        wrap_pyfunction!(parts::sample_boundaries, module)?,
+        wrap_pyfunction!(parts::sort_and_partition, module)?,
+        wrap_pyfunction!(sort_file::sort_file, module)?,
+        wrap_pyfunction!(stats::stats, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    module.add_function(wrap_pyfunction!(argsort::argsort_rows, module)?)?;
+    module.add_class::<chunk::Chunk>()?;
+    module.add_class::<mapped::Mapped>()?;
+    module.add_class::<output::Hidden>()?;
+    module.add_class::<reading::Stream>()?;
+    module.add_class::<writing::Sink>()?;
+    module.add_function(wrap_pyfunction!(pipe::pipe, module)?)?;
+    module.add_function(wrap_pyfunction!(select::select_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(sort::sort, module)?)?;
+    module.add_function(wrap_pyfunction!(sort::sort_rows, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! Streams as Python reads them: copied into buffers, or block by block, without a copy.
+//!
+//! A wait happens without the GIL, in a thread of its own (`watch`): a signal that raises cancels the stream and ends the
+//! wait. Blocks that Python has dropped are given back at the next step, by the thread that takes it, so that no drop waits
+//! for a lock.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use eagre::file::ReadOptions;
+use eagre::{Control, Pipe, ReadBlock, Reader, StreamError, StreamErrorKind};
+use numpy::PyUntypedArray;
+use pyo3::exceptions::PyBufferError;
+use pyo3::prelude::*;
+
+use crate::array::Plain;
+use crate::chunk::{Chunk, Dropped};
+use crate::error;
+use crate::watch::waiting;
+
+/// For how many steps a chunk of a file may be kept.
+const KEPT: u32 = 3;
+
+/// The reading end of a stream.
+#[pyclass(frozen, module = "eagre._eagre")]
+pub(crate) struct Stream {
+    end: Mutex<Option<End>>,
+    dropped: Arc<Dropped>,
+    control: Control,
+}
+
+struct End {
+    reader: Reader,
+    /// The block that is being copied out, and how much of it has been.
+    current: Option<(ReadBlock, usize)>,
+}
+
+impl Stream {
+    pub(crate) fn new(reader: Reader) -> Stream {
+        let control = reader.control();
+        Stream { end: Mutex::new(Some(End { reader, current: None })), dropped: Arc::default(), control }
+    }
+
+    fn end(&self) -> MutexGuard<'_, Option<End>> {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a step on the open end. Only a step that has to wait gets a thread.
+    fn step<T: Send>(
+        &self,
+        py: Python<'_>,
+        now: impl Fn(&mut End) -> Result<Option<T>, StreamError> + Sync,
+        wait: impl Fn(&mut End) -> Result<Option<T>, StreamError> + Sync,
+    ) -> PyResult<Option<T>> {
+        let stepped = py.detach(|| {
+            let mut end = self.end();
+            let end = end.as_mut()?;
+            self.dropped.take().into_iter().for_each(|block| end.reader.release_block(block));
+            Some(now(end).map(|done| done.map(Ok).unwrap_or_else(|| Err(end.is_at_end()))))
+        });
+        match stepped.ok_or_else(closed)?.map_err(|failed| self.failed(&failed))? {
+            Ok(done) => Ok(Some(done)),
+            Err(true) => Ok(None),
+            Err(false) => {
+                let waited = waiting(py, &|| self.control.cancel(), || self.end().as_mut().map(&wait))?;
+                waited.ok_or_else(closed)?.map_err(|failed| self.failed(&failed))
+            }
+        }
+    }
+
+    fn failed(&self, failed: &StreamError) -> PyErr {
+        match failed.kind() {
+            StreamErrorKind::Busy => PyBufferError::new_err(format!(
+                "chunks: {}: one is still referenced {} steps later; copy what is to be kept: chunk.copy()",
+                self.control.name(),
+                KEPT + 1
+            )),
+            _ => error::of_stream(failed.clone()),
+        }
+    }
+}
+
+impl End {
+    /// Whether nothing is left to read: not only for now.
+    fn is_at_end(&self) -> bool {
+        self.reader.length().is_some_and(|length| self.reader.position() >= length)
+    }
+
+    fn copy(
+        &mut self,
+        to: &mut [u8],
+        next: impl Fn(&mut Reader) -> Result<Option<ReadBlock>, StreamError>,
+    ) -> Result<Option<usize>, StreamError> {
+        let mut done = 0;
+        while done < to.len() {
+            let Some((block, at)) = &mut self.current else {
+                // What is there is handed out at once.
+                let more = if done == 0 { next(&mut self.reader)? } else { self.reader.try_take()? };
+                let Some(block) = more else { break };
+                self.current = Some((block, 0));
+                continue;
+            };
+            let bytes = &block.as_slice()[*at..];
+            let now = bytes.len().min(to.len() - done);
+            to[done..done + now].copy_from_slice(&bytes[..now]);
+            (*at, done) = (*at + now, done + now);
+            if now == bytes.len()
+                && let Some((block, _)) = self.current.take()
+            {
+                self.reader.release_block(block);
+            }
+        }
+        Ok((done > 0).then_some(done))
+    }
+}
+
+fn closed() -> PyErr {
+    error::value_error("I/O operation on closed file")
+}
+
+#[pymethods]
+impl Stream {
+    /// Begins to read a file at an offset.
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf, offset: u64) -> PyResult<Stream> {
+        let pipe = Pipe::builder().lookback(KEPT);
+        let options = ReadOptions::new().stream(pipe).explicit();
+        // What has no offsets, such as a pipe, is read on from where it stands.
+        let options = if offset > 0 { options.from(offset) } else { options };
+        let reader = py.detach(|| options.open(path));
+        reader.map(Stream::new).map_err(|failed| error::of_file(&failed))
+    }
+
+    /// Fills an array of bytes from its front with the next ones. Returns how many there were: 0 at the end only.
+    fn read_into(&self, py: Python<'_>, buffer: &Bound<'_, PyUntypedArray>) -> PyResult<usize> {
+        let plain = Plain::to_write(buffer);
+        let mut plain =
+            plain.ok_or_else(|| error::type_error("read_into: the buffer is no array of bytes to write"))?;
+        let to = Mutex::new(plain.items_mut::<u8>());
+        let lock = || to.lock().unwrap_or_else(PoisonError::into_inner);
+        if lock().is_empty() {
+            return Ok(0);
+        }
+        let copied =
+            self.step(py, |end| end.copy(&mut lock(), Reader::try_take), |end| end.copy(&mut lock(), Reader::take))?;
+        Ok(copied.unwrap_or(0))
+    }
+
+    /// The next bytes, as they lie in the stream, or `None` at its end.
+    fn chunk(&self, py: Python<'_>) -> PyResult<Option<Chunk>> {
+        let block = self.step(py, |end| end.reader.try_take(), |end| end.reader.take())?;
+        Ok(block.map(|block| Chunk::new(block, &self.dropped)))
+    }
+
+    /// Lets go of the stream. Chunks stay as they are.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| *self.end() = None);
+    }
+}

@@ -1,0 +1,71 @@
+//! What a record is, as Python says it: formats, with the keys of `eagre sort` and GNU sort.
+
+use eagre::records::{Fixed, KeyRange, Lines, Text, TextKey, TextOptions, TextOrder};
+use pyo3::prelude::*;
+
+use crate::error;
+
+/// What Python says of records.
+#[derive(FromPyObject)]
+pub(crate) struct Records {
+    #[pyo3(item)]
+    kind: String,
+    #[pyo3(item)]
+    keys: Vec<String>,
+    #[pyo3(item)]
+    options: String,
+    #[pyo3(item)]
+    separator: Option<u8>,
+    #[pyo3(item)]
+    size: usize,
+}
+
+/// A format, and whether its largest key comes first.
+pub(crate) enum Chosen {
+    Lines(Lines, bool),
+    Fixed(Fixed, bool),
+    Text(Text, bool),
+}
+
+/// Evaluates an expression with `$format` as the format that a [`Chosen`] holds, and `$descending` as its direction.
+macro_rules! with_format {
+    ($chosen:expr, $format:ident, $descending:ident => $body:expr) => {
+        match $chosen {
+            $crate::records::Chosen::Lines($format, $descending) => $body,
+            $crate::records::Chosen::Fixed($format, $descending) => $body,
+            $crate::records::Chosen::Text($format, $descending) => $body,
+        }
+    };
+}
+
+pub(crate) use with_format;
+
+impl Records {
+    /// The format. `unique` says whether records with equal keys are the same.
+    pub(crate) fn chosen(&self, function: &str, descending: bool, unique: bool) -> PyResult<Chosen> {
+        let chosen = self.parsed(descending, unique);
+        chosen.map_err(|why| error::value_error(format_args!("{function}: {why}")))
+    }
+
+    fn parsed(&self, descending: bool, unique: bool) -> Result<Chosen, String> {
+        Ok(match self.kind.as_str() {
+            "lines" => Chosen::Lines(Lines::default(), descending),
+            "fixed" => {
+                let keys = self.keys.iter().map(|key| key.parse()).collect::<Result<Vec<KeyRange>, _>>()?;
+                Chosen::Fixed(Fixed::new(self.size, &keys)?, descending)
+            }
+            "numbers" => Chosen::Fixed(Fixed::numbers(&self.options)?, descending),
+            kind => {
+                let letters = if descending { format!("{}r", self.options) } else { self.options.clone() };
+                let order = TextOrder::new().options(letters.parse::<TextOptions>()?);
+                let order = order.csv(kind == "csv").unique(unique);
+                let order = self.separator.into_iter().fold(order, TextOrder::separator);
+                let keys = self.keys.iter().map(|key| key.parse()).collect::<Result<Vec<TextKey>, _>>()?;
+                let text = keys.into_iter().fold(order, TextOrder::key).build()?;
+                // An r among its options has turned the order, too.
+                let descending = text.descending();
+                Chosen::Text(text, descending)
+            }
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! Long calls: the work runs in a thread of its own, while the calling thread listens for signals.
+//!
+//! The GIL is free meanwhile. Every few milliseconds the calling thread takes it, for as long as Python needs to run its
+//! signal handlers and the caller's progress function. If one of them raises, the work is asked to stop; the exception goes
+//! on when it has, since the work uses memory of the caller.
+
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+
+use crate::error;
+
+/// How often the calling thread looks for signals.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Work on fewer bytes ends before anybody misses a signal, and does without a thread: 0.1 s.
+const UNWATCHED: usize = 16 << 20;
+
+/// What the work and the calling thread tell each other.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    /// Whether there is a calling thread that listens.
+    listens: bool,
+    stopped: AtomicBool,
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+impl Watch {
+    /// Whether it may ask to stop, or wants to know how far the work is.
+    pub(crate) fn listens(&self) -> bool {
+        self.listens
+    }
+
+    /// Notes how far the work is, and says whether to go on.
+    pub(crate) fn go_on(&self, done: u64, total: u64) -> std::ops::ControlFlow<()> {
+        self.done.store(done, Relaxed);
+        self.total.store(total, Relaxed);
+        match self.stopped.load(Relaxed) {
+            true => std::ops::ControlFlow::Break(()),
+            false => std::ops::ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// Runs `work`, which is on so many `bytes`, without the GIL; calls `progress(done, total)`, if there is one, now and then.
+///
+/// # Errors
+/// What a signal handler or `progress` raised; the work has ended then, early if it asked its [`Watch`].
+pub(crate) fn watched<R: Send>(
+    py: Python<'_>,
+    bytes: usize,
+    progress: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(&Watch) -> R + Send,
+) -> PyResult<R> {
+    if bytes < UNWATCHED && progress.is_none() {
+        return Ok(py.detach(|| work(&Watch::default())));
+    }
+    let progress = progress.map(|progress| progress.clone().unbind());
+    let watch = Watch { listens: true, ..Watch::default() };
+    let report = |py: Python<'_>| match &progress {
+        Some(progress) => progress.call1(py, (watch.done.load(Relaxed), watch.total.load(Relaxed))).map(drop),
+        None => Ok(()),
+    };
+    let done = in_a_thread(py, &report, &|| watch.stopped.store(true, Relaxed), || work(&watch))?;
+    // The last report, of all that was to do.
+    report(py)?;
+    Ok(done)
+}
+
+/// Runs `work`, which waits for something, without the GIL. `stop` ends the wait.
+///
+/// # Errors
+/// What a signal handler raised.
+pub(crate) fn waiting<R: Send>(
+    py: Python<'_>,
+    stop: &(dyn Fn() + Sync),
+    work: impl FnOnce() -> R + Send,
+) -> PyResult<R> {
+    in_a_thread(py, &|_| Ok(()), stop, work)
+}
+
+fn in_a_thread<R: Send>(
+    py: Python<'_>,
+    report: &(dyn Fn(Python<'_>) -> PyResult<()> + Sync),
+    stop: &(dyn Fn() + Sync),
+    work: impl FnOnce() -> R + Send,
+) -> PyResult<R> {
+    let work = Mutex::new(Some(work));
+    let take = &|| work.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let done = py.detach(|| {
+        thread::scope(|scope| {
+            let (ended, end) = channel::<()>();
+            let begin = move || {
+                // Dropped when the work ends, or panics.
+                let _ended = ended;
+                take().map(|work| work())
+            };
+            let worker = thread::Builder::new().name("eagre-python".into()).spawn_scoped(scope, begin).ok()?;
+            let mut raised = None;
+            while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(TICK) {
+                if raised.is_none() {
+                    raised = Python::attach(|py| py.check_signals().and_then(|()| report(py))).err();
+                    if raised.is_some() {
+                        stop();
+                    }
+                }
+            }
+            let done = worker.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+            Some(raised.map_or(Ok(done), Err))
+        })
+    });
+    done.unwrap_or_else(|| {
+        // The system has no thread for us: nobody listens.
+        let work = work.into_inner().unwrap_or_else(PoisonError::into_inner);
+        work.map(|work| py.detach(work)).ok_or_else(|| error::memory("no thread for the work"))
+    })
+}

@@ -1,0 +1,146 @@
+//! Streams as Python writes them, into a file or to a reader.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use eagre::file::{FileWriter, WriteOptions};
+use eagre::{Control, StreamError, WriteBlock, Writer};
+use numpy::PyUntypedArray;
+use pyo3::prelude::*;
+
+use crate::array::Plain;
+use crate::error;
+use crate::watch::waiting;
+
+/// The writing end of a stream.
+#[pyclass(frozen, module = "eagre._eagre")]
+pub(crate) struct Sink {
+    end: Mutex<Option<End>>,
+    control: Control,
+}
+
+struct End {
+    target: Target,
+    /// The block that is being filled, and how much of it has been.
+    current: Option<(WriteBlock, usize)>,
+    written: u64,
+}
+
+enum Target {
+    /// A file, which appears when it is finished.
+    File(Box<FileWriter>),
+    Pipe(Writer),
+}
+
+impl Target {
+    fn writer(&mut self) -> &mut Writer {
+        match self {
+            Target::File(file) => file,
+            Target::Pipe(writer) => writer,
+        }
+    }
+}
+
+impl End {
+    fn new(target: Target) -> Mutex<Option<End>> {
+        Mutex::new(Some(End { target, current: None, written: 0 }))
+    }
+
+    /// Copies what fits into the blocks that `next` gives, and returns how much that was. Only the first may wait.
+    fn copy(
+        &mut self,
+        from: &[u8],
+        next: impl Fn(&mut Writer) -> Result<Option<WriteBlock>, StreamError>,
+    ) -> Result<usize, StreamError> {
+        let (mut done, writer) = (0, self.target.writer());
+        while done < from.len() {
+            let Some((block, at)) = &mut self.current else {
+                let more = if done == 0 { next(writer)? } else { writer.try_take()? };
+                let Some(block) = more else { break };
+                self.current = Some((block, 0));
+                continue;
+            };
+            let room = &mut block.as_mut_slice()[*at..];
+            let now = room.len().min(from.len() - done);
+            room[..now].copy_from_slice(&from[done..done + now]);
+            (*at, done) = (*at + now, done + now);
+            if now == room.len()
+                && let Some((block, _)) = self.current.take()
+            {
+                writer.complete(block);
+            }
+        }
+        self.written += done as u64;
+        Ok(done)
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        if let Some((block, _)) = self.current.take() {
+            // Its bytes stay where they are, and are the last ones.
+            self.target.writer().put_back(block);
+        }
+        match self.target {
+            Target::File(file) => file.finish_at(self.written),
+            Target::Pipe(mut writer) => Ok(writer.finish_at(self.written)?),
+        }
+    }
+}
+
+impl Sink {
+    pub(crate) fn new(writer: Writer) -> Sink {
+        Sink { control: writer.control(), end: End::new(Target::Pipe(writer)) }
+    }
+
+    fn end(&self) -> MutexGuard<'_, Option<End>> {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Sink {
+    /// Begins to write a file.
+    #[staticmethod]
+    fn create(py: Python<'_>, path: PathBuf) -> PyResult<Sink> {
+        let file = py.detach(|| WriteOptions::new().explicit().create(path));
+        let file = file.map_err(|failed| error::of_file(&failed))?;
+        Ok(Sink { control: file.control(), end: End::new(Target::File(Box::new(file))) })
+    }
+
+    /// Writes all of an array of bytes.
+    fn write(&self, py: Python<'_>, bytes: &Bound<'_, PyUntypedArray>) -> PyResult<()> {
+        let plain = Plain::to_read(bytes);
+        let bytes = plain.ok_or_else(|| error::type_error("write: no array of bytes"))?.items::<u8>();
+        let mut from = bytes;
+        while !from.is_empty() {
+            // What fits is copied at once; only who waits needs a thread.
+            let fits = |end: &mut Option<End>| end.as_mut().map(|end| end.copy(from, Writer::try_take));
+            let mut done = py.detach(|| fits(&mut self.end())).ok_or_else(closed)?;
+            if let Ok(0) = done {
+                let wait = || self.end().as_mut().map(|end| end.copy(from, |writer| writer.take().map(Some)));
+                done = waiting(py, &|| self.control.cancel(), wait)?.ok_or_else(closed)?;
+            }
+            from = &from[done.map_err(error::of_stream)?..];
+        }
+        Ok(())
+    }
+
+    /// Ends the stream here. A file has appeared, complete and on the disk, when this returns.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        let finish = || self.end().take().map_or(Ok(()), End::finish);
+        waiting(py, &|| self.control.cancel(), finish)?.map_err(|failed| error::of_file(&failed))
+    }
+
+    /// Gives up: no file appears, and a reader gets an error with this message.
+    fn fail(&self, py: Python<'_>, message: &str) {
+        py.detach(|| {
+            if let Some(mut end) = self.end().take() {
+                end.target.writer().fail(message);
+            }
+        });
+    }
+}
+
+fn closed() -> PyErr {
+    error::value_error("I/O operation on closed file")
+}
