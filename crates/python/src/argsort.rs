@@ -44,6 +44,13 @@ pub(crate) fn argsort_rows(
     done.map_err(|failed| error::of_sort(function, failed))
 }
 
+/// So many elements are worked on between two looks whether to stop.
+const PIECE: usize = 1 << 18;
+
+fn go_on(watch: &Watch) -> Result<(), SortError> {
+    if watch.is_stopped() { Err(SortError::Cancelled) } else { Ok(()) }
+}
+
 fn argsort<K: Kind>(
     sorter: &Sorter<'_>,
     items: &[K::Item],
@@ -52,10 +59,17 @@ fn argsort<K: Kind>(
     watch: &Watch,
 ) -> Result<(), SortError> {
     let mut pairs = list::<K::Key>(items.len())?;
-    pairs.extend(items.iter().enumerate().map(|(index, &item)| (K::key(item, descending), index as u32)));
+    for items in items.chunks(PIECE) {
+        let start = pairs.len();
+        pairs.extend(items.iter().enumerate().map(|(at, &item)| (K::key(item, descending), (start + at) as u32)));
+        go_on(watch)?;
+    }
     let hook = |now: Progress| watch.go_on(now.done, now.total);
     if watch.listens() { sorter.progress(&hook) } else { *sorter }.sort_pairs(&mut pairs)?;
-    pairs.iter().zip(indices).for_each(|(pair, index)| *index = i64::from(pair.1));
+    for (pairs, indices) in pairs.chunks(PIECE).zip(indices.chunks_mut(PIECE)) {
+        pairs.iter().zip(indices).for_each(|(pair, index)| *index = i64::from(pair.1));
+        go_on(watch)?;
+    }
     Ok(())
 }
 

@@ -18,5 +18,5 @@ pub(crate) fn pipe(block: usize) -> PyResult<(Sink, Stream)> {
     })?;
     let pipe = Pipe::builder().name("eagre.Pipe").block_size(block).explicit().open();
     let (writer, reader) = pipe.map_err(|failed| error::of_file(&failed.into()))?.split();
-    Ok((Sink::new(writer), Stream::new(reader)))
+    Ok((Sink::new(writer), Stream::new(reader, false)))
 }

@@ -27,6 +27,8 @@ pub(crate) struct Stream {
     end: Mutex<Option<End>>,
     dropped: Arc<Dropped>,
     control: Control,
+    /// Whether the other end is a file on a disk, which lets nobody wait for long.
+    prompt: bool,
 }
 
 struct End {
@@ -36,16 +38,16 @@ struct End {
 }
 
 impl Stream {
-    pub(crate) fn new(reader: Reader) -> Stream {
+    pub(crate) fn new(reader: Reader, prompt: bool) -> Stream {
         let control = reader.control();
-        Stream { end: Mutex::new(Some(End { reader, current: None })), dropped: Arc::default(), control }
+        Stream { end: Mutex::new(Some(End { reader, current: None })), dropped: Arc::default(), control, prompt }
     }
 
     fn end(&self) -> MutexGuard<'_, Option<End>> {
         self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a step on the open end. Only a step that has to wait gets a thread.
+    /// Runs a step on the open end. Only a step that may have to wait for long gets a thread.
     fn step<T: Send>(
         &self,
         py: Python<'_>,
@@ -56,6 +58,9 @@ impl Stream {
             let mut end = self.end();
             let end = end.as_mut()?;
             self.dropped.take().into_iter().for_each(|block| end.reader.release_block(block));
+            if self.prompt {
+                return Some(wait(end).map(|done| done.map(Ok).unwrap_or(Err(true))));
+            }
             Some(now(end).map(|done| done.map(Ok).unwrap_or_else(|| Err(end.is_at_end()))))
         });
         match stepped.ok_or_else(closed)?.map_err(|failed| self.failed(&failed))? {
@@ -127,8 +132,9 @@ impl Stream {
         let options = ReadOptions::new().stream(pipe).explicit();
         // What has no offsets, such as a pipe, is read on from where it stands.
         let options = if offset > 0 { options.from(offset) } else { options };
+        let prompt = path.is_file();
         let reader = py.detach(|| options.open(path));
-        reader.map(Stream::new).map_err(|failed| error::of_file(&failed))
+        reader.map(|reader| Stream::new(reader, prompt)).map_err(|failed| error::of_file(&failed))
     }
 
     /// Fills an array of bytes from its front with the next ones. Returns how many there were: 0 at the end only.

@@ -37,11 +37,16 @@ impl Watch {
         self.listens
     }
 
+    /// Whether to stop.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Relaxed)
+    }
+
     /// Notes how far the work is, and says whether to go on.
     pub(crate) fn go_on(&self, done: u64, total: u64) -> std::ops::ControlFlow<()> {
         self.done.store(done, Relaxed);
         self.total.store(total, Relaxed);
-        match self.stopped.load(Relaxed) {
+        match self.is_stopped() {
             true => std::ops::ControlFlow::Break(()),
             false => std::ops::ControlFlow::Continue(()),
         }

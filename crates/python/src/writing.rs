@@ -47,6 +47,19 @@ impl End {
         Mutex::new(Some(End { target, current: None, written: 0 }))
     }
 
+    /// Copies what fits, and returns how much that was. Waits for a disk, but for nobody else.
+    fn copy_now(&mut self, from: &[u8]) -> Result<usize, StreamError> {
+        match self.target {
+            Target::File(_) => self.copy_or_wait(from),
+            Target::Pipe(_) => self.copy(from, Writer::try_take),
+        }
+    }
+
+    /// As [`End::copy_now`], but at least one byte.
+    fn copy_or_wait(&mut self, from: &[u8]) -> Result<usize, StreamError> {
+        self.copy(from, |writer| writer.take().map(Some))
+    }
+
     /// Copies what fits into the blocks that `next` gives, and returns how much that was. Only the first may wait.
     fn copy(
         &mut self,
@@ -113,11 +126,10 @@ impl Sink {
         let bytes = plain.ok_or_else(|| error::type_error("write: no array of bytes"))?.items::<u8>();
         let mut from = bytes;
         while !from.is_empty() {
-            // What fits is copied at once; only who waits needs a thread.
-            let fits = |end: &mut Option<End>| end.as_mut().map(|end| end.copy(from, Writer::try_take));
-            let mut done = py.detach(|| fits(&mut self.end())).ok_or_else(closed)?;
+            // What fits is copied at once; only who waits for a reader in Python needs a thread.
+            let mut done = py.detach(|| self.end().as_mut().map(|end| end.copy_now(from))).ok_or_else(closed)?;
             if let Ok(0) = done {
-                let wait = || self.end().as_mut().map(|end| end.copy(from, |writer| writer.take().map(Some)));
+                let wait = || self.end().as_mut().map(|end| end.copy_or_wait(from));
                 done = waiting(py, &|| self.control.cancel(), wait)?.ok_or_else(closed)?;
             }
             from = &from[done.map_err(error::of_stream)?..];
