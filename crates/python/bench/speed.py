@@ -1,6 +1,6 @@
 """Times the package against its peers, in pairs, and prints a row a cell: Markdown, or JSON with ``--json``.
 
-    python bench/speed.py [--quick] [--json] [--only NAME] [--rounds N]
+    python bench/speed.py [--quick] [--json] [--only NAME] [--rounds N] [--dtypes D ...] [--sizes N ...]
 
 In each round all contenders run one after the other, in another order each time, on fresh copies of the same input. A ratio is the
 median over the rounds of a peer's time by ours: more than 1 is faster. Every result is compared with NumPy's.
@@ -67,8 +67,8 @@ def values(dtype, count):
     return source.integers(kind.min, kind.max, count, dtype, endpoint=True)
 
 
-def sorts(sizes, rounds):
-    for dtype in ["u8", "i8", "u4", "f8", "f4", "i2", "M8[us]"]:
+def sorts(dtypes, sizes, rounds):
+    for dtype in dtypes:
         for size in sizes:
             for threads in [1, os.cpu_count()]:
                 source = values(dtype, 1 << size)
@@ -184,6 +184,9 @@ def main():
     parser.add_argument("--quick", action="store_true", help="small inputs, one round: only the answers")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--only", default="", help="sort, argsort, call or sum")
+    parser.add_argument("--dtypes", nargs="+", default=["u8", "i8", "u4", "f8", "f4", "i2", "M8[us]"])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[10, 14, 20, 24, 27], help="powers of two")
+    parser.add_argument("--bytes", type=int, default=8 << 30, help="of the file that is summed")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", default=None, help="where the file of the sums is made")
     asked = parser.parse_args()
@@ -191,9 +194,9 @@ def main():
     with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
         groups = {
             "call": lambda: calls(rounds),
-            "sort": lambda: sorts([10, 14] if asked.quick else [10, 14, 20, 24, 27], rounds),
+            "sort": lambda: sorts(asked.dtypes, [10, 14] if asked.quick else asked.sizes, rounds),
             "argsort": lambda: orders(14 if asked.quick else 24, rounds),
-            "sum": lambda: sums(os.path.join(folder, "numbers"), 16 << 20 if asked.quick else 8 << 30, rounds),
+            "sum": lambda: sums(os.path.join(folder, "numbers"), 16 << 20 if asked.quick else asked.bytes, rounds),
         }
         if not asked.json:
             print("| cell | eagre, ms | peer: ratio |\n|---|---|---|")

@@ -109,12 +109,11 @@ macro_rules! floats {
             }
 
             fn sort(sorter: &Sorter<'_>, items: &mut [$float], descending: bool) -> Result<(), SortError> {
-                sorter.nan_last(true).descending(descending).sort(items)
+                order::sort(sorter, items, <$float>::NEG_INFINITY..=<$float>::INFINITY, descending)
             }
 
             fn select(sorter: &Sorter<'_>, items: &mut [$float], k: usize, descending: bool) -> Result<(), SortError> {
-                let sorter = sorter.nan_last(true);
-                if descending { sorter.largest(items, k) } else { sorter.smallest(items, k) }
+                order::select(sorter, items, <$float>::NEG_INFINITY..=<$float>::INFINITY, (k, descending))
             }
         }
 
