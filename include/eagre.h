@@ -70,6 +70,14 @@
 // were in.
 #define EAGRE_STABLE 1
 
+// EagreSortOptions.flags: the largest key comes first. With EAGRE_STABLE, and in eagre_argsort, equal keys stay in the order
+// they are in.
+#define EAGRE_SORT_DESCENDING 2
+
+// EagreSortOptions.flags: NaN comes behind all numbers, in ascending and in descending order, and -0 equals 0, as in NumPy and
+// databases. Without it, floating-point numbers are in their total order. For other keys it says nothing.
+#define EAGRE_NAN_LAST 4
+
 // The version of EagrePartitionOptions in this header.
 #define EAGRE_PARTITION_OPTIONS_VERSION 1
 
@@ -439,7 +447,7 @@ typedef struct EagreSortOptions {
     uint32_t version;
     // How many threads may be used at most, the caller's included. 0, the default: as many as this process may run on.
     uint32_t threads;
-    // EAGRE_STABLE or 0, the default.
+    // EAGRE_STABLE, EAGRE_SORT_DESCENDING, EAGRE_NAN_LAST, or 0, the default.
     uint32_t flags;
     // The most bytes of memory taken beside the keys, or beside the copies that eagre_argsort makes of them. Default:
     // EAGRE_SLACK_DEFAULT. With too little it takes longer.
@@ -995,16 +1003,16 @@ enum EagreStatus eagre_sort_options_default(struct EagreSortOptions *options, si
 // EAGRE_WRONG_VERSION. Even then keys holds the same keys, in some order.
 enum EagreStatus eagre_sort(void *keys, size_t count, int32_t key, const struct EagreSortOptions *options);
 
-// Brings the few smallest of count keys to the front, in ascending order; the others follow in any order. EAGRE_STABLE
-// is not for this. Otherwise as eagre_sort.
+// Brings the few smallest of count keys to the front, in ascending order; the others follow in any order. Of the flags it
+// takes EAGRE_NAN_LAST only: then NaN is never among them unless all numbers are. Otherwise as eagre_sort.
 enum EagreStatus eagre_sort_smallest(void *keys, size_t count, int32_t key, size_t few, const struct EagreSortOptions *options);
 
-// Brings the few largest of count keys to the front, in descending order; the others follow in any order. EAGRE_STABLE
-// is not for this. Otherwise as eagre_sort.
+// Brings the few largest of count keys to the front, in descending order; the others follow in any order. Flags as for
+// eagre_sort_smallest. Otherwise as eagre_sort.
 enum EagreStatus eagre_sort_largest(void *keys, size_t count, int32_t key, size_t few, const struct EagreSortOptions *options);
 
-// Puts into places, which has room for count numbers, where the keys are in ascending order: first the index of the
-// smallest. Equal keys come in the order they are in, EAGRE_STABLE or not. The keys stay where they are: places must not
+// Puts into places, which has room for count numbers, where the keys are in order: first the index of the
+// smallest, or with EAGRE_SORT_DESCENDING of the largest. Equal keys come in the order they are in, EAGRE_STABLE or not. The keys stay where they are: places must not
 // lie over them, not even in part.
 //
 // It takes memory for copies of the keys, each with its place: 8, 16 or 32 bytes for a key of 4, 8 or 16, and 8 for the

@@ -179,7 +179,7 @@ mod tests {
     fn in_little_room<T: Lane + PartialEq + Debug, V: Vector<Key = T::Key>>(make: impl Fn(u64) -> T) {
         let random = |i: u64| fastrand::Rng::with_seed(fastrand::Rng::with_seed(i).u64(..)).u64(..);
         let patterns: [&dyn Fn(u64) -> u64; 6] =
-            [&random, &|i| i, &|i| u64::MAX - i, &|i| random(i) % 3 << 60, &|_| 7 << 50, &|i| {
+            [&random, &|i| i, &|i| u64::MAX - i, &|i| (random(i) % 3) << 60, &|_| 7 << 50, &|i| {
                 random(i) >> (random(i + 1) % 64)
             }];
         for n in [0, 1, 200, aside::<V>(), 900, 5000, 20_011] {
