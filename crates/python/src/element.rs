@@ -109,11 +109,12 @@ macro_rules! floats {
             }
 
             fn sort(sorter: &Sorter<'_>, items: &mut [$float], descending: bool) -> Result<(), SortError> {
-                order::sort(sorter, items, <$float>::NEG_INFINITY..=<$float>::INFINITY, descending)
+                sorter.nan_last(true).descending(descending).sort(items)
             }
 
             fn select(sorter: &Sorter<'_>, items: &mut [$float], k: usize, descending: bool) -> Result<(), SortError> {
-                order::select(sorter, items, <$float>::NEG_INFINITY..=<$float>::INFINITY, (k, descending))
+                let sorter = sorter.nan_last(true);
+                if descending { sorter.largest(items, k) } else { sorter.smallest(items, k) }
             }
         }
 

@@ -1,4 +1,5 @@
-//! Keys that are no values, NaN and NaT: they come last, in either direction.
+//! Integers that stand for no values, NaT and NaN of 16 bits: they come last, in either direction, as the library does it for
+//! floating-point numbers.
 //!
 //! They are moved to the end before the others are sorted. Among those they would be far from all others, which costs a sort
 //! more than this pass does.
