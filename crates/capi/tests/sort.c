@@ -208,7 +208,7 @@ static void misuse(void) {
     options.version = 9;
     IS(eagre_sort(keys, 4, EAGRE_KEY_U64, &options), EAGRE_WRONG_VERSION);
     options.version = 1;
-    options.flags = 2;
+    options.flags = 8;
     IS(eagre_sort(keys, 4, EAGRE_KEY_U64, &options), EAGRE_INVALID);
     CHECK(keys[0] == 2 && keys[1] == 1 && keys[2] == 4 && keys[3] == 3);
 }
