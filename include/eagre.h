@@ -1011,9 +1011,9 @@ enum EagreStatus eagre_sort_smallest(void *keys, size_t count, int32_t key, size
 // eagre_sort_smallest. Otherwise as eagre_sort.
 enum EagreStatus eagre_sort_largest(void *keys, size_t count, int32_t key, size_t few, const struct EagreSortOptions *options);
 
-// Puts into places, which has room for count numbers, where the keys are in order: first the index of the
-// smallest, or with EAGRE_SORT_DESCENDING of the largest. Equal keys come in the order they are in, EAGRE_STABLE or not. The keys stay where they are: places must not
-// lie over them, not even in part.
+// Puts into places, which has room for count numbers, where the keys are in order: first the index of the smallest, or with
+// EAGRE_SORT_DESCENDING of the largest. Equal keys come in the order they are in, EAGRE_STABLE or not. The keys stay where
+// they are: places must not lie over them, not even in part.
 //
 // It takes memory for copies of the keys, each with its place: 8, 16 or 32 bytes for a key of 4, 8 or 16, and 8 for the
 // result.

@@ -297,9 +297,9 @@ unsafe fn some<K>(
     unsafe { with_sorter(options, EAGRE_NAN_LAST, |sorter, _| sort(sorter, keys)) }
 }
 
-/// Puts into places, which has room for count numbers, where the keys are in order: first the index of the
-/// smallest, or with EAGRE_SORT_DESCENDING of the largest. Equal keys come in the order they are in, EAGRE_STABLE or not. The keys stay where they are: places must not
-/// lie over them, not even in part.
+/// Puts into places, which has room for count numbers, where the keys are in order: first the index of the smallest, or with
+/// EAGRE_SORT_DESCENDING of the largest. Equal keys come in the order they are in, EAGRE_STABLE or not. The keys stay where
+/// they are: places must not lie over them, not even in part.
 ///
 /// It takes memory for copies of the keys, each with its place: 8, 16 or 32 bytes for a key of 4, 8 or 16, and 8 for the
 /// result.

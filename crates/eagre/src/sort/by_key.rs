@@ -42,6 +42,22 @@ indices!(u32 usize);
 /// The most items whose indices are `u32`.
 const MOST: usize = u32::MAX as usize;
 
+/// Pairs with the complements of their keys, which have their own again when it goes: also when the hook panics.
+struct Complemented<'a, K: Key, V>(&'a mut [(K, V)]);
+
+impl<'a, K: Key, V> Complemented<'a, K, V> {
+    fn new(pairs: &'a mut [(K, V)]) -> Self {
+        pairs.iter_mut().for_each(|pair| pair.0 = pair.0.complement());
+        Complemented(pairs)
+    }
+}
+
+impl<K: Key, V> Drop for Complemented<'_, K, V> {
+    fn drop(&mut self) {
+        self.0.iter_mut().for_each(|pair| pair.0 = pair.0.complement());
+    }
+}
+
 impl Sorter<'_> {
     /// Sorts pairs by their first part. Pairs with equal first parts keep their order.
     ///
@@ -62,13 +78,7 @@ impl Sorter<'_> {
             _ if self.order.merges::<K>() => self.sort_by_cached_key(pairs, |pair| pair.0),
             None => self.sort_by_cached_key(pairs, |pair| pair.0),
             Some(words) if !self.order.descending => self.sort_words(words),
-            Some(_) => {
-                let complement = |pairs: &mut [(K, V)]| pairs.iter_mut().for_each(|pair| pair.0 = pair.0.complement());
-                complement(pairs);
-                let sorted = self.descending(false).sort_pairs(pairs);
-                complement(pairs);
-                sorted
-            }
+            Some(_) => self.descending(false).sort_pairs(Complemented::new(pairs).0),
         }
     }
 

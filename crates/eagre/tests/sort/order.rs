@@ -2,6 +2,8 @@
 
 use eagre::sort::{Key, SliceSort, Sorter};
 use std::cmp::Ordering;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::patterns::seeded;
 
@@ -129,6 +131,20 @@ fn every_key_descends() {
     descends::<f64>(f64::total_cmp, |bits| f64::from_bits(bits as u64));
     descends_stably::<i64>(Ord::cmp, |bits| bits as i64 % 5000);
     descends_stably::<(u32, u32)>(Ord::cmp, |bits| (bits as u32 % 9, (bits >> 32) as u32 % 9));
+}
+
+/// Whatever the hook does, no key is another one.
+#[test]
+#[cfg_attr(miri, ignore = "a million pairs")]
+fn a_hook_that_panics_leaves_the_keys_as_they_are() {
+    let mut random = seeded(3);
+    let before: Vec<(u64, u64)> = (0..1 << 20).map(|i| (random.u64(..), i)).collect();
+    let mut pairs = before.clone();
+    let panics = |_| -> ControlFlow<()> { panic!("as planned") };
+    let sorter = Sorter::new().descending(true).progress(&panics);
+    assert!(catch_unwind(AssertUnwindSafe(|| sorter.sort_pairs(&mut pairs))).is_err());
+    pairs.sort_unstable_by_key(|pair| pair.1);
+    assert!(pairs == before);
 }
 
 #[test]
