@@ -99,16 +99,10 @@ pub(crate) struct Blocks {
 impl Blocks {
     /// A pool of at most `budget` blocks, fewer if the address space is short.
     pub(crate) fn new(block: BlockSize, budget: u32, engine: Engine) -> Result<Blocks, Refusal> {
-        let mut budget = budget.max(1);
-        let mut links = heap::several(budget as usize, || Ok::<_, Refusal>(AtomicU32::new(0)))?;
-        let mut dirty = heap::several(budget as usize, || Ok::<_, Refusal>(AtomicBool::new(false)))?;
-        let start = loop {
-            match Self::address_space(block, budget, engine.uffd()) {
-                Ok(start) => break start,
-                Err(refusal) if budget == 1 || !refusal.is_shortage() => return Err(refusal),
-                Err(_) => budget /= 2,
-            }
-        };
+        let asked = budget.max(1);
+        let mut links = heap::several(asked as usize, || Ok::<_, Refusal>(AtomicU32::new(0)))?;
+        let mut dirty = heap::several(asked as usize, || Ok::<_, Refusal>(AtomicBool::new(false)))?;
+        let (budget, start) = Self::affordable_space(block, asked, engine.uffd())?;
         links.truncate(budget as usize);
         dirty.truncate(budget as usize);
         Ok(Blocks {
@@ -126,6 +120,25 @@ impl Blocks {
             taken: AtomicU32::new(0),
             resident: AtomicU32::new(0),
         })
+    }
+
+    /// The addresses of a pool of at most `asked` blocks, and of how many. Where the system gives fewer, the pool takes half of
+    /// what it could have: the streams need addresses too.
+    fn affordable_space(block: BlockSize, asked: u32, uffd: Option<&'static Uffd>) -> Result<(u32, usize), Refusal> {
+        let mut fitting = asked;
+        let start = loop {
+            match Self::address_space(block, fitting, uffd) {
+                Ok(start) => break start,
+                Err(refusal) if fitting == 1 || !refusal.is_shortage() => return Err(refusal),
+                Err(_) => fitting /= 2,
+            }
+        };
+        if fitting == asked || fitting == 1 {
+            return Ok((fitting, start));
+        }
+        // SAFETY: a range of our own, made a moment ago, and nobody has seen it.
+        let _ = unsafe { map::unmap(start, fitting as usize * block.bytes(), block.bytes()) };
+        Self::address_space(block, fitting / 2, uffd).map(|start| (fitting / 2, start))
     }
 
     /// Reserves and registers the addresses of a pool. Each home opens when its block is first backed, so that a system that counts
