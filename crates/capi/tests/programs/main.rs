@@ -20,8 +20,10 @@ fn pairs() -> Vec<Pair> {
     works.into_iter().map(|status| status.pair).collect()
 }
 
+/// Runs a program in its own folder, where it may leave files.
 fn run(program: &Path, arguments: &[&str], pair: Pair) -> Output {
     let mut command = Command::new(program);
+    command.current_dir(program.parent().expect("a folder"));
     command.args(arguments).env("EAGRE_TRAP", pair.trap.to_string()).env("EAGRE_MOVER", pair.mover.to_string());
     command.output().expect("the program")
 }
