@@ -73,6 +73,8 @@ fn _eagre(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(sort_file::sort_file, module)?,
         wrap_pyfunction!(stats::stats, module)?,
         wrap_pyfunction!(whole::checksum, module)?,
+        wrap_pyfunction!(whole::first_malformed, module)?,
+        wrap_pyfunction!(whole::is_descending, module)?,
         wrap_pyfunction!(whole::record_keys, module)?,
         wrap_pyfunction!(whole::tied, module)?,
     ] {

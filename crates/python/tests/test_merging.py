@@ -127,6 +127,7 @@ def test_keys_sums_and_ties(tmp_path):
     gensort = eagre.Records("fixed", record_size=100, keys="0:10")
     whole = eagre.generate(None, 500)
     assert eagre.record_keys(whole, gensort) == [key_of(record) for record in cut(whole.tobytes(), 100)]
+    assert eagre.record_keys(whole, gensort, step=7) == eagre.record_keys(whole, gensort)[::7]
     numbers = np.array([5, -3, 0, 7], "i8")
     signed = eagre.Records("numbers", dtype="i8")
     assert np.argsort(numbers).tolist() == sorted(range(4), key=eagre.record_keys(numbers, signed).__getitem__)

@@ -217,16 +217,19 @@ def sort_and_partition(
     return out, _eagre.sort_and_partition(given, keys, out, described, descending, threads or 0, progress)
 
 
-def record_keys(data: Any, records: Records = Records()) -> list[bytes]:
+def record_keys(data: Any, records: Records = Records(), *, step: int = 1) -> list[bytes]:
     """The key of each record, in the form in which keys are compared: byte by byte, whatever their type.
 
     Args:
         data: contiguous bytes of whole records: ``bytes``, an array, or another buffer.
+        step: only of every so many, from the first one on.
 
     Raises:
         ValueError: the data do not consist of such records.
     """
-    return _eagre.record_keys(as_bytes(data), records.described("eagre.record_keys"))
+    if step < 1:
+        raise ValueError(f"eagre.record_keys: step is {step}; give 1 or more")
+    return _eagre.record_keys(as_bytes(data), step, records.described("eagre.record_keys"))
 
 
 def checksum(data: Any, records: Records = Records()) -> tuple[int, int]:
@@ -235,7 +238,7 @@ def checksum(data: Any, records: Records = Records()) -> tuple[int, int]:
     The arguments and exceptions are those of ``eagre.record_keys``. Counts and sums of several buffers add up, sums modulo
     2**128.
     """
-    return _eagre.checksum(as_bytes(data), records.described("eagre.checksum"))
+    return _eagre.checksum(as_bytes(data), records.described("eagre.checksum"))[:2]
 
 
 def tied(data: Any, key: bytes, records: Records = Records(), *, most: int | None = None) -> int:
