@@ -16,6 +16,7 @@ from typing import Any
 import ray
 
 from eagre.ray import _checking, _generating, _sorting
+from eagre.ray._cluster import connect
 from eagre.ray._options import add_format, amount, format_of, size
 from eagre.ray._plan import Plan
 
@@ -67,12 +68,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         format = None if given.command == "gen" else format_of(given)
-        if not ray.is_initialized():
-            ray.init(address=given.address, logging_level=logging.ERROR, log_to_driver=False)
+        connect(given.address, logging_level=logging.ERROR, log_to_driver=False)
         return int(_COMMANDS[given.command](given, format))
     except KeyboardInterrupt:
         return _say(given.command, "it was interrupted", 130)
-    except Exception as error:  # noqa: BLE001 - one line, whatever it is
+    except (ValueError, TypeError, OSError, MemoryError, RuntimeError, ImportError, ray.exceptions.RayError) as error:
         text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         return _say(given.command, text.replace("\n", " ") or type(error).__name__, 2)
 

@@ -65,7 +65,7 @@ def check(
     manifest = _parts.read_manifest(files, path)
     if manifest is None:
         name = os.fspath(output)
-        raise FileNotFoundError(2, f"check: {name}: there is no {_parts.MANIFEST}: it is not the output of a sort that has ended")
+        raise FileNotFoundError(2, f"read: {name}: there is no {_parts.MANIFEST}: it is not the output of a sort that has ended")
     there = _parts.data_of(files, path) or []
     cluster = Cluster.now()
     flights: list[Flight] = []

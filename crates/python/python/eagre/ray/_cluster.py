@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import ray
 
+# How long a cluster may take to answer, in seconds.
+PATIENCE = 10
 # How often a task is repeated whose worker or node is lost. What a task raises is not repeated.
 RETRIES = 8
 
@@ -33,6 +36,23 @@ class Cluster:
         total = {name: int(sum(node.get(name, 0) for node in alive)) for name in ("CPU", "memory", "object_store_memory")}
         least = int(max(node.get("memory", 0) for node in alive))
         return Cluster(len(alive), total["CPU"], total["memory"], total["object_store_memory"], least)
+
+
+def connect(address: str | None, **options: Any) -> None:
+    """Connects to a cluster, unless this process is connected.
+
+    Raises:
+        ConnectionError: nobody answers there. Ray would try for minutes.
+    """
+    if ray.is_initialized():
+        return
+    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
+    if colon and port.isdigit():
+        try:
+            socket.create_connection((host, int(port)), PATIENCE).close()
+        except OSError as error:
+            raise ConnectionError(f"eagre.ray: {address}: no cluster answers there: {error.strerror or error}") from None
+    ray.init(address=address, **options)
 
 
 def remote(function: Callable[..., Any], name: str, memory: int, returns: int = 1) -> Any:
