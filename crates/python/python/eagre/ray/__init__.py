@@ -7,8 +7,8 @@
 
 try:
     import ray as _ray  # noqa: F401
-except ImportError as missing:
-    raise ImportError("eagre.ray: Ray is not installed; pip install 'eagre[ray]'") from missing
+except ImportError as _missing:
+    raise ImportError("eagre.ray: Ray is not installed; pip install 'eagre[ray]'") from _missing
 
 from eagre.ray._checking import CheckedParts, check
 from eagre.ray._errors import BadRecord

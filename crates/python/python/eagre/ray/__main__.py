@@ -64,11 +64,11 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command, and returns its exit status."""
     given = _parser().parse_args(arguments)
-    # Whoever stops it by a signal gets the same as by Ctrl-C.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         format = None if given.command == "gen" else format_of(given)
         connect(given.address, logging_level=logging.ERROR, log_to_driver=False)
+        # Who stops it by a signal gets the same as by Ctrl-C. Ray has just set a handler of its own.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         return int(_COMMANDS[given.command](given, format))
     except KeyboardInterrupt:
         return _say(given.command, "it was interrupted", 130)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,29 +66,42 @@ class Flight:
 
     def __init__(self, limit: int, done: Callable[[int, Any], object]) -> None:
         self._limit, self._done = max(limit, 1), done
-        self._numbers: dict[Any, int] = {}
+        self._tasks: dict[Any, tuple[int, list[Any]]] = {}
 
-    def add(self, number: int, result: Any) -> None:
-        """Adds a task with a small result, which ``done(number, result)`` gets when it is there."""
-        self._numbers[result] = number
-        if len(self._numbers) >= self._limit:
+    def add(self, number: int, result: Any, others: Sequence[Any] = ()) -> None:
+        """Adds a task with a small result, which ``done(number, result)`` gets when it is there, and with other results."""
+        self._tasks[result] = number, list(others)
+        if len(self._tasks) >= self._limit:
             self._take()
 
     def drain(self) -> None:
         """Waits for all tasks."""
-        while self._numbers:
+        while self._tasks:
             self._take()
 
     def _take(self) -> None:
-        ready, _ = ray.wait(list(self._numbers), num_returns=1)
+        ready, _ = ray.wait(list(self._tasks), num_returns=1)
         for result in ready:
-            number = self._numbers.pop(result)
-            self._done(number, ray.get(result))
+            # A task that has failed stays, so that its other results are looked at by `stop`.
+            value = ray.get(result)
+            number, _ = self._tasks.pop(result)
+            self._done(number, value)
 
     def stop(self) -> None:
         """Ends the tasks that are in flight, and waits for that."""
-        stop(self._numbers)
-        self._numbers.clear()
+        stop(self._tasks)
+        for result, (_, others) in self._tasks.items():
+            for each in (result, *others):
+                _look(each)
+        self._tasks.clear()
+
+
+def _look(result: Any) -> None:
+    """Looks at the error of a task, if it has one: Ray prints those that nobody has looked at."""
+    try:
+        ray.get(result, timeout=0)
+    except Exception:  # noqa: BLE001 - one error is enough
+        pass
 
 
 def stop(results: Iterable[Any]) -> None:

@@ -18,8 +18,10 @@ Bytes = npt.NDArray[np.uint8]
 class Files(Protocol):
     """A file system. It travels to workers."""
 
-    # Whether a read of a few bytes costs little.
-    near: bool
+    @property
+    def near(self) -> bool:
+        """Whether a read of a few bytes costs little."""
+        ...
 
     def list(self, path: str) -> list[tuple[str, int]] | None:
         """The regular files of a folder with their sizes, sorted by name; or of a file, itself. ``None`` if there is none."""
@@ -112,7 +114,7 @@ class Local:
         out, done = np.empty(length, np.uint8), 0
         with open(path, "rb", buffering=0) as file:
             file.seek(offset)
-            while done < length and (count := file.readinto(memoryview(out)[done:])):
+            while done < length and (count := file.readinto(out.data[done:])):
                 done += count
         return out[:done]
 

@@ -12,6 +12,8 @@ from eagre.ray._files import Files, base, hidden, joined
 
 MANIFEST = "manifest.json"
 VERSION = 1
+# The name of a field is bytes, too.
+Key = bytes
 
 
 @dataclass(frozen=True)
@@ -26,25 +28,23 @@ class Part:
     bytes: int
     records: int
     sum: int
-    first: Any
-    last: Any
+    first: Key | None
+    last: Key | None
 
     def to_json(self) -> dict[str, Any]:
-        key = lambda key: None if key is None else key.hex()
         return {
             "name": self.name,
             "bytes": self.bytes,
             "records": self.records,
             "checksum": f"{self.sum:032x}",
-            "first": key(self.first),
-            "last": key(self.last),
+            "first": None if self.first is None else self.first.hex(),
+            "last": None if self.last is None else self.last.hex(),
         }
 
     @staticmethod
     def from_json(part: dict[str, Any]) -> Part:
-        key = lambda key: None if key is None else bytes.fromhex(key)
-        sum = int(part["checksum"], 16)
-        return Part(part["name"], part["bytes"], part["records"], sum, key(part["first"]), key(part["last"]))
+        first, last = (None if part[end] is None else Key.fromhex(part[end]) for end in ("first", "last"))
+        return Part(part["name"], part["bytes"], part["records"], int(part["checksum"], 16), first, last)
 
 
 def name_of(number: int) -> str:

@@ -60,19 +60,22 @@ class Plan:
 
     def explain(self) -> str:
         """The plan as lines of text."""
-        mib = lambda bytes: f"{bytes / MIB:,.1f} MiB"
         cluster = self.cluster
         lines = [
-            f"cluster: {cluster.nodes} nodes, {cluster.processors} processors, {mib(cluster.store)} for objects",
-            f"input: {mib(self.bytes)}; memory of a task: {mib(self.memory)}",
-            f"map: {self.pieces} tasks, of {mib(self.piece)} each, {self.in_flight} in flight; {self.groups} objects from each",
+            f"cluster: {cluster.nodes} nodes, {cluster.processors} processors, {_mib(cluster.store)} for objects",
+            f"input: {_mib(self.bytes)}; memory of a task: {_mib(self.memory)}",
+            f"map: {self.pieces} tasks, of {_mib(self.piece)} each, {self.in_flight} in flight; {self.groups} objects from each",
         ]
         if self.fan:
             size = self.bytes / max(self.merges, 1)
-            lines.append(f"merge: {self.merges} tasks, of {mib(size)} from {self.fan} maps each")
+            lines.append(f"merge: {self.merges} tasks, of {_mib(size)} from {self.fan} maps each")
         part = self.bytes / self.parts
-        lines.append(f"reduce: {self.parts} tasks, of {mib(part)} from {self.merged} objects each, {self.in_flight} in flight")
+        lines.append(f"reduce: {self.parts} tasks, of {_mib(part)} from {self.merged} objects each, {self.in_flight} in flight")
         return "\n".join(lines)
+
+
+def _mib(bytes: float) -> str:
+    return f"{bytes / MIB:,.1f} MiB"
 
 
 def task_memory(cluster: Cluster, memory: int | None) -> int:

@@ -257,7 +257,7 @@ class _Work:
                 summary, *rest = task.remote(self._files, piece, boundaries, groups, self._format)
                 for output, run in zip(outputs, rest):
                     output.append(run)
-                flight.add(piece.number, summary)
+                flight.add(piece.number, summary, rest)
             for number, (group, output) in enumerate(zip(groups, outputs)):
                 if not plan.fan:
                     runs[number] += output
@@ -266,7 +266,7 @@ class _Work:
                 done, *merged = task.remote(self._format, len(group), *output)
                 for part, run in zip(group, merged):
                     runs[part].append(run)
-                merging.add(first // fan * len(groups) + number, done)
+                merging.add(first // fan * len(groups) + number, done, merged)
         flight.drain()
         merging.drain()
         self.seconds["map"] = time.monotonic() - started

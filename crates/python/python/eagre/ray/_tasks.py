@@ -79,7 +79,7 @@ def merge_runs(format: Format, parts: int, *runs: Run) -> Iterator[Any]:
         out = np.empty(sum(source.nbytes for source in sources), np.uint8)
         with _merged(sources, format) as reader:
             done = 0
-            while count := reader.readinto(memoryview(out)[done:]) if done < out.nbytes else 0:
+            while done < out.nbytes and (count := reader.readinto(out.data[done:])):
                 done += count
         assert done == out.nbytes, "a merge has all bytes of its sources"
         yield Run(out, [done])
@@ -130,6 +130,6 @@ def check_part(files: Files, path: str, size: int, format: Format) -> eagre.Chec
 
     with tempfile.NamedTemporaryFile(prefix="eagre-check-") as copy:
         for offset in range(0, size, 16 << 20):
-            copy.write(files.read(path, offset, min(16 << 20, size - offset)))
+            copy.write(files.read(path, offset, min(16 << 20, size - offset)).data)
         copy.flush()
         return eagre.check_file(copy.name, format.records, descending=format.descending, threads=1)
