@@ -6,6 +6,7 @@ import logging
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -413,6 +414,17 @@ def test_files_of_fsspec(cluster, tmp_path):
     local = fsspec.filesystem("file")
     eagre.ray.sort(str(tmp_path / "in"), str(tmp_path / "out"), format=PAIRS, parts=2, filesystem=local)
     assert whole(tmp_path / "out") == b"".join(sorted(cut(data, 16), key=lambda pair: pair[:8]))
+
+
+def test_the_examples_of_the_page(cluster, tmp_path, monkeypatch):
+    here = pathlib.Path(__file__).resolve().parent
+    pages = [here.parent / "ray.md", here.parent.parent.parent / "docs" / "ray.md"]
+    page = next(page for page in pages if page.exists()).read_text()
+    monkeypatch.chdir(tmp_path)
+    examples = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    for example in examples:
+        exec(compile(example, "ray.md", "exec"), {"__name__": "page"})
+    assert examples
 
 
 def test_pieces_have_each_line_once(tmp_path):

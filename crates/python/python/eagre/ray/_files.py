@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import secrets
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 Bytes = npt.NDArray[np.uint8]
+# How many bytes a request writes to an object store.
+REQUEST = 32 << 20
 
 
 class Files(Protocol):
@@ -83,6 +86,19 @@ def _arrow(filesystem: Any) -> Any:
     if isinstance(filesystem, fs.FileSystem):
         return filesystem
     return fs.PyFileSystem(fs.FSSpecHandler(filesystem))
+
+
+class _Raw(io.RawIOBase):
+    """A file of pyarrow, which buffers write to."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        return int(self._file.write(data))
 
 
 def hidden(name: str) -> bool:
@@ -193,8 +209,9 @@ class Remote:
         folder, _, name = path.rpartition("/")
         temporary = path if whole else f"{folder}/.{name}.{token}.{secrets.token_hex(4)}"
         try:
-            with self.filesystem.open_output_stream(temporary) as file:
-                yield file.write
+            # Each write is a request to an object store: few and large ones.
+            with self.filesystem.open_output_stream(temporary) as file, io.BufferedWriter(_Raw(file), REQUEST) as buffer:
+                yield buffer.write
             if not whole:
                 self.filesystem.move(temporary, path)
         except BaseException:
