@@ -188,6 +188,12 @@ def test_csv_and_keys_with_values(cluster, tmp_path):
     eagre.ray.sort(tmp_path / "in", tmp_path / "out", format=records, parts=4)
     found = list(csv.reader(io.StringIO(whole(tmp_path / "out").decode(), newline="")))
     assert found == sorted([*rows, ["last", "7", ""]], key=lambda row: (int(row[1]), row[0]))
+    # A key with options of its own is not reversed, as in GNU sort.
+    eagre.ray.sort(tmp_path / "in", tmp_path / "down", format=records, descending=True, parts=3)
+    found = list(csv.reader(io.StringIO(whole(tmp_path / "down").decode(), newline="")))
+    by_name = sorted([*rows, ["last", "7", ""]], key=lambda row: row[0], reverse=True)
+    assert found == sorted(by_name, key=lambda row: int(row[1]))
+    assert eagre.ray.check(tmp_path / "down", format=records, descending=True, against=tmp_path / "in").is_right
     values = [source.randbytes(2) + bytes([size]) + bytes(size) for size in [source.randrange(90) for _ in range(2000)]]
     written(tmp_path / "klv", {"a": b"".join(values[:1500]), "b": b"".join(values[1500:])})
     eagre.ray.sort(tmp_path / "klv", tmp_path / "sorted", format=eagre.Records("klv", klv="2:1"), parts=3)

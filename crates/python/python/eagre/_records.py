@@ -220,6 +220,8 @@ def sort_and_partition(
 def record_keys(data: Any, records: Records = Records(), *, step: int = 1) -> list[bytes]:
     """The key of each record, in the form in which keys are compared: byte by byte, whatever their type.
 
+    Keys of text depend on ``r`` among its options, which says the same as ``descending`` of other functions.
+
     Args:
         data: contiguous bytes of whole records: ``bytes``, an array, or another buffer.
         step: only of every so many, from the first one on.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,9 @@ class Format:
             if format not in ("gensort", "lines"):
                 raise ValueError(f"eagre.ray: format is {format!r}; give 'gensort', 'lines', or eagre.Records")
             format = GENSORT if format == "gensort" else Records()
+        if descending and format.format in ("text", "csv"):
+            # Keys with options of their own do not inherit r: their bytes depend on it.
+            format = replace(format, options=format.options + "r")
         return Format(format, _eagre.is_descending(format.described("eagre.ray"), descending))
 
     @property
