@@ -11,6 +11,7 @@ except ImportError as _missing:
     raise ImportError("eagre.ray: Ray is not installed; pip install 'eagre[ray]'") from _missing
 
 from eagre.ray._checking import CheckedParts, check
+from eagre.ray._dataset import sort_dataset
 from eagre.ray._errors import BadRecord
 from eagre.ray._format import Format
 from eagre.ray._generating import generate
@@ -30,4 +31,5 @@ __all__ = [
     "generate",
     "plan",
     "sort",
+    "sort_dataset",
 ]

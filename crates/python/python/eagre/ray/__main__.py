@@ -30,7 +30,7 @@ def _parser() -> argparse.ArgumentParser:
         # -h is an order of lines.
         made = commands.add_parser(name, help=help, description=help, add_help=False)
         made.add_argument("--help", action="help", help="show this")
-        made.add_argument("--address", help="the cluster: HOST:PORT, ray://HOST:PORT; by default the one of RAY_ADDRESS or of this machine")
+        made.add_argument("--address", help="the cluster: HOST:PORT; by default the one of RAY_ADDRESS or of this machine")
         made.add_argument("--json", action="store_true", help="print one object")
         made.add_argument("--no-progress", action="store_true", help="show no progress (it is shown on a terminal only)")
         return made
@@ -73,8 +73,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _say(given.command, "it was interrupted", 130)
     except (ValueError, TypeError, OSError, MemoryError, RuntimeError, ImportError, ray.exceptions.RayError) as error:
-        text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        return _say(given.command, text.replace("\n", " ") or type(error).__name__, 2)
+        return _say(given.command, _text(error), 2)
+
+
+def _text(error: BaseException) -> str:
+    """What is wrong, in one line."""
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        text = error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
+    return text.replace("\n", " ") or type(error).__name__
 
 
 def _say(command: str, what: str, status: int) -> int:

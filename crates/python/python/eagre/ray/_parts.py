@@ -85,9 +85,13 @@ class Folder:
 
     def finish(self, parts: Sequence[Part], about: dict[str, Any]) -> None:
         """Writes the manifest: the output is whole."""
-        wanted = {part.name for part in parts}
+        wanted = {part.name: part.bytes for part in parts}
+        there = {base(entry): size for entry, size in self._files.list(self._path) or []}
+        for name, size in wanted.items():
+            if there.get(name) != size:
+                raise OSError(5, f"write: {self._path}: {name} is not there as it was written; do all nodes have the same folder?")
         # What workers left behind that were killed.
-        self._remove(but=wanted)
+        self._remove(but=set(wanted))
         text = json.dumps({"eagre.ray": VERSION, **about, "parts": [part.to_json() for part in parts]}, indent=1)
         with self._files.write(joined(self._path, MANIFEST), self._token) as put:
             put(text.encode() + b"\n")
