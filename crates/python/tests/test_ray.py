@@ -19,7 +19,7 @@ import eagre
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: no sorts on a cluster")
 import eagre.ray  # noqa: E402
-from eagre.ray import _boundaries, _plan, _ranges  # noqa: E402
+from eagre.ray import _boundaries, _model, _plan, _ranges  # noqa: E402
 from eagre.ray._cluster import Cluster as Seen  # noqa: E402
 from eagre.ray._files import Local  # noqa: E402
 
@@ -489,6 +489,9 @@ def test_plans():
     assert plan.fan > 1 and plan.merged < 5000 and size * format.memory_per_byte <= memory
     assert [part for group in range(plan.groups) for part in plan.parts_of(group)] == list(range(plan.parts))
     assert max(len(plan.parts_of(group)) for group in range(plan.groups)) <= 512
+    model = _model.model_of(100 * 10**12, 40, _model.Machine(), format)
+    assert 2e12 < model.received < 1e13 and 1000 < model.seconds < 10_000 and model.cost(3600) > 40 * 1.37
+    assert "$ per TB" in model.explain() and model.plan.objects < 100_000_000
     assert len(_boundaries.uniform(7, format)) == 6 and _plan.task_memory(cluster, 1 << 30) == 1 << 30
 
 

@@ -10,13 +10,16 @@ import json
 import logging
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any
 
 import ray
 
 from eagre.ray import _checking, _generating, _sorting
 from eagre.ray._cluster import connect
+from eagre.ray._format import Format
+from eagre.ray._model import Machine, model_of
 from eagre.ray._options import add_format, amount, format_of, size
 from eagre.ray._plan import Plan
 
@@ -58,6 +61,23 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("output", metavar="OUT", help="a folder that sort has written")
     add_format(check)
     check.add_argument("--against", metavar="IN", action="append", help="a file or folder with the same records")
+
+    model = command("model", "Say what a sort takes at least, on a cluster that need not exist.")
+    model.add_argument("bytes", metavar="SIZE", type=size, help="how much to sort, such as 100T")
+    add_format(model)
+    model.add_argument("--nodes", metavar="N", type=amount("number"), default=40, help="how many nodes [default: 40]")
+    options: list[tuple[str, Callable[[str], Any], str]] = [
+        ("processors", amount("number"), "of a node"),
+        ("memory", size, "of a node"),
+        ("network", float, "GB/s of a node, one way"),
+        ("disk", float, "GB/s of a node's disks"),
+        ("price", float, "$ per hour of a node"),
+        ("reads", float, "$ per million requests that read"),
+        ("writes", float, "$ per million requests that write"),
+    ]
+    for name, kind, help in options:
+        default = getattr(Machine, name)
+        model.add_argument(f"--{name}", type=kind, default=default, metavar="X", help=f"{help} [default: {default}]")
     return parser
 
 
@@ -66,6 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     try:
         format = None if given.command == "gen" else format_of(given)
+        if given.command == "model":
+            return _model(given, format)
         connect(given.address, logging_level=logging.ERROR, log_to_driver=False)
         # Who stops it by a signal gets the same as by Ctrl-C. Ray has just set a handler of its own.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -161,6 +183,17 @@ def _check(given: argparse.Namespace, format: Any) -> int:
         for line in found.wrong:
             print(f"eagre.ray: check: {line}", file=sys.stderr)
     return 0 if found.is_right else 1
+
+
+def _model(given: argparse.Namespace, format: Any) -> int:
+    machine = Machine(**{field.name: getattr(given, field.name) for field in fields(Machine)})
+    model = model_of(given.bytes, given.nodes, machine, Format.of(format, given.reverse))
+    if given.json:
+        seconds = {"seconds": model.seconds, "cost": model.cost(model.seconds)}
+        print(json.dumps({"reads": model.reads, "writes": model.writes, "spilled": model.spilled, **seconds}))
+    else:
+        print(model.explain())
+    return 0
 
 
 _COMMANDS = {"gen": _gen, "sort": _sort, "check": _check}

@@ -14,9 +14,9 @@ LEAST_MEMORY, MOST_MEMORY = 64 * MIB, 4096 * MIB
 DIRECT = 64
 # A task returns at most so many objects, and merges at most so many.
 MOST_RETURNS = 512
-MOST_MERGED = 64
+MOST_MERGED = 512
 # A piece is a part of the memory for objects of each processor: what tasks in flight return must fit.
-SHARES = 8
+SHARES = 4
 LEAST_PIECE = 64 << 10
 
 
@@ -53,6 +53,11 @@ class Plan:
     def merged(self) -> int:
         """How many objects each of the last merges takes."""
         return -(-self.pieces // self.fan) if self.fan else self.pieces
+
+    @property
+    def objects(self) -> int:
+        """How many objects carry the data."""
+        return self.pieces * self.groups + (self.merged * self.parts if self.fan else 0)
 
     def parts_of(self, group: int) -> range:
         """The parts of a group."""
@@ -107,7 +112,7 @@ def plan_of(bytes: int, pieces: int, size: int, cluster: Cluster, memory: int, p
     store, pieces = cluster.store // cluster.processors, max(pieces, 1)
     if parts is None:
         # What a part is merged from is in the store of its node all at once.
-        parts = max(-(-bytes // max(store // 4, MIB)), min(cluster.processors, pieces))
+        parts = max(-(-bytes // max(store // 2, MIB)), min(cluster.processors, pieces))
     in_flight = 2 * cluster.processors
     if pieces <= DIRECT and parts <= MOST_RETURNS:
         return Plan(bytes, pieces, size, parts, 0, parts, memory, in_flight, cluster)
