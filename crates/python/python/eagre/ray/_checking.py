@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from eagre.ray._sorting import Location, Progress, sources_of
 
 @dataclass(frozen=True)
 class CheckedParts:
-    """What a check found. ``wrong`` are lines about what is wrong; ``same`` is ``None`` if there was nothing to compare with."""
+    """What a check found. ``wrong`` are lines about what is wrong; ``same`` is ``None`` without anything to compare with."""
 
     records: int
     bytes: int
@@ -46,8 +46,8 @@ def check(
 ) -> CheckedParts:
     """Whether the parts of an output are what its manifest says, in order, and have the same records as the input.
 
-    All of it is read again. Every part is checked by a task as ``eagre.check_file`` does it, and its first key is compared with the
-    last one before it.
+    All of it is read again. Every part is checked by a task as ``eagre.check_file`` does it, and its first key is compared
+    with the last one before it.
 
     Args:
         against: files and folders whose records the output should have.
@@ -64,54 +64,74 @@ def check(
     files, path = files_of(output, filesystem)
     manifest = _parts.read_manifest(files, path)
     if manifest is None:
-        name = os.fspath(output)
-        raise FileNotFoundError(2, f"read: {name}: there is no {_parts.MANIFEST}: it is not the output of a sort that has ended")
+        text = f"read: {os.fspath(output)}: there is no {_parts.MANIFEST}: it is not the output of a sort that has ended"
+        raise FileNotFoundError(2, text)
     there = _parts.data_of(files, path) or []
-    cluster = Cluster.now()
-    flights: list[Flight] = []
+    flights = _Flights(Cluster.now(), progress)
     try:
-        checked = _check_parts(files, there, chosen, cluster, progress, flights)
-        total = [sum(one.records for one in checked), sum(one.bytes for one in checked), sum(one.sum for one in checked) % 2**128]
-        wrong = _against_manifest(manifest, dict(zip((base(entry) for entry, _ in there), checked)))
-        unordered = sum(one.unordered for one in checked)
-        wrong += [f"{base(entry)}: record {one.first_unordered} is out of order" for (entry, _), one in zip(there, checked) if not one.is_sorted]
-        between, duplicates = _between(there, checked, chosen)
-        same = None
-        if against is not None:
-            expected = _summary_of(against, filesystem, chosen, cluster, progress, flights)
-            same = expected == (total[0], total[2])
-            if not same:
-                wrong.append(f"other records than the input: {total[0]} with the sum {total[2]:x}, not {expected[0]} with {expected[1]:x}")
+        checked = _check_parts(files, there, chosen, flights)
+        expected = None if against is None else _summary_of(against, filesystem, chosen, flights)
     except BaseException as error:
-        for flight in flights:
-            flight.stop()
+        flights.stop()
         cause = cause_of(error)
         if cause is error:
             raise
         raise cause from None
-    duplicates += sum(one.duplicates for one in checked)
-    return CheckedParts(total[0], total[1], total[2], duplicates, unordered + len(between), len(there), same, wrong + between)
+    names = [base(entry) for entry, _ in there]
+    return _judged(names, checked, manifest, expected, chosen)
 
 
-def _check_parts(
-    files: Files,
-    there: list[tuple[str, int]],
+def _judged(
+    names: list[str],
+    checked: list[Checked],
+    manifest: list[_parts.Part],
+    expected: tuple[int, int] | None,
     format: Format,
-    cluster: Cluster,
-    progress: Progress,
-    flights: list[Flight],
-) -> list[Checked]:
+) -> CheckedParts:
+    """What tasks found, together."""
+    records, total = sum(one.records for one in checked), sum(one.sum for one in checked) % 2**128
+    wrong = _against_manifest(manifest, dict(zip(names, checked)))
+    for name, one in zip(names, checked):
+        if not one.is_sorted:
+            wrong.append(f"{name}: record {one.first_unordered} is out of order")
+    between, duplicates = _between(names, checked, format)
+    same = None if expected is None else expected == (records, total)
+    if same is False and expected is not None:
+        wrong.append(f"other records than the input: {records} with the sum {total:x}, not {expected[0]} with {expected[1]:x}")
+    duplicates += sum(one.duplicates for one in checked)
+    unordered = sum(one.unordered for one in checked) + len(between)
+    size = sum(one.bytes for one in checked)
+    return CheckedParts(records, size, total, duplicates, unordered, len(names), same, wrong + between)
+
+
+class _Flights:
+    """Tasks of a check, in phases."""
+
+    def __init__(self, cluster: Cluster, progress: Progress) -> None:
+        self.cluster, self._progress = cluster, progress or (lambda phase, done, total: None)
+        self._flights: list[Flight] = []
+
+    def begin(self, phase: str, tasks: int, done: Callable[[int, Any], object]) -> Flight:
+        ended = [0]
+
+        def one(number: int, result: Any) -> None:
+            done(number, result)
+            ended[0] += 1
+            self._progress(phase, ended[0], tasks)
+
+        self._flights.append(Flight(2 * self.cluster.processors, one))
+        return self._flights[-1]
+
+    def stop(self) -> None:
+        for flight in self._flights:
+            flight.stop()
+
+
+def _check_parts(files: Files, there: list[tuple[str, int]], format: Format, flights: _Flights) -> list[Checked]:
     found: dict[int, Checked] = {}
-
-    def keep(number: int, checked: Checked) -> None:
-        found[number] = checked
-        if progress is not None:
-            progress("check", len(found), len(there))
-
-    flight = Flight(2 * cluster.processors, keep)
-    flights.append(flight)
+    flight = flights.begin("check", len(there), found.__setitem__)
     for number, (entry, size) in enumerate(there):
-        task = remote(_tasks.check_part, f"check {number}", min(64 << 20, cluster.node_memory))
+        task = remote(_tasks.check_part, f"check {number}", min(64 << 20, flights.cluster.node_memory))
         flight.add(number, task.remote(files, entry, size, format))
     flight.drain()
     return [found[number] for number in range(len(there))]
@@ -125,47 +145,40 @@ def _against_manifest(manifest: list[_parts.Part], checked: dict[str, Checked]) 
         if found is None:
             wrong.append(f"{part.name}: it is missing")
         elif (found.records, found.bytes, found.sum) != (part.records, part.bytes, part.sum):
-            wrong.append(f"{part.name}: it is not what was written: {found.records} records, {found.bytes} bytes, sum {found.sum:x}")
+            there = f"{found.records} records, {found.bytes} bytes, sum {found.sum:x}"
+            wrong.append(f"{part.name}: it is not what was written: {there}")
         elif (found.ends or (None, None)) != (part.first, part.last):
             wrong.append(f"{part.name}: its first or last key is not that of the manifest")
     return wrong
 
 
-def _between(there: list[tuple[str, int]], checked: list[Checked], format: Format) -> tuple[list[str], int]:
+def _between(names: list[str], checked: list[Checked], format: Format) -> tuple[list[str], int]:
     """What is out of order between parts, and how many begin with the key that the one before ends with."""
     wrong, equal, last = [], 0, None
-    for (entry, _), one in zip(there, checked):
+    for name, one in zip(names, checked):
         if one.ends is None:
             continue
         if last is not None and format.is_before(one.ends[0], last):
-            wrong.append(f"{base(entry)}: it begins with a key that comes before the last one of the part before")
+            wrong.append(f"{name}: it begins with a key that comes before the last one of the part before")
         equal += last == one.ends[0]
         last = one.ends[1]
     return wrong, equal
 
 
 def _summary_of(
-    against: Location | Iterable[Location],
-    filesystem: Any,
-    format: Format,
-    cluster: Cluster,
-    progress: Progress,
-    flights: list[Flight],
+    against: Location | Iterable[Location], filesystem: Any, format: Format, flights: _Flights
 ) -> tuple[int, int]:
     """How many records files have, and their sum."""
     files, entries = sources_of(against, filesystem)
+    cluster = flights.cluster
     memory = _plan.task_memory(cluster, None)
     pieces = _ranges.cut(entries, _plan.piece_size(sum(size for _, size in entries), cluster, format, memory), format)
-    total, ended = [0, 0], [0]
+    total = [0, 0]
 
     def add(number: int, summary: _tasks.Summary) -> None:
         total[0], total[1] = total[0] + summary.records, (total[1] + summary.sum) % 2**128
-        ended[0] += 1
-        if progress is not None:
-            progress("sum", ended[0], len(pieces))
 
-    flight = Flight(2 * cluster.processors, add)
-    flights.append(flight)
+    flight = flights.begin("sum", len(pieces), add)
     for piece in pieces:
         task = remote(_tasks.summarise, f"sum {piece.number}", memory)
         flight.add(piece.number, task.remote(files, piece, format))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import socket
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -55,10 +56,16 @@ def connect(address: str | None, **options: Any) -> None:
     ray.init(address=address, **options)
 
 
+@functools.cache
+def _task(function: Callable[..., Any]) -> Any:
+    """A function that Ray sends to workers once."""
+    return ray.remote(function)
+
+
 def remote(function: Callable[..., Any], name: str, memory: int, returns: int = 1) -> Any:
     """A function as a task that is called with ``.remote(...)``. The name is what Ray's dashboard shows."""
     options = {"num_cpus": 1, "memory": memory, "num_returns": returns, "max_retries": RETRIES, "retry_exceptions": False}
-    return ray.remote(**options)(function).options(name=f"eagre {name}")
+    return _task(function).options(name=f"eagre {name}", **options)
 
 
 class Flight:

@@ -1,7 +1,7 @@
 """A sort on paper: requests, bytes and cost of a plan on a cluster that need not exist.
 
-It knows what has to move, and how fast the network and the disks of a node are. It is a bound from below: processors are left out, and
-phases do not wait for one another.
+It knows what has to move, and how fast the network and the disks of a node are. It is a bound from below: processors are
+left out, and phases do not wait for one another.
 """
 
 from __future__ import annotations
@@ -68,10 +68,14 @@ class Model:
                 self.plan.explain(),
                 f"objects: {self.plan.objects:,}",
                 f"requests: {self.reads:,} to read, {self.writes:,} to write: {requests:.2f} $",
-                f"each node: receives {self.received / GB:,.0f} GB, sends {self.sent / GB:,.0f} GB, spills {self.spilled / GB:,.0f} GB",
+                f"each node: receives {gb(self.received)}, sends {gb(self.sent)}, spills {gb(self.spilled)}",
                 f"at least: {self.seconds:,.0f} s, {self.cost(self.seconds) / size:.2f} $ per TB",
             ]
         )
+
+
+def gb(bytes: float) -> str:
+    return f"{bytes / GB:,.0f} GB"
 
 
 def model_of(bytes: int, nodes: int, machine: Machine, format: Format) -> Model:

@@ -20,8 +20,8 @@ Key = bytes
 class Part:
     """A file of the output.
 
-    ``sum`` is that of ``eagre.check_file``. ``first`` and ``last`` are keys in the form of ``eagre.record_keys``, ``None`` of a part
-    without records.
+    ``sum`` is that of ``eagre.check_file``. ``first`` and ``last`` are keys in the form of ``eagre.record_keys``, ``None`` of a
+    part without records.
     """
 
     name: str
@@ -67,7 +67,8 @@ class Folder:
         if there and not overwrite:
             raise FileExistsError(17, f"write: {path}: the folder is not empty; use overwrite, or another one")
         if foreign:
-            raise FileExistsError(17, f"write: {path}: {foreign[0]} is no part of an output; remove it, or use another folder")
+            text = f"write: {path}: {foreign[0]} is no part of an output; remove it, or use another folder"
+            raise FileExistsError(17, text)
 
     def _is_ours(self, name: str) -> bool:
         return name == MANIFEST or re.fullmatch(rf"part-\d{{5,}}|\.(part-\d{{5,}}|{MANIFEST})\.[\w.]+", name) is not None

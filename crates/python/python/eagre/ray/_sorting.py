@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import ray
+
 from eagre import Records
 from eagre.ray import _boundaries, _parts, _plan, _ranges, _tasks
 from eagre.ray._boundaries import Boundary
@@ -121,17 +123,18 @@ def sort(
     removed.
 
     Args:
-        inputs: files and folders of files, which all nodes can read: paths, or URLs such as ``s3://bucket/folder``. Files of a
-            folder whose names begin with a dot or an underscore are left out.
+        inputs: files and folders of files, which all nodes can read: paths, or URLs such as ``s3://bucket/folder``. Files
+            of a folder whose names begin with a dot or an underscore are left out.
         output: a folder, which all nodes can write. It must not exist, or be empty.
         format: ``"lines"``, ``"gensort"``, or what ``eagre.sort_file`` takes.
         descending: the largest first.
-        boundaries: ``"sample"``; ``"uniform"`` for keys that are spread evenly; or keys in the form of ``eagre.record_keys``, one
-            fewer than parts.
-        memory: bytes of memory of a task; by default a half of what a node has for each processor.
+        boundaries: ``"sample"``; ``"uniform"`` for keys that are spread evenly; or keys in the form of
+            ``eagre.record_keys``, one fewer than parts.
+        memory: bytes of memory of a task; by default half of what a node has for each processor, 4 GiB at most.
         parts: how many files are written; by default as suits the cluster.
         piece: how many bytes a map task sorts; by default as suits memory and cluster.
-        overwrite: whether an output of before is replaced. It is removed when all input has been sorted, before parts are written.
+        overwrite: whether an output of before is replaced. It is removed when all input has been sorted, before parts are
+            written.
         filesystem: of pyarrow or fsspec, in which inputs and output are paths.
         progress: called with the name of a phase, and how many of its tasks have ended of how many.
         explain: called with the plan, before anything is done.
@@ -147,7 +150,8 @@ def sort(
     target, path = files_of(output, filesystem)
     token = secrets.token_hex(6)
     folder = Folder(target, path, token, overwrite)
-    if type(target) is type(files) and any(entry == path or entry.startswith(path.rstrip("/") + "/") for entry, _ in entries):
+    within = path.rstrip("/") + "/"
+    if type(target) is type(files) and any(entry == path or entry.startswith(within) for entry, _ in entries):
         raise ValueError(f"eagre.ray: {os.fspath(output)}: the output is among the inputs; use another folder")
     if not isinstance(boundaries, str):
         if parts not in (None, len(boundaries) + 1):
@@ -247,6 +251,8 @@ class _Work:
         parts = len(boundaries) + 1
         groups = [plan.parts_of(group) for group in range(plan.groups)] if parts == plan.parts else [range(parts)]
         runs: list[list[Any]] = [[] for _ in range(parts)]
+        # All tasks share one copy.
+        bounds = ray.put(list(boundaries))
         flight = self._flight("map", len(self._pieces), plan.in_flight, self._add)
         fan = plan.fan or len(self._pieces)
         merging = self._flight("merge", plan.merges, max(plan.in_flight, 2 * len(groups)), lambda number, done: None)
@@ -254,7 +260,7 @@ class _Work:
             outputs: list[list[Any]] = [[] for _ in groups]
             for piece in self._pieces[first : first + fan]:
                 task = remote(_tasks.map_piece, f"map {piece.number}", plan.memory, 1 + len(groups))
-                summary, *rest = task.remote(self._files, piece, boundaries, groups, self._format)
+                summary, *rest = task.remote(self._files, piece, bounds, groups, self._format)
                 for output, run in zip(outputs, rest):
                     output.append(run)
                 flight.add(piece.number, summary, rest)
@@ -292,6 +298,8 @@ class _Work:
 
     def check(self, parts: Sequence[Part]) -> None:
         """Raises if the parts have not the records of the input."""
-        written = [sum(part.records for part in parts), sum(part.bytes for part in parts), sum(part.sum for part in parts) % 2**128]
-        if written != self.total:
-            raise RuntimeError(f"eagre.ray: {written} were written, and {self.total} read; the input has changed, or eagre is mistaken")
+        columns = zip(*((part.records, part.bytes, part.sum) for part in parts))
+        records, size, total = (sum(column) for column in columns)
+        if [records, size, total % 2**128] != self.total:
+            read, _, _ = self.total
+            raise RuntimeError(f"eagre.ray: {read} records were read and {records} written, or other ones; eagre is mistaken")
