@@ -32,7 +32,8 @@ PAIRS = eagre.Records("fixed", record_size=16, keys="0:8")
 def cluster():
     from ray.cluster_utils import Cluster
 
-    with tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder:
+    # Names of sockets are long, and may not be longer than 107 bytes.
+    with tempfile.TemporaryDirectory(prefix="r", dir="/tmp", ignore_cleanup_errors=True) as folder:
         os.environ["RAY_TMPDIR"] = folder
         cluster = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
         try:

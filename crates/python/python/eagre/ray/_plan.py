@@ -69,7 +69,8 @@ class Plan:
         lines = [
             f"cluster: {cluster.nodes} nodes, {cluster.processors} processors, {_mib(cluster.store)} for objects",
             f"input: {_mib(self.bytes)}; memory of a task: {_mib(self.memory)}",
-            f"map: {self.pieces} tasks, of {_mib(self.piece)} each, {self.in_flight} in flight; {self.groups} objects from each",
+            f"map: {self.pieces} tasks, of {_mib(self.piece)} each, {self.in_flight} in flight;"
+            f" {self.groups} objects from each",
         ]
         if self.fan:
             size = self.bytes / max(self.merges, 1)

@@ -96,8 +96,8 @@ def _prepare(
         if each.length * format.memory_per_byte > memory and not format.can_be_cut:
             kind, needed = format.records.format, int(each.length * format.memory_per_byte)
             raise ValueError(
-                f"eagre.ray: {each.path}: a file of the format {kind} is sorted by one task, and takes {needed} bytes of memory;"
-                f" a task has {memory}; use several files, or give more memory"
+                f"eagre.ray: {each.path}: a file of the format {kind} is sorted by one task, and takes {needed} bytes of"
+                f" memory; a task has {memory}; use several files, or give more memory"
             )
     return _plan.plan_of(total, len(pieces), size, cluster, memory, parts), pieces
 
@@ -150,9 +150,10 @@ def sort(
     target, path = files_of(output, filesystem)
     token = secrets.token_hex(6)
     folder = Folder(target, path, token, overwrite)
+    name = os.fspath(output)
     within = path.rstrip("/") + "/"
     if type(target) is type(files) and any(entry == path or entry.startswith(within) for entry, _ in entries):
-        raise ValueError(f"eagre.ray: {os.fspath(output)}: the output is among the inputs; use another folder")
+        raise ValueError(f"eagre.ray: {name}: the output is among the inputs; use another folder")
     if not isinstance(boundaries, str):
         if parts not in (None, len(boundaries) + 1):
             raise ValueError(f"eagre.ray: {len(boundaries)} boundaries and {parts} parts; give one boundary fewer than parts")
