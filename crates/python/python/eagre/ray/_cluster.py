@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import socket
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,8 @@ import ray
 PATIENCE = 10
 # How often a task is repeated whose worker or node is lost. What a task raises is not repeated.
 RETRIES = 8
+# Functions that Ray knows already: it sends each to workers once.
+_tasks: dict[Callable[..., Any], Any] = {}
 
 
 @dataclass(frozen=True)
@@ -56,16 +57,12 @@ def connect(address: str | None, **options: Any) -> None:
     ray.init(address=address, **options)
 
 
-@functools.cache
-def _task(function: Callable[..., Any]) -> Any:
-    """A function that Ray sends to workers once."""
-    return ray.remote(function)
-
-
 def remote(function: Callable[..., Any], name: str, memory: int, returns: int = 1) -> Any:
     """A function as a task that is called with ``.remote(...)``. The name is what Ray's dashboard shows."""
     options = {"num_cpus": 1, "memory": memory, "num_returns": returns, "max_retries": RETRIES, "retry_exceptions": False}
-    return _task(function).options(name=f"eagre {name}", **options)
+    if function not in _tasks:
+        _tasks[function] = ray.remote(function)
+    return _tasks[function].options(name=f"eagre {name}", **options)
 
 
 class Flight:
