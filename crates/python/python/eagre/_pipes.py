@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from eagre import _eagre
@@ -25,7 +26,11 @@ class PipeReader(io.BufferedReader):
         """The rest of a pipe of which nothing was read, as arrays: see ``File.chunks``."""
         if self.raw.tell():
             raise ValueError("eagre.Pipe: chunks: some of it was read already; take chunks from the beginning")
-        return chunks_of(self._stream, "eagre.Pipe", plain_dtype(dtype, "eagre.Pipe"))
+        return self._chunks(plain_dtype(dtype, "eagre.Pipe"))
+
+    def _chunks(self, dtype: np.dtype[Any]) -> Iterator[npt.NDArray[Any]]:
+        # The reader lives as long as its chunks are taken.
+        yield from chunks_of(self._stream, "eagre.Pipe", dtype)
 
 
 class Pipe:
