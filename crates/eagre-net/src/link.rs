@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::net::sockopt;
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg, sockopt};
 use rustls::Connection;
 
 use crate::error::{one_line, reason, shortened};
@@ -248,7 +248,7 @@ impl Link {
                 IoSlice::new(first.get(done..).unwrap_or_default()),
                 IoSlice::new(&second[done.saturating_sub(first.len())..]),
             ];
-            match (&self.socket).write_vectored(&parts) {
+            match Quiet(&self.socket).write_vectored(&parts) {
                 Ok(0) => return Err(Broken::Closed),
                 Ok(bytes) => done += bytes,
                 Err(error) if is_time(&error) => self.check_silence()?,
@@ -332,7 +332,7 @@ impl Link {
                 incoming.start += tls.read_tls(&mut &incoming.bytes[incoming.start..incoming.end])?;
                 if let Err(error) = tls.process_new_packets() {
                     // The other side hears why, if it still listens.
-                    let _ = tls.write_tls(&mut &self.socket);
+                    let _ = tls.write_tls(&mut Quiet(&self.socket));
                     return Err(error.into());
                 }
                 continue;
@@ -392,6 +392,23 @@ fn is_time(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
+/// A socket that is an error, and no SIGPIPE, when the other side has closed it: programs that are not Rust may not ignore that.
+struct Quiet<'a>(&'a TcpStream);
+
+impl Write for Quiet<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_vectored(&[IoSlice::new(bytes)])
+    }
+
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        Ok(sendmsg(self.0, parts, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// A socket until a deadline.
 struct Until<'a> {
     socket: &'a TcpStream,
@@ -415,7 +432,7 @@ impl Read for Until<'_> {
 impl Write for Until<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.socket.set_write_timeout(self.left()?)?;
-        self.socket.write(bytes)
+        Quiet(self.socket).write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use eagre::{BlockSize, Pipe, StreamErrorKind};
-use eagre_net::{Connector, NetErrorKind};
+use eagre_net::{Cancel, Connector, NetErrorKind};
 
 use crate::common::{consume, expected, listener, open, patient, produce, securities};
 
@@ -109,6 +109,27 @@ fn what_comes_can_be_taken_or_refused() {
         writing.join().unwrap();
         assert!(listener.accept_within(Duration::ZERO).unwrap().is_none());
     });
+}
+
+#[test]
+fn a_call_that_waits_is_cancelled() {
+    for (name, here, there) in securities() {
+        let (listener, address) = listener(&patient().security(here));
+        let cancel = Cancel::new();
+        // A test that hangs does so for an hour.
+        let options = patient().retry(Duration::from_secs(3600)).security(there).cancel(&cancel);
+        let connector = Connector::new(&address).unwrap().options(options);
+        thread::scope(|scope| {
+            let calling = scope.spawn(|| connector.writer("wanted"));
+            let offer = listener.accept().unwrap();
+            cancel.cancel();
+            let error = calling.join().unwrap().unwrap_err();
+            assert!(error.to_string().contains("given up"), "{name}: {error}");
+            drop(offer);
+        });
+        // Nor does a later one wait.
+        assert!(connector.reader("wanted").is_err());
+    }
 }
 
 #[test]
