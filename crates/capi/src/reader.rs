@@ -51,14 +51,14 @@ impl EagreReader {
         }
     }
 
-    fn length(&self) -> u64 {
-        let reader: &Reader = match &self.end {
-            End::Pipe(reader) => reader,
-            End::Sorted(reader) => reader,
-            End::Network(reader) => reader,
-            End::Finished(length) => return *length,
-        };
-        reader.length().unwrap_or(EAGRE_UNKNOWN)
+    /// What `ask` finds, or the length of a stream that was read to its end.
+    fn or_length(&self, ask: impl FnOnce(&Reader) -> u64) -> u64 {
+        match &self.end {
+            End::Pipe(reader) => ask(reader),
+            End::Sorted(reader) => ask(reader),
+            End::Network(reader) => ask(reader),
+            End::Finished(length) => *length,
+        }
     }
 
     fn finish(&mut self) -> Result<(), Fault> {
@@ -66,7 +66,15 @@ impl EagreReader {
         let reader = self.reader()?;
         let position = reader.position();
         // Waits until the writer has said where the end is.
-        if !reader.fill(0)?.is_empty() {
+        let left = match reader.fill(0) {
+            Ok(left) => !left.is_empty(),
+            // What has failed is not the stream.
+            Err(error) if self.control.failure().is_none() => return Err(error.into()),
+            // The thread that carries the stream knows more.
+            Err(_) if matches!(self.end, End::Network(_)) => false,
+            Err(error) => return Err(error.into()),
+        };
+        if left {
             return Err(Fault::invalid(format_args!(
                 "the stream has more than the {position} bytes that were read; read to its end, or say with \
                  eagre_reader_advance_to how far a pointer has read"
@@ -202,14 +210,16 @@ pub unsafe extern "C" fn eagre_reader_copy_out(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_reader_length(reader: *const EagreReader) -> u64 {
     // SAFETY: the caller's promise.
-    value(EAGRE_UNKNOWN, || Ok(unsafe { shared(reader, "reader")? }.length()))
+    value(EAGRE_UNKNOWN, || {
+        Ok(unsafe { shared(reader, "reader")? }.or_length(|reader| reader.length().unwrap_or(EAGRE_UNKNOWN)))
+    })
 }
 
 /// How many bytes have been consumed, or declared read by eagre_reader_advance_to. EAGRE_UNKNOWN if reader is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_reader_position(reader: *const EagreReader) -> u64 {
     // SAFETY: the caller's promise.
-    value(EAGRE_UNKNOWN, || Ok(unsafe { shared(reader, "reader")? }.control.stats().reader.position))
+    value(EAGRE_UNKNOWN, || Ok(unsafe { shared(reader, "reader")? }.or_length(Reader::position)))
 }
 
 /// Declares that a pointer has read everything before offset: fill and copy_out go on from there.

@@ -11,7 +11,7 @@
 //! A module uses only modules on lines below its own:
 //!
 //! ```text
-//! argsort · check · copy · doctor · parts · pipe · select · sort · sort_file · stats
+//! argsort · check · copy · doctor · network · parts · pipe · select · sort · sort_file · stats
 //! count · dtype · mapped · output · reading · records · writing
 //! chunk · element · watch
 //! array · order
@@ -34,6 +34,7 @@ mod dtype;
 mod element;
 mod error;
 mod mapped;
+mod network;
 mod order;
 mod output;
 mod parts;
@@ -70,6 +71,8 @@ fn _eagre(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(argsort::argsort_rows, module)?)?;
     module.add_class::<chunk::Chunk>()?;
     module.add_class::<mapped::Mapped>()?;
+    module.add_class::<network::Connector>()?;
+    module.add_class::<network::Listener>()?;
     module.add_class::<output::Hidden>()?;
     module.add_class::<reading::Stream>()?;
     module.add_class::<writing::Sink>()?;

@@ -2,6 +2,7 @@
 
 from eagre._copying import Copied, Diagnosis, Fact, copy, doctor
 from eagre._eagre import __version__, sort
+from eagre._network import Connector, Listener
 from eagre._pipes import Pipe, PipeReader
 from eagre._questions import Counts, Found, Group, Stats, count, find, find_all, stats
 from eagre._reading import File, open
@@ -12,6 +13,7 @@ from eagre._writing import FileWriter, Writer, create
 
 __all__ = [
     "Checked",
+    "Connector",
     "Copied",
     "Counts",
     "Diagnosis",
@@ -20,6 +22,7 @@ __all__ = [
     "FileWriter",
     "Found",
     "Group",
+    "Listener",
     "Pipe",
     "PipeReader",
     "Records",
