@@ -63,30 +63,28 @@ impl EagreReader {
 
     fn finish(&mut self) -> Result<(), Fault> {
         self.filled = 0;
+        let control = self.control.clone();
         let reader = self.reader()?;
         let position = reader.position();
         // Waits until the writer has said where the end is.
-        let left = match reader.fill(0) {
-            Ok(left) => !left.is_empty(),
-            // What has failed is not the stream.
-            Err(error) if self.control.failure().is_none() => return Err(error.into()),
-            // The thread that carries the stream knows more.
-            Err(_) if matches!(self.end, End::Network(_)) => false,
-            Err(error) => return Err(error.into()),
-        };
-        if left {
-            return Err(Fault::invalid(format_args!(
-                "the stream has more than the {position} bytes that were read; read to its end, or say with \
-                 eagre_reader_advance_to how far a pointer has read"
-            )));
-        }
-        match std::mem::replace(&mut self.end, End::Finished(position)) {
-            End::Network(reader) => reader.finish(),
-            other => {
-                self.end = other;
-                Ok(())
+        let failed = match reader.fill(0) {
+            Ok([]) => None,
+            Ok(_) => {
+                return Err(Fault::invalid(format_args!(
+                    "the stream has more than the {position} bytes that were read; read to its end, or say with \
+                     eagre_reader_advance_to how far a pointer has read"
+                )));
             }
+            // What has failed is not the stream.
+            Err(error) if control.failure().is_none() => return Err(error.into()),
+            Err(error) => Some(error),
+        };
+        match std::mem::replace(&mut self.end, End::Finished(position)) {
+            // The thread that carries the stream knows more of a failure.
+            End::Network(reader) => reader.finish()?,
+            other => self.end = other,
         }
+        failed.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// The end of a sort, if it is one. What was filled and not consumed is still to be read.

@@ -133,6 +133,39 @@ fn a_call_that_waits_is_cancelled() {
 }
 
 #[test]
+fn a_cancel_ends_both_sides() {
+    for (name, here, there) in securities() {
+        let (listener, address) = listener(&patient().security(here).window(2 << 20));
+        let connector = Connector::new(&address).unwrap().options(patient().security(there).window(2 << 20));
+        for calls in [true, false] {
+            // The reader's side, while nothing flows.
+            let (mut writer, reader) = open(&listener, &connector, calls, "cancelled");
+            reader.control().cancel();
+            assert_eq!(reader.finish().unwrap_err().kind(), NetErrorKind::Stream, "{name}");
+            assert!(produce(&mut writer, 1 << 30).is_err(), "{name}");
+            // The writer's, while nothing flows.
+            let (writer, mut reader) = open(&listener, &connector, calls, "cancelled");
+            writer.control().cancel();
+            assert!(consume(&mut reader).is_err(), "{name}");
+            assert_eq!(writer.finish().unwrap_err().kind(), NetErrorKind::Stream, "{name}");
+            // The writer's, while it waits for a reader that does not read: to finish, or to write.
+            for length in [6 << 20, 1 << 30] {
+                let (mut writer, mut reader) = open(&listener, &connector, calls, "cancelled");
+                let control = writer.control();
+                let writing = thread::spawn(move || {
+                    produce(&mut writer, length)?;
+                    writer.finish().map_err(std::io::Error::from)
+                });
+                reader.read_exact(&mut [0; 1]).unwrap();
+                control.cancel();
+                assert!(writing.join().unwrap().is_err(), "{name}, {length}");
+                assert!(consume(&mut reader).is_err(), "{name}, {length}");
+            }
+        }
+    }
+}
+
+#[test]
 fn existing_streams_are_carried() {
     let (listener, address) = listener(&patient());
     let connector = Connector::new(&address).unwrap().options(patient());
