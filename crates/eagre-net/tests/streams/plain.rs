@@ -135,7 +135,9 @@ fn a_call_that_waits_is_cancelled() {
 #[test]
 fn a_cancel_ends_both_sides() {
     for (name, here, there) in securities() {
-        let (listener, address) = listener(&patient().security(here).window(2 << 20));
+        // A connection that is cut in the middle of a message tells no reason, and no other one comes.
+        let here = patient().retry(Duration::from_secs(1)).security(here).window(2 << 20);
+        let (listener, address) = listener(&here);
         let connector = Connector::new(&address).unwrap().options(patient().security(there).window(2 << 20));
         for calls in [true, false] {
             // The reader's side, while nothing flows.
@@ -159,7 +161,7 @@ fn a_cancel_ends_both_sides() {
                 reader.read_exact(&mut [0; 1]).unwrap();
                 control.cancel();
                 assert!(writing.join().unwrap().is_err(), "{name}, {length}");
-                assert!(consume(&mut reader).is_err(), "{name}, {length}");
+                assert!(std::io::copy(&mut reader, &mut std::io::sink()).is_err(), "{name}, {length}");
             }
         }
     }
