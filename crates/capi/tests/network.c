@@ -3,8 +3,10 @@
 #define _POSIX_C_SOURCE 200809L
 #include "check.h"
 
-#include <fcntl.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <pthread.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -170,10 +172,16 @@ static void strangers(void) {
     IS(eagre_listener_writer(listener, "stream", 1, &caller.writer), EAGRE_TIMED_OUT);
     CHECK(caller.reader == NULL && caller.writer == NULL);
     eagre_listener_close(listener);
-    /* Nobody is there any more. */
+    /* Nobody listens at a port that is only taken. */
+    struct sockaddr_in taken = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof taken;
+    const int quiet = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(bind(quiet, (struct sockaddr *)&taken, size) == 0 && getsockname(quiet, (struct sockaddr *)&taken, &size) == 0);
+    snprintf(caller.address, sizeof caller.address, "127.0.0.1:%d", ntohs(taken.sin_port));
     caller.options.retry_ns = 0;
     call_to_write(&caller);
     CHECK(caller.status == EAGRE_NETWORK && strstr(caller.message, "check that the other side runs") != NULL);
+    close(quiet);
 }
 
 static void the_writer_goes(void) {

@@ -2,6 +2,7 @@
 
 import io
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -114,9 +115,11 @@ def test_strangers_are_refused():
                 connector.writer("x")
             with pytest.raises(PermissionError, match="same token"):
                 connector.reader("x")
-        address = listener.address
-    with pytest.raises(ConnectionError, match="check that the other side runs"):
-        eagre.Connector(address, token=TOKEN, retry=0).writer("x")
+    # Nobody listens at a port that is only taken.
+    with socket.socket() as quiet:
+        quiet.bind(("127.0.0.1", 0))
+        with pytest.raises(ConnectionError, match="check that the other side runs"):
+            eagre.Connector(f"127.0.0.1:{quiet.getsockname()[1]}", token=TOKEN, retry=0).writer("x")
 
 
 def test_token_files(tmp_path):

@@ -54,8 +54,8 @@ impl Options {
             Secret::Token(token) => Security::token(token)?,
             Secret::TokenFile(path) => Security::token(&load_token(path)?)?,
             Secret::Keys(identity, peers) => {
-                let peers: Result<Vec<Fingerprint>, NetError> = peers.iter().map(|peer| peer.parse()).collect();
-                Security::keys(&Identity::load(identity)?, &peers?)?
+                let peers = peers.iter().map(|peer| peer.parse()).collect::<Result<Vec<Fingerprint>, NetError>>()?;
+                Security::keys(&Identity::load(identity)?, &peers)?
             }
         };
         Ok(Options(options.security(security)))
