@@ -60,6 +60,13 @@
 // The version of EagreStats in this header.
 #define EAGRE_STATS_VERSION 2
 
+// The version of EagreNetworkOptions in this header.
+#define EAGRE_NETWORK_OPTIONS_VERSION 1
+
+// EagreNetworkOptions.flags: plain TCP to and from everybody, where no key is given. Whoever is on the way can read and change
+// what flows; whoever can reach the port can send or receive.
+#define EAGRE_INSECURE_PLAIN 1
+
 // The version of EagreSortOptions in this header.
 #define EAGRE_SORT_OPTIONS_VERSION 1
 
@@ -147,7 +154,7 @@ typedef enum EagreStatus {
     EAGRE_READER_GONE = 3,
     // The stream was cancelled, or the sort was.
     EAGRE_CANCELLED = 4,
-    // One end waited for the other longer than the stream's time limit.
+    // One end waited for the other longer than the stream's time limit; or nobody called a listener within its limit.
     EAGRE_TIMED_OUT = 5,
     // Both ends belong to one handle, and one of them would wait for the other for ever.
     EAGRE_DEADLOCK = 6,
@@ -181,7 +188,7 @@ typedef enum EagreStatus {
     EAGRE_SETTING = 65,
     // The trap and mover asked for do not work together, or not on this machine. Or the library was built without what is asked for.
     EAGRE_UNAVAILABLE = 66,
-    // The address space, the table of streams, memory or threads are used up.
+    // The address space, the table of streams, memory, threads, sockets or ports are used up or refused.
     EAGRE_RESOURCES = 67,
     // A struct of a size or version that this library does not know.
     EAGRE_WRONG_VERSION = 68,
@@ -189,6 +196,9 @@ typedef enum EagreStatus {
     EAGRE_MALFORMED = 70,
     // A bug in Eagre, stopped before it reached the caller. Please report it. The handle can only be closed.
     EAGRE_PANIC = 69,
+    // A stream between hosts: nobody answers, the two sides do not trust each other or the other one does not want the stream, the
+    // connection was lost, or the program there stopped or gave up.
+    EAGRE_NETWORK = 71,
 } EagreStatus;
 
 // How a touch of a stream pointer is noticed.
@@ -301,6 +311,9 @@ typedef struct EagreControl EagreControl;
 
 // Patterns, made ready for finding. Any number of threads may use one at once.
 typedef struct EagreFinder EagreFinder;
+
+// Where others open streams to this side. Several threads may use it at once, but for closing it.
+typedef struct EagreListener EagreListener;
 
 // A merge of sorted records. One thread at a time uses it.
 typedef struct EagreMerge EagreMerge;
@@ -434,6 +447,50 @@ typedef struct EagreStats {
     // The most bytes the stream can carry. Version 2.
     uint64_t capacity;
 } EagreStats;
+
+// How streams between hosts are to be, and how the two sides know each other. Both sides have options of their own; only their
+// secrets must agree.
+//
+// Fill it with eagre_network_options_default, then change what should be different. Set at most one of token, token_file, and
+// identity with peers; the connection is TLS 1.3 then, in which both sides prove who they are. Without them it is plain TCP, and
+// addresses other than loopback are EAGRE_SETTING.
+typedef struct EagreNetworkOptions {
+    // The size of this struct in bytes.
+    uint32_t size;
+    // EAGRE_NETWORK_OPTIONS_VERSION.
+    uint32_t version;
+    // A secret that both sides have: at least 16 random bytes. Or null, the default. Copied.
+    const void *token;
+    // How many bytes token has.
+    size_t token_size;
+    // A file with such a secret, which only its owner may read; line ends at its end do not count. Or null, the default.
+    const char *token_file;
+    // The file of this side's key, as 'eagre id' makes it, or null, the default. Needs peers.
+    const char *identity;
+    // The fingerprints of the keys that are trusted ("sha256:" and 64 hexadecimal digits), or null, the default. Copied.
+    const char *const *peers;
+    // How many fingerprints peers has. Default 0.
+    uint32_t peer_count;
+    // EAGRE_INSECURE_PLAIN, or 0, the default.
+    uint32_t flags;
+    // For how long a connection that cannot be made, or has broken, is tried again, in nanoseconds. Default 30 s.
+    uint64_t retry_ns;
+    // For how long the other side may be silent before the connection counts as broken, in nanoseconds. Both sides need about the
+    // same. Default 15 s; at least 200 ms.
+    uint64_t silence_ns;
+    // How many bytes may be on their way: the writer's side keeps them until the other side has them. 2 to 56 blocks; default
+    // 16 MiB. A link of so many bytes per round trip is filled.
+    uint64_t window;
+    // The blocks of this side's streams, in bytes: a power of two from 64 KiB to 64 MiB. 0: the default, 1 MiB.
+    uint64_t block_size;
+    // The length of a stream in bytes, if its writer knows it beforehand. EAGRE_UNKNOWN, the default, if not.
+    uint64_t length;
+    // The most bytes a second that this side sends. 0, the default: no limit.
+    uint64_t limit;
+    // Other settings of this side's streams, or null, the default: trap, mover, pool, lookback of a reader, timeout_ns, flags. The
+    // other fields of them do not count.
+    const struct EagreOptions *stream;
+} EagreNetworkOptions;
 
 // Told how far a sort is: done of total keys. Returns 0 to go on, anything else to end with EAGRE_CANCELLED. Any thread
 // of the sort may call it, one at a time.
@@ -734,10 +791,11 @@ enum EagreStatus eagre_writer_finish(struct EagreWriter *writer);
 
 // Ends the stream at length bytes, for a writer on a pointer. The rest of the last block reads as zero, at least one
 // byte of it. May wait for the reader; with a sink, waits until it has taken everything; with a file, until all is on the
-// disk and the file has appeared.
+// disk and the file has appeared; between hosts, until the other side has everything.
 //
 // Fails with the stream's failure; with EAGRE_INVALID_LENGTH if the reader already has more, another length was
-// announced at open, or the stream is finished already; with EAGRE_BUSY if blocks taken are still out.
+// announced at open, or the stream is finished already; with EAGRE_BUSY if blocks taken are still out. Between hosts, EAGRE_NETWORK
+// is also that the connection was lost before it is known whether everything has arrived, and a failure is the end of the stream.
 enum EagreStatus eagre_writer_finish_at(struct EagreWriter *writer, uint64_t length);
 
 // Fails the stream: the reader gets EAGRE_WRITER_FAILED with this message, which may be null and is copied.
@@ -771,7 +829,7 @@ enum EagreStatus eagre_writer_complete(struct EagreWriter *writer, struct EagreW
 
 // Closes this end and frees the handle. Null is nothing.
 //
-// Closed before it was finished, the reader gets EAGRE_WRITER_GONE, and not a short stream. With a sink, closing does
+// Closed before it was finished, the reader gets EAGRE_WRITER_GONE (on another host, EAGRE_SYSTEM), and not a short stream. With a sink, closing does
 // not wait for it; finishing does. Pointers of this end are not to be used any more.
 void eagre_writer_close(struct EagreWriter *writer);
 
@@ -823,6 +881,14 @@ uint64_t eagre_reader_position(const struct EagreReader *reader);
 //
 // Fails with EAGRE_INVALID_LENGTH if offset lies before what has been given back.
 enum EagreStatus eagre_reader_advance_to(struct EagreReader *reader, uint64_t offset);
+
+// Says that the stream has been read to its end, and checks that. Waits for the writer if it is not known yet where the end is; between
+// hosts, also until the other side knows that everything has arrived, so that this program may end. Then only eagre_reader_close is
+// left to do. A reader on a pointer says with eagre_reader_advance_to how far it has read.
+//
+// Fails with EAGRE_INVALID, and changes nothing, if there is more to read; with the stream's failure; between hosts, with EAGRE_NETWORK,
+// and with EAGRE_CLOSED if it is finished already.
+enum EagreStatus eagre_reader_finish(struct EagreReader *reader);
 
 // Fails the stream: the writer gets EAGRE_READER_GONE with this message, which may be null and is copied.
 enum EagreStatus eagre_reader_fail(struct EagreReader *reader, const char *message);
@@ -931,6 +997,60 @@ enum EagreStatus eagre_open_file(const char *path, const struct EagreOptions *op
 // Fails with EAGRE_SYSTEM if the file cannot be made, or as eagre_open. If it cannot be written later, the stream fails
 // with EAGRE_SYSTEM, and eagre_last_error names the file and the byte.
 enum EagreStatus eagre_create_file(const char *path, const struct EagreOptions *options, struct EagreWriter **writer);
+
+// ---- Streams between hosts ----
+
+// Fills options with the defaults. Call it as eagre_network_options_default(&options, sizeof options).
+//
+// Fails with EAGRE_INVALID if options is null, EAGRE_WRONG_VERSION if size is not that of an EagreNetworkOptions.
+enum EagreStatus eagre_network_options_default(struct EagreNetworkOptions *options, size_t size);
+
+// Opens a stream that is written here and read on another host, where eagre_listener_reader asks for this name. Waits for that as
+// long as options.retry_ns says.
+//
+// address is HOST, HOST:PORT or [IPV6]:PORT; the port is 7373 where none is named. options may be null. Every form of the writer
+// works on it: pointers, explicit calls, blocks. eagre_writer_finish waits until the other side has everything, and has compared
+// the digest of the whole stream. A connection that breaks is made again, and the stream goes on where the other side has it.
+//
+// Fails with EAGRE_INVALID if the address cannot be read or its host is unknown; EAGRE_SETTING; EAGRE_RESOURCES; EAGRE_NETWORK if
+// nobody answers or asks for the stream, or the two sides do not trust each other; EAGRE_UNAVAILABLE if the library was built
+// without streams between hosts. If the stream fails later, explicit calls of both ends fail with EAGRE_SYSTEM, and finishing
+// fails with EAGRE_NETWORK.
+enum EagreStatus eagre_connect_writer(const char *address, const char *name, const struct EagreNetworkOptions *options, struct EagreWriter **writer);
+
+// Opens a stream that is written on another host, where eagre_listener_writer asks for this name, and read here. Arguments, waits
+// and failures are those of eagre_connect_writer.
+//
+// Call eagre_reader_finish when all is read: the other side is told that everything has arrived.
+enum EagreStatus eagre_connect_reader(const char *address, const char *name, const struct EagreNetworkOptions *options, struct EagreReader **reader);
+
+// Listens at an address of this machine for those who open streams: ADDRESS:PORT, where port 0 is one that is free. A thread of
+// the library accepts them. options may be null. Close it with eagre_listener_close.
+//
+// Fails with EAGRE_INVALID, EAGRE_SETTING or EAGRE_UNAVAILABLE as eagre_connect_writer; with EAGRE_RESOURCES if the system refuses
+// the port, or a thread.
+enum EagreStatus eagre_listener_open(const char *address, const struct EagreNetworkOptions *options, struct EagreListener **listener);
+
+// Where it listens, with the real port: "127.0.0.1:40123".
+//
+// Writes at most size bytes to buffer, the zero byte at the end included, and returns how long the text is without it, as
+// eagre_wait_report does. 0 if listener is null.
+size_t eagre_listener_address(const struct EagreListener *listener, char *buffer, size_t size);
+
+// Waits until another host opens a stream of this name to read it (eagre_connect_reader), and gives out its writer here: as that of
+// eagre_connect_writer. limit_ns is for how long, in nanoseconds; 0: for ever.
+//
+// Fails with EAGRE_TIMED_OUT if nobody has called by then; with EAGRE_RESOURCES; with EAGRE_SETTING if the window does not fit the
+// blocks, or no name can be so.
+enum EagreStatus eagre_listener_writer(const struct EagreListener *listener, const char *name, uint64_t limit_ns, struct EagreWriter **writer);
+
+// Waits until another host opens a stream of this name to write it (eagre_connect_writer), and gives out its reader here, as
+// eagre_listener_writer does.
+enum EagreStatus eagre_listener_reader(const struct EagreListener *listener, const char *name, uint64_t limit_ns, struct EagreReader **reader);
+
+// Stops listening and frees the handle: nobody can open a stream here any more, and streams that are open go on. No other thread may
+// be inside a function of this handle. Null is nothing.
+void eagre_listener_close(struct EagreListener *listener);
 
 // ---- Memory: pools, and vectors that grow without copying ----
 

@@ -15,6 +15,7 @@
 #include "eagre.h"
 
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -285,6 +286,8 @@ public:
     }
     std::uint64_t position() const { return eagre_reader_position(handle_.get()); }
     void advance_to(std::uint64_t offset) { detail::check(eagre_reader_advance_to(handle_.get(), offset)); }
+    /// Throws unless the stream has been read to its end; between hosts, waits until the other side knows.
+    void finish() { detail::check(eagre_reader_finish(handle_.get())); }
     void fail(const char *message) { detail::check(eagre_reader_fail(handle_.get(), message)); }
     /// Throws the stream's failure, if there is one.
     void check() const { detail::check(eagre_reader_check(handle_.get())); }
@@ -385,6 +388,72 @@ inline Writer create_file(const std::string &path, const EagreOptions &options =
     detail::check(eagre_create_file(path.c_str(), &options, &writer));
     return Writer(writer);
 }
+
+/// How streams between hosts are to be: EagreNetworkOptions filled with the defaults.
+struct NetworkOptions : EagreNetworkOptions {
+    NetworkOptions() : EagreNetworkOptions() {
+        detail::check(eagre_network_options_default(this, sizeof(EagreNetworkOptions)));
+    }
+};
+
+/// Opens a stream that is written here and read on another host, where a Listener is asked for a reader of this name.
+inline Writer connect_writer(const std::string &address, const std::string &name,
+                             const EagreNetworkOptions &options = NetworkOptions()) {
+    EagreWriter *writer = nullptr;
+    detail::check(eagre_connect_writer(address.c_str(), name.c_str(), &options, &writer));
+    return Writer(writer);
+}
+
+/// Opens a stream that is written on another host, where a Listener is asked for a writer of this name, and read here.
+inline Reader connect_reader(const std::string &address, const std::string &name,
+                             const EagreNetworkOptions &options = NetworkOptions()) {
+    EagreReader *reader = nullptr;
+    detail::check(eagre_connect_reader(address.c_str(), name.c_str(), &options, &reader));
+    return Reader(reader);
+}
+
+/// Where others open streams to this side. Several threads may use it at once.
+class Listener {
+public:
+    explicit Listener(const std::string &address, const EagreNetworkOptions &options = NetworkOptions()) {
+        EagreListener *listener = nullptr;
+        detail::check(eagre_listener_open(address.c_str(), &options, &listener));
+        handle_.reset(listener);
+    }
+
+    /// Where it listens, with the real port.
+    std::string address() const {
+        std::string text(eagre_listener_address(handle_.get(), nullptr, 0), '\0');
+        eagre_listener_address(handle_.get(), text.data(), text.size() + 1);
+        return text;
+    }
+
+    /// Waits for a caller that reads a stream of this name. Throws EAGRE_TIMED_OUT if there is none within the limit.
+    Writer writer(const std::string &name, std::optional<std::chrono::nanoseconds> limit = std::nullopt) const {
+        EagreWriter *writer = nullptr;
+        detail::check(eagre_listener_writer(handle_.get(), name.c_str(), nanoseconds(limit), &writer));
+        return Writer(writer);
+    }
+
+    /// Waits for a caller that writes a stream of this name, as writer does.
+    Reader reader(const std::string &name, std::optional<std::chrono::nanoseconds> limit = std::nullopt) const {
+        EagreReader *reader = nullptr;
+        detail::check(eagre_listener_reader(handle_.get(), name.c_str(), nanoseconds(limit), &reader));
+        return Reader(reader);
+    }
+
+    /// Stops listening before the object ends. Streams that are open go on.
+    void close() noexcept { handle_.reset(); }
+    EagreListener *get() const noexcept { return handle_.get(); }
+
+private:
+    /// 0 is for ever.
+    static std::uint64_t nanoseconds(std::optional<std::chrono::nanoseconds> limit) {
+        return limit ? static_cast<std::uint64_t>(limit->count() > 0 ? limit->count() : 1) : 0;
+    }
+
+    detail::Handle<EagreListener, eagre_listener_close> handle_;
+};
 
 /// Counts what = the sum of EAGRE_LINES, EAGRE_WORDS, EAGRE_LONGEST in a file; 0 threads are as many as there may be.
 inline EagreCounts count_file(const std::string &path, std::uint32_t what = EAGRE_LINES, std::uint32_t threads = 0) {

@@ -107,7 +107,7 @@ pub unsafe extern "C" fn eagre_count_stream(
         // SAFETY: the caller's promise.
         let (reader, (mut counter, counts)) =
             unsafe { (exclusive(reader, "reader")?, prepare(what, 1, counts, size)?) };
-        *counts = counter.read(reader.bytes()).map_err(std::io::Error::from)?.into();
+        *counts = counter.read(reader.bytes()?).map_err(std::io::Error::from)?.into();
         Ok(())
     })
 }

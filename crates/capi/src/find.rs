@@ -124,7 +124,7 @@ pub unsafe extern "C" fn eagre_finder_scan_stream(
     status(|| {
         // SAFETY: the caller's promise.
         let (finder, reader) = unsafe { (shared(finder, "finder")?, exclusive(reader, "reader")?) };
-        let bytes = reader.bytes();
+        let bytes = reader.bytes()?;
         let report = reporter(found, context, bytes.position())?;
         Ok(finder.0.each_in_read(bytes, report)?)
     })

@@ -12,11 +12,11 @@
 //! A module uses only modules on lines below its own:
 //!
 //! ```text
-//! callbacks · file · gather · merge · open · sort_stream
+//! callbacks · file · gather · merge · network · open · sort_stream
 //! boundaries · count · find · partition · sort_file · vector
 //! reader · writer
-//! blocks · control · file_sort_options · sort · text
-//! format · options
+//! blocks · control · file_sort_options · network_options · sort · text
+//! format · hosts · options
 //! pool · stats · text_order
 //! versioned
 //! arguments · pair
@@ -33,6 +33,7 @@
 // The header has its functions in the order of these lines, a heading for each group: see tests/header.rs. Empty lines keep
 // rustfmt from sorting them.
 mod arguments;
+mod hosts;
 mod status;
 mod versioned;
 
@@ -52,6 +53,10 @@ mod control;
 mod stats;
 
 mod file;
+
+mod network_options;
+
+mod network;
 
 mod pool;
 mod vector;
@@ -89,6 +94,8 @@ pub use find::*;
 pub use format::*;
 pub use gather::*;
 pub use merge::*;
+pub use network::*;
+pub use network_options::*;
 pub use open::*;
 pub use options::*;
 pub use pair::{EagreMover, EagreTrap};

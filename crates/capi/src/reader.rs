@@ -3,17 +3,17 @@
 use crate::arguments::{Place, bytes_mut, exclusive, shared, take, text};
 use crate::blocks::EagreReadBlock;
 use crate::control::EagreControl;
+use crate::hosts::NetworkReader;
 use crate::options::EAGRE_UNKNOWN;
 use crate::status::{EagreStatus, Fault, status, value};
 use eagre::external::SortedReader;
 use eagre::{Control, Reader};
 use std::ffi::{c_char, c_void};
-use std::ops::{Deref, DerefMut};
 use std::ptr::{null, null_mut};
 
 /// The reading end of a stream. One thread at a time uses it; it may be handed from thread to thread.
 pub struct EagreReader {
-    reader: End,
+    end: End,
     control: Control,
     /// What may be consumed.
     filled: usize,
@@ -24,49 +24,82 @@ enum End {
     Pipe(Reader),
     /// Closing it ends the sort.
     Sorted(SortedReader),
-}
-
-impl Deref for End {
-    type Target = Reader;
-    fn deref(&self) -> &Reader {
-        match self {
-            End::Pipe(reader) => reader,
-            End::Sorted(reader) => reader,
-        }
-    }
-}
-
-impl DerefMut for End {
-    fn deref_mut(&mut self) -> &mut Reader {
-        match self {
-            End::Pipe(reader) => reader,
-            End::Sorted(reader) => reader,
-        }
-    }
+    Network(NetworkReader),
+    /// It was read to its end, so many bytes, and the other host knows; or it failed.
+    Finished(u64),
 }
 
 impl EagreReader {
     pub(crate) fn new(reader: Reader) -> EagreReader {
-        EagreReader { control: reader.control(), reader: End::Pipe(reader), filled: 0 }
+        EagreReader { control: reader.control(), end: End::Pipe(reader), filled: 0 }
     }
 
     pub(crate) fn sorted(reader: SortedReader) -> EagreReader {
-        EagreReader { control: reader.control(), reader: End::Sorted(reader), filled: 0 }
+        EagreReader { control: reader.control(), end: End::Sorted(reader), filled: 0 }
+    }
+
+    pub(crate) fn between_hosts(reader: NetworkReader) -> EagreReader {
+        EagreReader { control: reader.control(), end: End::Network(reader), filled: 0 }
+    }
+
+    fn reader(&mut self) -> Result<&mut Reader, Fault> {
+        match &mut self.end {
+            End::Pipe(reader) => Ok(reader),
+            End::Sorted(reader) => Ok(reader),
+            End::Network(reader) => Ok(reader),
+            End::Finished(_) => Err(Fault::new(EagreStatus::EagreClosed, "the reader is finished already")),
+        }
+    }
+
+    /// What `ask` finds, or the length of a stream that was read to its end.
+    fn or_length(&self, ask: impl FnOnce(&Reader) -> u64) -> u64 {
+        match &self.end {
+            End::Pipe(reader) => ask(reader),
+            End::Sorted(reader) => ask(reader),
+            End::Network(reader) => ask(reader),
+            End::Finished(length) => *length,
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), Fault> {
+        self.filled = 0;
+        let control = self.control.clone();
+        let reader = self.reader()?;
+        let position = reader.position();
+        // Waits until the writer has said where the end is.
+        let failed = match reader.fill(0) {
+            Ok([]) => None,
+            Ok(_) => {
+                return Err(Fault::invalid(format_args!(
+                    "the stream has more than the {position} bytes that were read; read to its end, or say with \
+                     eagre_reader_advance_to how far a pointer has read"
+                )));
+            }
+            // What has failed is not the stream.
+            Err(error) if control.failure().is_none() => return Err(error.into()),
+            Err(error) => Some(error),
+        };
+        match std::mem::replace(&mut self.end, End::Finished(position)) {
+            // The thread that carries the stream knows more of a failure.
+            End::Network(reader) => reader.finish()?,
+            other => self.end = other,
+        }
+        failed.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// The end of a sort, if it is one. What was filled and not consumed is still to be read.
     pub(crate) fn as_sorted(&mut self) -> Option<&mut SortedReader> {
         self.filled = 0;
-        match &mut self.reader {
+        match &mut self.end {
             End::Sorted(reader) => Some(reader),
-            End::Pipe(_) => None,
+            _ => None,
         }
     }
 
     /// What is left of the stream, for one of our own readers. What was filled and not consumed is part of it.
-    pub(crate) fn bytes(&mut self) -> &mut Reader {
+    pub(crate) fn bytes(&mut self) -> Result<&mut Reader, Fault> {
         self.filled = 0;
-        &mut self.reader
+        self.reader()
     }
 }
 
@@ -83,7 +116,7 @@ pub type EagreReadScope = Option<unsafe extern "C" fn(stream: *const c_void, con
 pub unsafe extern "C" fn eagre_reader_pointer(reader: *mut EagreReader) -> *mut c_void {
     value(null_mut(), || {
         // SAFETY: the caller's promise.
-        Ok(unsafe { exclusive(reader, "reader")? }.reader.as_ptr()?.as_ptr().cast())
+        Ok(unsafe { exclusive(reader, "reader")? }.reader()?.as_ptr()?.as_ptr().cast())
     })
 }
 
@@ -103,7 +136,7 @@ pub unsafe extern "C" fn eagre_reader_scope(
         // SAFETY: the caller's promise.
         let reader = unsafe { exclusive(reader, "reader")? };
         // SAFETY: the caller's function, with the arguments it was promised.
-        Ok(reader.reader.scope(|stream| unsafe { read(stream.cast(), context) })?)
+        Ok(reader.reader()?.scope(|stream| unsafe { read(stream.cast(), context) })?)
     })
 }
 
@@ -121,7 +154,7 @@ pub unsafe extern "C" fn eagre_reader_fill(reader: *mut EagreReader, bytes: usiz
         // SAFETY: the caller's promise.
         let (reader, size) = unsafe { (exclusive(reader, "reader")?, exclusive(size, "size")?) };
         (reader.filled, *size) = (0, 0);
-        let slice = reader.reader.fill(bytes)?;
+        let slice = reader.reader()?.fill(bytes)?;
         *size = slice.len();
         // An empty slice may point anywhere; C had better get an address that exists.
         let start = if slice.is_empty() { c"".as_ptr().cast() } else { slice.as_ptr() };
@@ -142,7 +175,7 @@ pub unsafe extern "C" fn eagre_reader_consume(reader: *mut EagreReader, bytes: u
             return Err(Fault::invalid(format_args!("consume of {bytes} bytes, {} filled", reader.filled)));
         }
         reader.filled -= bytes;
-        reader.reader.consume(bytes);
+        reader.reader()?.consume(bytes);
         Ok(())
     })
 }
@@ -163,7 +196,7 @@ pub unsafe extern "C" fn eagre_reader_copy_out(
         let (reader, data, copied) =
             unsafe { (exclusive(reader, "reader")?, bytes_mut(data.cast(), size)?, copied.as_mut()) };
         reader.filled = 0;
-        let done = reader.reader.copy_out(data)?;
+        let done = reader.reader()?.copy_out(data)?;
         if let Some(copied) = copied {
             *copied = done;
         }
@@ -175,14 +208,16 @@ pub unsafe extern "C" fn eagre_reader_copy_out(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_reader_length(reader: *const EagreReader) -> u64 {
     // SAFETY: the caller's promise.
-    value(EAGRE_UNKNOWN, || Ok(unsafe { shared(reader, "reader")? }.reader.length().unwrap_or(EAGRE_UNKNOWN)))
+    value(EAGRE_UNKNOWN, || {
+        Ok(unsafe { shared(reader, "reader")? }.or_length(|reader| reader.length().unwrap_or(EAGRE_UNKNOWN)))
+    })
 }
 
 /// How many bytes have been consumed, or declared read by eagre_reader_advance_to. EAGRE_UNKNOWN if reader is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_reader_position(reader: *const EagreReader) -> u64 {
     // SAFETY: the caller's promise.
-    value(EAGRE_UNKNOWN, || Ok(unsafe { shared(reader, "reader")? }.reader.position()))
+    value(EAGRE_UNKNOWN, || Ok(unsafe { shared(reader, "reader")? }.or_length(Reader::position)))
 }
 
 /// Declares that a pointer has read everything before offset: fill and copy_out go on from there.
@@ -194,8 +229,20 @@ pub unsafe extern "C" fn eagre_reader_advance_to(reader: *mut EagreReader, offse
         // SAFETY: the caller's promise.
         let reader = unsafe { exclusive(reader, "reader")? };
         reader.filled = 0;
-        Ok(reader.reader.advance_to(offset)?)
+        Ok(reader.reader()?.advance_to(offset)?)
     })
+}
+
+/// Says that the stream has been read to its end, and checks that. Waits for the writer if it is not known yet where the end is; between
+/// hosts, also until the other side knows that everything has arrived, so that this program may end. Then only eagre_reader_close is
+/// left to do. A reader on a pointer says with eagre_reader_advance_to how far it has read.
+///
+/// Fails with EAGRE_INVALID, and changes nothing, if there is more to read; with the stream's failure; between hosts, with EAGRE_NETWORK,
+/// and with EAGRE_CLOSED if it is finished already.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn eagre_reader_finish(reader: *mut EagreReader) -> EagreStatus {
+    // SAFETY: the caller's promise.
+    status(|| unsafe { exclusive(reader, "reader")? }.finish())
 }
 
 /// Fails the stream: the writer gets EAGRE_READER_GONE with this message, which may be null and is copied.
@@ -204,7 +251,7 @@ pub unsafe extern "C" fn eagre_reader_fail(reader: *mut EagreReader, message: *c
     status(|| {
         // SAFETY: the caller's promise.
         let (reader, message) = unsafe { (exclusive(reader, "reader")?, text(message)) };
-        reader.reader.fail(message.as_deref().unwrap_or("no reason given"));
+        reader.reader()?.fail(message.as_deref().unwrap_or("no reason given"));
         Ok(())
     })
 }
@@ -244,7 +291,7 @@ pub unsafe extern "C" fn eagre_reader_take(reader: *mut EagreReader, block: *mut
         // SAFETY: the caller's promise.
         let (place, reader) = unsafe { (Place::new(block, "block")?, exclusive(reader, "reader")?) };
         reader.filled = 0;
-        if let Some(block) = reader.reader.take()? {
+        if let Some(block) = reader.reader()?.take()? {
             place.put(EagreReadBlock { stream: reader.control.clone(), block });
         }
         Ok(())
@@ -264,7 +311,7 @@ pub unsafe extern "C" fn eagre_reader_release(reader: *mut EagreReader, block: *
         }
         // SAFETY: not null, and the caller's promise.
         if let Some(taken) = unsafe { take(block) } {
-            reader.reader.release_block(taken.block);
+            reader.reader()?.release_block(taken.block);
         }
         Ok(())
     })

@@ -29,7 +29,7 @@ pub enum EagreStatus {
     EagreReaderGone = 3,
     /// The stream was cancelled, or the sort was.
     EagreCancelled = 4,
-    /// One end waited for the other longer than the stream's time limit.
+    /// One end waited for the other longer than the stream's time limit; or nobody called a listener within its limit.
     EagreTimedOut = 5,
     /// Both ends belong to one handle, and one of them would wait for the other for ever.
     EagreDeadlock = 6,
@@ -63,7 +63,7 @@ pub enum EagreStatus {
     EagreSetting = 65,
     /// The trap and mover asked for do not work together, or not on this machine. Or the library was built without what is asked for.
     EagreUnavailable = 66,
-    /// The address space, the table of streams, memory or threads are used up.
+    /// The address space, the table of streams, memory, threads, sockets or ports are used up or refused.
     EagreResources = 67,
     /// A struct of a size or version that this library does not know.
     EagreWrongVersion = 68,
@@ -71,6 +71,9 @@ pub enum EagreStatus {
     EagreMalformed = 70,
     /// A bug in Eagre, stopped before it reached the caller. Please report it. The handle can only be closed.
     EagrePanic = 69,
+    /// A stream between hosts: nobody answers, the two sides do not trust each other or the other one does not want the stream, the
+    /// connection was lost, or the program there stopped or gave up.
+    EagreNetwork = 71,
 }
 
 use EagreStatus::*;
@@ -97,10 +100,11 @@ const WORDS: &[(EagreStatus, &CStr)] = &[
     (EagreInvalid, c"invalid argument"),
     (EagreSetting, c"a setting is out of range"),
     (EagreUnavailable, c"this trap and mover, or this part of the library, do not work here"),
-    (EagreResources, c"address space, streams, memory or threads are used up"),
+    (EagreResources, c"address space, streams, memory, threads or sockets are used up"),
     (EagreWrongVersion, c"a struct of unknown size or version"),
     (EagreMalformed, c"data that end inside a record"),
     (EagrePanic, c"a bug in Eagre"),
+    (EagreNetwork, c"no stream between the hosts, or it was lost"),
 ];
 
 /// A status in a few words. Never null; the text is constant and belongs to the library.

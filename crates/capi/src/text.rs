@@ -43,7 +43,7 @@ pub unsafe extern "C" fn eagre_doctor(buffer: *mut c_char, size: usize) -> usize
 }
 
 /// Puts as much of `text` as fits into `buffer`, and a zero byte.
-fn print(text: &str, buffer: &mut [u8]) -> usize {
+pub(crate) fn print(text: &str, buffer: &mut [u8]) -> usize {
     if let Some(room) = buffer.len().checked_sub(1) {
         let len = text.len().min(room);
         buffer[..len].copy_from_slice(&text.as_bytes()[..len]);

@@ -3,6 +3,7 @@
 use crate::arguments::{Place, bytes, exclusive, shared, take, text};
 use crate::blocks::EagreWriteBlock;
 use crate::control::EagreControl;
+use crate::hosts::NetworkWriter;
 use crate::status::{EagreStatus, Fault, status, value};
 use eagre::file::FileWriter;
 use eagre::{Control, SinkWriter, Writer};
@@ -23,6 +24,8 @@ enum End {
     Sink(Option<SinkWriter>),
     /// `None` once finished: the file has appeared, or never will.
     File(Option<Box<FileWriter>>),
+    /// `None` once finished: the other host has had it all, or never will.
+    Network(Option<NetworkWriter>),
 }
 
 impl EagreWriter {
@@ -38,12 +41,17 @@ impl EagreWriter {
         EagreWriter { control: writer.control(), end: End::File(Some(Box::new(writer))), reserved: 0 }
     }
 
+    pub(crate) fn between_hosts(writer: NetworkWriter) -> EagreWriter {
+        EagreWriter { control: writer.control(), end: End::Network(Some(writer)), reserved: 0 }
+    }
+
     fn writer(&mut self) -> Result<&mut Writer, Fault> {
         match &mut self.end {
             End::Pipe(writer) => Ok(writer),
             End::Sink(Some(writer)) => Ok(writer),
             End::File(Some(writer)) => Ok(writer),
-            End::Sink(None) | End::File(None) => {
+            End::Network(Some(writer)) => Ok(writer),
+            End::Sink(None) | End::File(None) | End::Network(None) => {
                 Err(Fault::new(EagreStatus::EagreInvalidLength, "the stream is finished already"))
             }
         }
@@ -62,6 +70,12 @@ impl EagreWriter {
         {
             let length = length.unwrap_or(writer.position());
             return writer.finish_at(length).map_err(Fault::from);
+        }
+        if let End::Network(network) = &mut self.end
+            && let Some(writer) = network.take()
+        {
+            let length = length.unwrap_or(writer.position());
+            return writer.finish_at(length);
         }
         let writer = self.writer()?;
         let length = length.unwrap_or(writer.position());
@@ -194,10 +208,11 @@ pub unsafe extern "C" fn eagre_writer_finish(writer: *mut EagreWriter) -> EagreS
 
 /// Ends the stream at length bytes, for a writer on a pointer. The rest of the last block reads as zero, at least one
 /// byte of it. May wait for the reader; with a sink, waits until it has taken everything; with a file, until all is on the
-/// disk and the file has appeared.
+/// disk and the file has appeared; between hosts, until the other side has everything.
 ///
 /// Fails with the stream's failure; with EAGRE_INVALID_LENGTH if the reader already has more, another length was
-/// announced at open, or the stream is finished already; with EAGRE_BUSY if blocks taken are still out.
+/// announced at open, or the stream is finished already; with EAGRE_BUSY if blocks taken are still out. Between hosts, EAGRE_NETWORK
+/// is also that the connection was lost before it is known whether everything has arrived, and a failure is the end of the stream.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_writer_finish_at(writer: *mut EagreWriter, length: u64) -> EagreStatus {
     // SAFETY: the caller's promise.
@@ -307,7 +322,7 @@ pub unsafe extern "C" fn eagre_writer_complete(writer: *mut EagreWriter, block: 
 
 /// Closes this end and frees the handle. Null is nothing.
 ///
-/// Closed before it was finished, the reader gets EAGRE_WRITER_GONE, and not a short stream. With a sink, closing does
+/// Closed before it was finished, the reader gets EAGRE_WRITER_GONE (on another host, EAGRE_SYSTEM), and not a short stream. With a sink, closing does
 /// not wait for it; finishing does. Pointers of this end are not to be used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_writer_close(writer: *mut EagreWriter) {

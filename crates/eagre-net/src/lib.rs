@@ -33,19 +33,21 @@
 //! | `ends` | what a user holds: a stream's end, and the thread beside it | `sending`, `receiving`, `session`, `greeting`, `error` |
 //! | `receiving` | the thread that fills a stream from connections | `sending`, `session`, `greeting`, `link`, `frame`, `error` |
 //! | `sending` | the thread that empties a stream into connections | `session`, `greeting`, `link`, `frame`, `error` |
-//! | `session` | one stream's life over several connections | `options`, `greeting`, `link`, `address`, `error` |
-//! | `options` | the settings of a stream | `greeting`, `security`, `error` |
+//! | `session` | one stream's life over several connections | `cancel`, `options`, `greeting`, `link`, `address`, `error` |
+//! | `options` | the settings of a stream | `cancel`, `greeting`, `security`, `error` |
 //! | `greeting` | the first messages on a connection | `link`, `error` |
 //! | `link` | one connection, plain or TLS | `frame`, `security`, `error` |
 //! | `frame` | messages on a connection | none |
 //! | `security` | keys, and who is trusted | `error` |
 //! | `address` | host and port | `error` |
+//! | `cancel` | giving up the opening of a stream | none |
 //! | `error` | why it did not work | none |
 //!
 //! Tests may import more.
 #![forbid(unsafe_code)]
 
 mod address;
+mod cancel;
 mod connector;
 mod ends;
 mod error;
@@ -60,6 +62,7 @@ mod sending;
 mod session;
 
 pub use address::DEFAULT_PORT;
+pub use cancel::Cancel;
 pub use connector::Connector;
 pub use ends::{NetworkReader, NetworkWriter, Summary, Transfer};
 pub use error::{NetError, NetErrorKind};

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::net::sockopt;
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg, sockopt};
 use rustls::Connection;
 
 use crate::error::{one_line, reason, shortened};
@@ -37,6 +37,8 @@ pub(crate) enum Broken {
     Tls(rustls::Error),
     /// What arrives is not what was sent, or makes no sense.
     Garbled(&'static str),
+    /// The stream was given up on this side.
+    GivenUp,
 }
 
 impl Broken {
@@ -74,6 +76,7 @@ impl fmt::Display for Broken {
             Broken::System(why) => f.write_str(why),
             Broken::Tls(error) => write!(f, "TLS: {error}"),
             Broken::Garbled(what) => write!(f, "{what}"),
+            Broken::GivenUp => f.write_str("the stream was given up"),
         }
     }
 }
@@ -216,14 +219,29 @@ impl Link {
 
     /// Sends a message.
     pub(crate) fn send(&self, kind: Kind, offset: u64, bytes: &[u8]) -> Result<(), Broken> {
-        self.send_raw(&Header::of(kind, offset, bytes).write(), bytes)
+        self.send_unless(&|| false, kind, offset, bytes)
+    }
+
+    /// Sends a message. Where it has to wait, it asks now and then whether the stream was given up; the message may be cut off then.
+    pub(crate) fn send_unless(
+        &self,
+        given_up: &dyn Fn() -> bool,
+        kind: Kind,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), Broken> {
+        self.send_parts(&Header::of(kind, offset, bytes).write(), bytes, given_up)
     }
 
     /// Sends bytes, the second after the first.
     pub(crate) fn send_raw(&self, first: &[u8], second: &[u8]) -> Result<(), Broken> {
+        self.send_parts(first, second, &|| false)
+    }
+
+    fn send_parts(&self, first: &[u8], second: &[u8], given_up: &dyn Fn() -> bool) -> Result<(), Broken> {
         let mut out = lock(&self.outgoing);
         match &self.tls {
-            None => self.write(first, second)?,
+            None => self.write(first, second, given_up)?,
             Some(tls) => {
                 out.clear();
                 {
@@ -234,24 +252,29 @@ impl Link {
                         tls.write_tls(&mut *out)?;
                     }
                 }
-                self.write(&out, &[])?;
+                self.write(&out, &[], given_up)?;
             }
         }
         self.said.store(self.now(), Relaxed);
         Ok(())
     }
 
-    fn write(&self, first: &[u8], second: &[u8]) -> Result<(), Broken> {
+    fn write(&self, first: &[u8], second: &[u8], given_up: &dyn Fn() -> bool) -> Result<(), Broken> {
         let (mut done, all) = (0, first.len() + second.len());
         while done < all {
             let parts = [
                 IoSlice::new(first.get(done..).unwrap_or_default()),
                 IoSlice::new(&second[done.saturating_sub(first.len())..]),
             ];
-            match (&self.socket).write_vectored(&parts) {
+            match Quiet(&self.socket).write_vectored(&parts) {
                 Ok(0) => return Err(Broken::Closed),
                 Ok(bytes) => done += bytes,
-                Err(error) if is_time(&error) => self.check_silence()?,
+                Err(error) if is_time(&error) => {
+                    self.check_silence()?;
+                    if given_up() {
+                        return Err(Broken::GivenUp);
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error.into()),
             }
@@ -259,10 +282,11 @@ impl Link {
         Ok(())
     }
 
-    /// Receives a header. `beats`: this thread says meanwhile that this side lives.
-    pub(crate) fn receive_header(&self, beats: bool) -> Result<Header, Broken> {
+    /// Receives a header. `beats`: this thread says meanwhile that this side lives. Where it has to wait, it asks now and then whether
+    /// the stream was given up.
+    pub(crate) fn receive_header(&self, beats: bool, given_up: &dyn Fn() -> bool) -> Result<Header, Broken> {
         let mut bytes = [0; HEADER];
-        self.receive(&mut bytes, beats, None)?;
+        self.receive_unless(&mut bytes, beats, None, given_up)?;
         Header::read(&bytes).ok_or(Broken::Garbled("a message arrived damaged"))
     }
 
@@ -278,8 +302,21 @@ impl Link {
 
     /// Receives as many bytes as there is room for.
     pub(crate) fn receive(&self, bytes: &mut [u8], beats: bool, deadline: Option<Instant>) -> Result<(), Broken> {
+        self.receive_unless(bytes, beats, deadline, &|| false)
+    }
+
+    fn receive_unless(
+        &self,
+        bytes: &mut [u8],
+        beats: bool,
+        deadline: Option<Instant>,
+        given_up: &dyn Fn() -> bool,
+    ) -> Result<(), Broken> {
         let mut done = 0;
         let tick = || {
+            if given_up() {
+                return Err(Broken::GivenUp);
+            }
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Err(Broken::Late);
             }
@@ -332,7 +369,7 @@ impl Link {
                 incoming.start += tls.read_tls(&mut &incoming.bytes[incoming.start..incoming.end])?;
                 if let Err(error) = tls.process_new_packets() {
                     // The other side hears why, if it still listens.
-                    let _ = tls.write_tls(&mut &self.socket);
+                    let _ = tls.write_tls(&mut Quiet(&self.socket));
                     return Err(error.into());
                 }
                 continue;
@@ -362,7 +399,7 @@ impl Link {
                 tls.send_close_notify();
                 while tls.wants_write() && tls.write_tls(&mut out).is_ok() {}
             }
-            let _ = self.write(&out, &[]);
+            let _ = self.write(&out, &[], &|| false);
         }
         let _ = self.socket.shutdown(Shutdown::Write);
     }
@@ -392,6 +429,23 @@ fn is_time(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
+/// A socket that is an error, and no SIGPIPE, when the other side has closed it: programs that are not Rust may not ignore that.
+struct Quiet<'a>(&'a TcpStream);
+
+impl Write for Quiet<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_vectored(&[IoSlice::new(bytes)])
+    }
+
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        Ok(sendmsg(self.0, parts, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// A socket until a deadline.
 struct Until<'a> {
     socket: &'a TcpStream,
@@ -415,7 +469,7 @@ impl Read for Until<'_> {
 impl Write for Until<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.socket.set_write_timeout(self.left()?)?;
-        self.socket.write(bytes)
+        Quiet(self.socket).write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use eagre::{BlockSize, Control, Pipe, PipeBuilder};
 
+use crate::cancel::Cancel;
 use crate::error::{NetError, NetErrorKind};
 use crate::greeting::{Role, State};
 use crate::security::Security;
@@ -18,6 +19,7 @@ pub struct Options {
     pub(crate) length: Option<u64>,
     pub(crate) limit: Option<u64>,
     pub(crate) no_progress: Option<Duration>,
+    pub(crate) cancel: Option<Cancel>,
     block: BlockSize,
     window: usize,
     stream: PipeBuilder,
@@ -39,6 +41,7 @@ impl Options {
             length: None,
             limit: None,
             no_progress: None,
+            cancel: None,
             block: BlockSize::new(1 << 20).unwrap_or(BlockSize::DEFAULT),
             window: 16 << 20,
             stream: Pipe::builder(),
@@ -93,6 +96,13 @@ impl Options {
     /// connection lives. Default: for ever.
     pub fn no_progress(mut self, limit: Duration) -> Options {
         self.no_progress = Some(limit);
+        self
+    }
+
+    /// What ends the waits of a [`Connector`](crate::Connector) for its other side. Default: nothing but the end of
+    /// [`Options::retry`].
+    pub fn cancel(mut self, cancel: &Cancel) -> Options {
+        self.cancel = Some(cancel.clone());
         self
     }
 

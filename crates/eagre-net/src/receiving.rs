@@ -82,7 +82,7 @@ impl Receiving {
             match outcome {
                 Ok(()) => return Ok(self.summary()),
                 Err(Stop::Broken(broken)) => self.session.broke(&broken, self.received > before),
-                Err(Stop::Failed { error, .. }) => return Err(error),
+                Err(Stop::Failed { error, .. } | Stop::Cut(error)) => return Err(error),
             }
         }
     }
@@ -100,7 +100,7 @@ impl Receiving {
         let every = ACKNOWLEDGED.min(there.window / 4);
         self.acknowledged = self.received;
         loop {
-            let header = link.receive_header(true)?;
+            let header = self.next_header(link, there)?;
             match header.kind {
                 Kind::Beat => {}
                 Kind::Data => {
@@ -125,6 +125,21 @@ impl Receiving {
                     return Err(Stop::protocol(&place, "the other side confirms what it sends itself"));
                 }
             }
+        }
+    }
+
+    /// Waits for a message, unless the stream is given up.
+    fn next_header(&self, link: &Link, there: &State) -> Result<Header, Stop> {
+        let control = self.writer.control();
+        // Whoever has read everything may go.
+        let complete = there.length == Some(self.received);
+        let failure = || {
+            let failure = control.failure().filter(|_| !self.finished)?;
+            (failure.kind() != StreamErrorKind::ReaderGone || !complete).then_some(failure)
+        };
+        match link.receive_header(true, &|| failure().is_some()) {
+            Err(Broken::GivenUp) => Err(failure().map_or(Stop::Broken(Broken::GivenUp), Stop::from)),
+            header => Ok(header?),
         }
     }
 

@@ -41,6 +41,8 @@ pub(crate) enum Stop {
     Broken(Broken),
     /// The stream cannot go on. The other side hears why, unless it said so itself.
     Failed { error: NetError, tell: bool },
+    /// The stream was given up while a message was on its way, behind which no other can be sent.
+    Cut(NetError),
 }
 
 impl From<Broken> for Stop {
@@ -126,7 +128,7 @@ impl Sending {
                     Ok(()) => link.close(),
                     Err(Stop::Failed { error, tell: true }) => link.abort(&error.to_string()),
                     Err(Stop::Failed { .. }) => link.close(),
-                    Err(Stop::Broken(_)) => {}
+                    Err(Stop::Broken(_) | Stop::Cut(_)) => {}
                 }
                 link.cut();
                 outcome
@@ -142,7 +144,7 @@ impl Sending {
                     return Ok(Summary { bytes: self.taken, digest, reconnections: self.session.reconnections() });
                 }
                 Err(Stop::Broken(broken)) => self.session.broke(&broken, acks.progress(there.received)),
-                Err(Stop::Failed { error, .. }) => return Err(error),
+                Err(Stop::Failed { error, .. } | Stop::Cut(error)) => return Err(error),
             }
         }
     }
@@ -159,7 +161,12 @@ impl Sending {
         let piece = self.own.block.min(there.block).min(PIECE);
         let piece = self.pace.as_ref().map_or(piece, |pace| pace.piece(piece));
         let mut said_end = false;
+        let control = self.reader.control();
+        let given_up = || control.failure().is_some();
         loop {
+            if let Some(failure) = control.failure() {
+                return Err(failure.into());
+            }
             self.release(acks.seen(&place)?);
             if let Some(block) =
                 self.kept.iter().find(|block| block.offset() + block.as_slice().len() as u64 > position)
@@ -177,7 +184,12 @@ impl Sending {
                     self.digested += fresh;
                 }
                 acks.may_hear_of(position + length as u64);
-                link.send(Kind::Data, position, bytes)?;
+                link.send_unless(&given_up, Kind::Data, position, bytes).map_err(|broken| {
+                    match (broken, control.failure()) {
+                        (Broken::GivenUp, Some(failure)) => Stop::Cut(failure.into()),
+                        (broken, _) => Stop::Broken(broken),
+                    }
+                })?;
                 position += length as u64;
             } else if self.ended {
                 if !said_end {
@@ -277,7 +289,7 @@ impl Acks {
     }
 
     fn hear(&self, link: &Link) -> Result<Option<Ending>, Broken> {
-        let header = link.receive_header(false)?;
+        let header = link.receive_header(false, &|| false)?;
         match header.kind {
             Kind::Beat => return Ok(None),
             Kind::Abort => return link.receive_text(&header).map(|why| Some(Ending::GaveUp(why))),

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::address::Address;
+use crate::cancel::Cancel;
 use crate::error::{NetError, NetErrorKind};
 use crate::greeting::{Hello, Reply, State};
 use crate::link::{Broken, Link, TICK};
@@ -55,7 +56,8 @@ impl Session {
         let way = |hello| Way::Call { address: address.clone(), hello };
         let place = format!("{} at {address}", hello.name);
         let mut session = Session::new(way(hello), place, options);
-        let (link, state) = session.dial(None, &|| false)?;
+        let cancelled = || options.cancel.as_ref().is_some_and(Cancel::is_cancelled);
+        let (link, state) = session.dial(None, &cancelled)?;
         session.ready = Some((link, state));
         Ok((session, state))
     }
@@ -221,6 +223,12 @@ impl Session {
             };
             hello.round_trip = began.elapsed();
             let options = &self.options;
+            // A stream that is open is not ended by what may end its opening.
+            let cancel = options.cancel.as_ref().filter(|_| !hello.resumes);
+            let _watched = cancel
+                .map(|cancel| cancel.watch(&socket))
+                .transpose()
+                .map_err(|error| Failed::Now(NetError::refused("no socket to watch a call", &error)))?;
             let link = Link::open(socket, options.security.trust(), true, options.silence, began + GREETING);
             let link = link.map_err(|broken| match broken.is_distrust() {
                 true => Failed::Final(distrust(&broken)),

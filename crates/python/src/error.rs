@@ -6,8 +6,12 @@ use std::path::Path;
 use eagre::StreamError;
 use eagre::sort::SortError;
 use eagre_mem::LookError;
+use eagre_net::{NetError, NetErrorKind};
 use pyo3::PyErr;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{
+    PyConnectionError, PyConnectionRefusedError, PyConnectionResetError, PyKeyboardInterrupt, PyMemoryError, PyOSError,
+    PyPermissionError, PyRuntimeError, PyTimeoutError, PyTypeError, PyValueError,
+};
 
 /// The number of an input/output error.
 const EIO: i32 = 5;
@@ -45,6 +49,19 @@ pub(crate) fn of_stream(error: StreamError) -> PyErr {
     of_file(&error.into())
 }
 
+/// The exception for a stream between hosts: an `OSError`, but for settings.
+pub(crate) fn of_network(error: &NetError) -> PyErr {
+    let message = error.to_string();
+    match error.kind() {
+        NetErrorKind::Setting => PyValueError::new_err(message),
+        NetErrorKind::Unreachable => PyConnectionError::new_err(message),
+        NetErrorKind::Untrusted => PyPermissionError::new_err(message),
+        NetErrorKind::Refused => PyConnectionRefusedError::new_err(message),
+        NetErrorKind::Lost => PyConnectionResetError::new_err(message),
+        _ => PyOSError::new_err(message),
+    }
+}
+
 /// The exception for a mapped file that lost bytes.
 pub(crate) fn of_look(error: LookError, path: &Path) -> PyErr {
     PyOSError::new_err((EIO, format!("read: {}: {error}; results from its array mean nothing", path.display())))
@@ -71,6 +88,10 @@ pub(crate) fn type_error(message: impl std::fmt::Display) -> PyErr {
 
 pub(crate) fn value_error(message: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(message.to_string())
+}
+
+pub(crate) fn timeout(message: impl std::fmt::Display) -> PyErr {
+    PyTimeoutError::new_err(message.to_string())
 }
 
 pub(crate) fn memory(message: impl std::fmt::Display) -> PyErr {

@@ -11,7 +11,7 @@
 //! A module uses only modules on lines below its own:
 //!
 //! ```text
-//! argsort · check · copy · doctor · generate · merge · parts · pipe · select · sort · stats · whole
+//! argsort · check · copy · doctor · generate · merge · network · parts · pipe · select · sort · stats · whole
 //! sort_file
 //! count · dtype · mapped · output · reading · records · writing
 //! chunk · element · watch
@@ -37,6 +37,7 @@ mod error;
 mod generate;
 mod mapped;
 mod merge;
+mod network;
 mod order;
 mod output;
 mod parts;
@@ -83,6 +84,8 @@ fn _eagre(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(argsort::argsort_rows, module)?)?;
     module.add_class::<chunk::Chunk>()?;
     module.add_class::<mapped::Mapped>()?;
+    module.add_class::<network::Connector>()?;
+    module.add_class::<network::Listener>()?;
     module.add_class::<output::Hidden>()?;
     module.add_class::<reading::Stream>()?;
     module.add_class::<writing::Sink>()?;

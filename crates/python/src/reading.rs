@@ -4,11 +4,13 @@
 //! wait. Blocks that Python has dropped are given back at the next step, by the thread that takes it, so that no drop waits
 //! for a lock.
 
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use eagre::file::ReadOptions;
 use eagre::{Control, Pipe, ReadBlock, Reader, StreamError, StreamErrorKind};
+use eagre_net::NetworkReader;
 use numpy::PyUntypedArray;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
@@ -16,10 +18,10 @@ use pyo3::prelude::*;
 use crate::array::Plain;
 use crate::chunk::{Chunk, Dropped};
 use crate::error;
-use crate::watch::waiting;
+use crate::watch::{leaving, waiting};
 
 /// For how many steps a chunk of a file may be kept.
-const KEPT: u32 = 3;
+pub(crate) const KEPT: u32 = 3;
 
 /// The reading end of a stream.
 #[pyclass(frozen, module = "eagre._eagre")]
@@ -32,13 +34,46 @@ pub(crate) struct Stream {
 }
 
 struct End {
-    reader: Reader,
+    reader: Source,
     /// The block that is being copied out, and how much of it has been.
     current: Option<(ReadBlock, usize)>,
 }
 
+enum Source {
+    /// The other end is in this process.
+    Here(Reader),
+    Network(NetworkReader),
+}
+
+impl Deref for Source {
+    type Target = Reader;
+    fn deref(&self) -> &Reader {
+        match self {
+            Source::Here(reader) => reader,
+            Source::Network(reader) => reader,
+        }
+    }
+}
+
+impl DerefMut for Source {
+    fn deref_mut(&mut self) -> &mut Reader {
+        match self {
+            Source::Here(reader) => reader,
+            Source::Network(reader) => reader,
+        }
+    }
+}
+
 impl Stream {
     pub(crate) fn new(reader: Reader, prompt: bool) -> Stream {
+        Stream::with(Source::Here(reader), prompt)
+    }
+
+    pub(crate) fn between_hosts(reader: NetworkReader) -> Stream {
+        Stream::with(Source::Network(reader), false)
+    }
+
+    fn with(reader: Source, prompt: bool) -> Stream {
         let control = reader.control();
         Stream { end: Mutex::new(Some(End { reader, current: None })), dropped: Arc::default(), control, prompt }
     }
@@ -163,8 +198,18 @@ impl Stream {
         Ok(block.map(|block| Chunk::new(block, &self.dropped)))
     }
 
-    /// Lets go of the stream. Chunks stay as they are.
-    fn close(&self, py: Python<'_>) {
-        py.detach(|| *self.end() = None);
+    /// Lets go of the stream. Chunks stay as they are. The other host, if all was read, knows it when this returns.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let end = py.detach(|| self.end().take());
+        if let Some(mut end) = end
+            && end.is_at_end()
+            && end.current.is_none()
+            && let Source::Network(_) = end.reader
+        {
+            self.dropped.take().into_iter().for_each(|block| end.reader.release_block(block));
+            let Source::Network(reader) = end.reader else { return Ok(()) };
+            leaving(py, &|| self.control.cancel(), || reader.finish())?.map_err(|failed| error::of_network(&failed))?;
+        }
+        Ok(())
     }
 }

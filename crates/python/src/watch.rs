@@ -4,7 +4,7 @@
 //! signal handlers and the caller's progress function. If one of them raises, the work is asked to stop; the exception goes
 //! on when it has, since the work uses memory of the caller.
 
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
@@ -88,6 +88,38 @@ pub(crate) fn waiting<R: Send>(
     work: impl FnOnce() -> R + Send,
 ) -> PyResult<R> {
     in_a_thread(py, &|_| Ok(()), stop, work)
+}
+
+/// Runs `work`, which waits for another host, without the GIL. A signal that raises calls `stop` and leaves the work behind: it ends by
+/// itself, and what it brings is dropped.
+///
+/// # Errors
+/// What a signal handler raised; a `MemoryError` if there is no thread for the work.
+pub(crate) fn leaving<R: Send + 'static>(
+    py: Python<'_>,
+    stop: &(dyn Fn() + Sync),
+    work: impl FnOnce() -> R + Send + 'static,
+) -> PyResult<R> {
+    py.detach(|| {
+        let (ended, end) = channel();
+        let begin = move || {
+            // Nobody listens any more if a signal came first.
+            let _ = ended.send(catch_unwind(AssertUnwindSafe(work)));
+        };
+        let thread = thread::Builder::new().name("eagre-python".into()).spawn(begin);
+        thread.map_err(|failed| error::memory(format_args!("no thread for the work: {failed}")))?;
+        loop {
+            match end.recv_timeout(TICK) {
+                Ok(done) => return Ok(done.unwrap_or_else(|panic| resume_unwind(panic))),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(error::memory("the work was lost")),
+            }
+            if let Err(raised) = Python::attach(|py| py.check_signals()) {
+                stop();
+                return Err(raised);
+            }
+        }
+    })
 }
 
 fn in_a_thread<R: Send>(

@@ -2,16 +2,23 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::mpsc::channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use eagre::file::{FileWriter, WriteOptions};
 use eagre::{Control, StreamError, WriteBlock, Writer};
+use eagre_net::{NetError, NetworkWriter};
 use numpy::PyUntypedArray;
 use pyo3::prelude::*;
 
 use crate::array::Plain;
 use crate::error;
-use crate::watch::waiting;
+use crate::watch::{leaving, waiting};
+
+/// For how long a program waits until another host has heard of its failure.
+const TELLING: Duration = Duration::from_secs(2);
 
 /// The writing end of a stream.
 #[pyclass(frozen, module = "eagre._eagre")]
@@ -31,6 +38,7 @@ enum Target {
     /// A file, which appears when it is finished.
     File(Box<FileWriter>),
     Pipe(Writer),
+    Network(NetworkWriter),
 }
 
 impl Target {
@@ -38,6 +46,7 @@ impl Target {
         match self {
             Target::File(file) => file,
             Target::Pipe(writer) => writer,
+            Target::Network(writer) => writer,
         }
     }
 }
@@ -51,7 +60,7 @@ impl End {
     fn copy_now(&mut self, from: &[u8]) -> Result<usize, StreamError> {
         match self.target {
             Target::File(_) => self.copy_or_wait(from),
-            Target::Pipe(_) => self.copy(from, Writer::try_take),
+            Target::Pipe(_) | Target::Network(_) => self.copy(from, Writer::try_take),
         }
     }
 
@@ -88,19 +97,41 @@ impl End {
         Ok(done)
     }
 
-    fn finish(mut self) -> io::Result<()> {
+    fn finish(mut self) -> Result<(), Unfinished> {
         if let Some((block, _)) = self.current.take() {
             // Its bytes stay where they are, and are the last ones.
             self.target.writer().put_back(block);
         }
         match self.target {
-            Target::File(file) => file.finish_at(self.written),
-            Target::Pipe(mut writer) => Ok(writer.finish_at(self.written)?),
+            Target::File(file) => file.finish_at(self.written).map_err(Unfinished::Here),
+            Target::Pipe(mut writer) => {
+                writer.finish_at(self.written).map_err(|failed| Unfinished::Here(failed.into()))
+            }
+            Target::Network(writer) => writer.finish_at(self.written).map(drop).map_err(Unfinished::Network),
+        }
+    }
+}
+
+/// Why a stream did not reach its end.
+enum Unfinished {
+    Here(io::Error),
+    Network(NetError),
+}
+
+impl From<Unfinished> for PyErr {
+    fn from(unfinished: Unfinished) -> PyErr {
+        match unfinished {
+            Unfinished::Here(failed) => error::of_file(&failed),
+            Unfinished::Network(failed) => error::of_network(&failed),
         }
     }
 }
 
 impl Sink {
+    pub(crate) fn between_hosts(writer: NetworkWriter) -> Sink {
+        Sink { control: writer.control(), end: End::new(Target::Network(writer)) }
+    }
+
     pub(crate) fn new(writer: Writer) -> Sink {
         Sink { control: writer.control(), end: End::new(Target::Pipe(writer)) }
     }
@@ -139,15 +170,28 @@ impl Sink {
 
     /// Ends the stream here. A file has appeared, complete and on the disk, when this returns.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
-        let finish = || self.end().take().map_or(Ok(()), End::finish);
-        waiting(py, &|| self.control.cancel(), finish)?.map_err(|failed| error::of_file(&failed))
+        let Some(end) = py.detach(|| self.end().take()) else { return Ok(()) };
+        let stop = || self.control.cancel();
+        Ok(match end.target {
+            // Whether all has arrived when a signal comes first is not known.
+            Target::Network(_) => leaving(py, &stop, || end.finish())??,
+            Target::File(_) | Target::Pipe(_) => waiting(py, &stop, || end.finish())??,
+        })
     }
 
     /// Gives up: no file appears, and a reader gets an error with this message.
     fn fail(&self, py: Python<'_>, message: &str) {
         py.detach(|| {
-            if let Some(mut end) = self.end().take() {
-                end.target.writer().fail(message);
+            let Some(mut end) = self.end().take() else { return };
+            end.target.writer().fail(message);
+            if let Target::Network(writer) = end.target {
+                // The other host shall hear it, even if this program ends now. Blocks that are out are dropped first.
+                drop(end.current);
+                let (told, heard) = channel();
+                let tell = move || drop((writer.finish(), told));
+                if thread::Builder::new().name("eagre-python".into()).spawn(tell).is_ok() {
+                    let _: Result<(), _> = heard.recv_timeout(TELLING);
+                }
             }
         });
     }

@@ -165,9 +165,11 @@ fn the_whole_interface() {
         "service.c",
         "callbacks.c",
         "files.c",
+        "network.c",
         "vector.c",
         "partition.c",
         "raii.cpp",
+        "network.cpp",
         "arrays.cpp",
     ]
     .map(test);

@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::io::Write;
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use rustix::net::{SendFlags, send};
 
 use crate::error::{NetError, NetErrorKind};
 use crate::greeting::{Hello, Reply, Role};
@@ -92,7 +93,7 @@ impl Registry {
     }
 
     fn ring(&self) {
-        let _ = (&self.bell).write(&[1]);
+        let _ = send(&self.bell, &[1], SendFlags::NOSIGNAL);
     }
 
     /// Whether connections may still be of use.

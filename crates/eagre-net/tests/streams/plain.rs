@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use eagre::{BlockSize, Pipe, StreamErrorKind};
-use eagre_net::{Connector, NetErrorKind};
+use eagre_net::{Cancel, Connector, NetErrorKind};
 
 use crate::common::{consume, expected, listener, open, patient, produce, securities};
 
@@ -109,6 +109,62 @@ fn what_comes_can_be_taken_or_refused() {
         writing.join().unwrap();
         assert!(listener.accept_within(Duration::ZERO).unwrap().is_none());
     });
+}
+
+#[test]
+fn a_call_that_waits_is_cancelled() {
+    for (name, here, there) in securities() {
+        let (listener, address) = listener(&patient().security(here));
+        let cancel = Cancel::new();
+        // A test that hangs does so for an hour.
+        let options = patient().retry(Duration::from_secs(3600)).security(there).cancel(&cancel);
+        let connector = Connector::new(&address).unwrap().options(options);
+        thread::scope(|scope| {
+            let calling = scope.spawn(|| connector.writer("wanted"));
+            let offer = listener.accept().unwrap();
+            cancel.cancel();
+            let error = calling.join().unwrap().unwrap_err();
+            assert!(error.to_string().contains("given up"), "{name}: {error}");
+            drop(offer);
+        });
+        // Nor does a later one wait.
+        assert!(connector.reader("wanted").is_err());
+    }
+}
+
+#[test]
+fn a_cancel_ends_both_sides() {
+    for (name, here, there) in securities() {
+        // A connection that is cut in the middle of a message tells no reason, and no other one comes.
+        let here = patient().retry(Duration::from_secs(1)).security(here).window(2 << 20);
+        let (listener, address) = listener(&here);
+        let connector = Connector::new(&address).unwrap().options(patient().security(there).window(2 << 20));
+        for calls in [true, false] {
+            // The reader's side, while nothing flows.
+            let (mut writer, reader) = open(&listener, &connector, calls, "cancelled");
+            reader.control().cancel();
+            assert_eq!(reader.finish().unwrap_err().kind(), NetErrorKind::Stream, "{name}");
+            assert!(produce(&mut writer, 1 << 30).is_err(), "{name}");
+            // The writer's, while nothing flows.
+            let (writer, mut reader) = open(&listener, &connector, calls, "cancelled");
+            writer.control().cancel();
+            assert!(consume(&mut reader).is_err(), "{name}");
+            assert_eq!(writer.finish().unwrap_err().kind(), NetErrorKind::Stream, "{name}");
+            // The writer's, while it waits for a reader that does not read: to finish, or to write.
+            for length in [6 << 20, 1 << 30] {
+                let (mut writer, mut reader) = open(&listener, &connector, calls, "cancelled");
+                let control = writer.control();
+                let writing = thread::spawn(move || {
+                    produce(&mut writer, length)?;
+                    writer.finish().map_err(std::io::Error::from)
+                });
+                reader.read_exact(&mut [0; 1]).unwrap();
+                control.cancel();
+                assert!(writing.join().unwrap().is_err(), "{name}, {length}");
+                assert!(std::io::copy(&mut reader, &mut std::io::sink()).is_err(), "{name}, {length}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ from eagre._copying import Copied, Diagnosis, Fact, copy, doctor
 from eagre._eagre import __version__, sort
 from eagre._generating import generate
 from eagre._merging import merge
+from eagre._network import Connector, Listener
 from eagre._pipes import Pipe, PipeReader
 from eagre._questions import Counts, Found, Group, Stats, count, find, find_all, stats
 from eagre._reading import File, open
@@ -25,6 +26,7 @@ from eagre._writing import FileWriter, Writer, create
 
 __all__ = [
     "Checked",
+    "Connector",
     "Copied",
     "Counts",
     "Diagnosis",
@@ -33,6 +35,7 @@ __all__ = [
     "FileWriter",
     "Found",
     "Group",
+    "Listener",
     "Pipe",
     "PipeReader",
     "Records",

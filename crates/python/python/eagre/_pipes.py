@@ -16,21 +16,24 @@ from eagre._writing import RawWriter, Writer
 
 
 class PipeReader(io.BufferedReader):
-    """The reading end of a pipe: ``read``, ``readinto``, lines, chunks. An error of the writer is an ``OSError`` here."""
+    """The reading end of a pipe, or of a stream from another host: ``read``, ``readinto``, lines, chunks.
 
-    def __init__(self, stream: _eagre.Stream) -> None:
-        self._stream = stream
+    An error of the writer is an ``OSError`` here.
+    """
+
+    def __init__(self, stream: _eagre.Stream, shown: str = "eagre.Pipe") -> None:
+        self._stream, self._shown = stream, shown
         super().__init__(RawReader(stream), BUFFER)
 
     def chunks(self, dtype: npt.DTypeLike = "u1") -> Iterator[npt.NDArray[Any]]:
         """The rest of a pipe of which nothing was read, as arrays: see ``File.chunks``."""
         if self.raw.tell():
-            raise ValueError("eagre.Pipe: chunks: some of it was read already; take chunks from the beginning")
-        return self._chunks(plain_dtype(dtype, "eagre.Pipe"))
+            raise ValueError(f"{self._shown}: chunks: some of it was read already; take chunks from the beginning")
+        return self._chunks(plain_dtype(dtype, self._shown))
 
     def _chunks(self, dtype: np.dtype[Any]) -> Iterator[npt.NDArray[Any]]:
         # The reader lives as long as its chunks are taken.
-        yield from chunks_of(self._stream, "eagre.Pipe", dtype)
+        yield from chunks_of(self._stream, self._shown, dtype)
 
 
 class Pipe:

@@ -1,0 +1,39 @@
+//! Streams between hosts: the crate `eagre-net`, or a stand-in that says so where the library was built without it.
+
+#[cfg(not(feature = "network"))]
+mod absent;
+#[cfg(feature = "network")]
+mod present;
+
+#[cfg(not(feature = "network"))]
+pub(crate) use absent::{Connector, Listener, NetworkReader, NetworkWriter, Options};
+#[cfg(feature = "network")]
+pub(crate) use present::{Connector, Listener, NetworkReader, NetworkWriter, Options};
+
+use eagre::PipeBuilder;
+use std::path::Path;
+use std::time::Duration;
+
+/// How the two sides know each other.
+pub(crate) enum Secret<'a> {
+    /// They need not, on loopback.
+    Loopback,
+    Token(&'a [u8]),
+    TokenFile(&'a Path),
+    /// The file of this side's key, and the fingerprints of others.
+    Keys(&'a Path, Vec<String>),
+    /// They do not.
+    InsecurePlain,
+}
+
+/// What C asks for.
+pub(crate) struct Wanted<'a> {
+    pub(crate) secret: Secret<'a>,
+    pub(crate) retry: Duration,
+    pub(crate) silence: Duration,
+    pub(crate) window: usize,
+    pub(crate) block_size: Option<eagre::BlockSize>,
+    pub(crate) length: Option<u64>,
+    pub(crate) limit: Option<u64>,
+    pub(crate) stream: Option<PipeBuilder>,
+}

@@ -1,0 +1,150 @@
+//! The library has streams between hosts.
+
+use super::{Secret, Wanted};
+use crate::status::{EagreStatus, Fault};
+use eagre::{StreamError, StreamErrorKind};
+use eagre_net::security::load_token;
+use eagre_net::{Fingerprint, Identity, NetError, NetErrorKind, Security};
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+pub(crate) struct Options(eagre_net::Options);
+pub(crate) struct Connector(eagre_net::Connector);
+pub(crate) struct Listener(eagre_net::Listener);
+pub(crate) struct NetworkWriter(eagre_net::NetworkWriter);
+pub(crate) struct NetworkReader(eagre_net::NetworkReader);
+
+impl From<NetError> for Fault {
+    fn from(error: NetError) -> Fault {
+        let status = match error.kind() {
+            NetErrorKind::Setting => EagreStatus::EagreSetting,
+            NetErrorKind::Address => EagreStatus::EagreInvalid,
+            NetErrorKind::Resources => EagreStatus::EagreResources,
+            _ => EagreStatus::EagreNetwork,
+        };
+        Fault::new(status, error)
+    }
+}
+
+/// The fault of a stream that was not carried to its end. `failure`: how the end on this side failed, if it did.
+fn ended(error: NetError, failure: Option<StreamError>) -> Fault {
+    // What the program did itself, such as a cancel, has a status of its own.
+    let own = failure.filter(|failure| error.kind() == NetErrorKind::Stream && failure.kind() != StreamErrorKind::Io);
+    own.map_or_else(|| error.into(), Fault::from)
+}
+
+impl Options {
+    pub(crate) fn new(wanted: Wanted<'_>) -> Result<Options, Fault> {
+        let mut options = eagre_net::Options::new().retry(wanted.retry).silence(wanted.silence).window(wanted.window);
+        if let Some(stream) = wanted.stream {
+            options = options.stream(stream);
+        }
+        if let Some(block) = wanted.block_size {
+            options = options.block_size(block);
+        }
+        if let Some(length) = wanted.length {
+            options = options.length(length);
+        }
+        if let Some(limit) = wanted.limit {
+            options = options.limit(limit);
+        }
+        let security = match wanted.secret {
+            Secret::Loopback => Security::loopback(),
+            Secret::InsecurePlain => Security::insecure_plain(),
+            Secret::Token(token) => Security::token(token)?,
+            Secret::TokenFile(path) => Security::token(&load_token(path)?)?,
+            Secret::Keys(identity, peers) => {
+                let peers = peers.iter().map(|peer| peer.parse()).collect::<Result<Vec<Fingerprint>, NetError>>()?;
+                Security::keys(&Identity::load(identity)?, &peers)?
+            }
+        };
+        Ok(Options(options.security(security)))
+    }
+}
+
+impl Connector {
+    pub(crate) fn new(address: &str, options: Options) -> Result<Connector, Fault> {
+        Ok(Connector(eagre_net::Connector::new(address)?.options(options.0)))
+    }
+
+    pub(crate) fn writer(&self, name: &str) -> Result<NetworkWriter, Fault> {
+        Ok(NetworkWriter(self.0.writer(name)?))
+    }
+
+    pub(crate) fn reader(&self, name: &str) -> Result<NetworkReader, Fault> {
+        Ok(NetworkReader(self.0.reader(name)?))
+    }
+}
+
+impl Listener {
+    pub(crate) fn bind(address: &str, options: Options) -> Result<Listener, Fault> {
+        Ok(Listener(eagre_net::Listener::bind(address, options.0)?))
+    }
+
+    pub(crate) fn address(&self) -> String {
+        self.0.local_address().to_string()
+    }
+
+    /// `None` as the limit: for ever.
+    pub(crate) fn writer(&self, name: &str, limit: Option<Duration>) -> Result<NetworkWriter, Fault> {
+        let writer = match limit {
+            None => self.0.writer(name)?,
+            Some(limit) => self.0.offer_within(name, false, limit)?.ok_or_else(|| self.late(name, "read"))?.writer()?,
+        };
+        Ok(NetworkWriter(writer))
+    }
+
+    pub(crate) fn reader(&self, name: &str, limit: Option<Duration>) -> Result<NetworkReader, Fault> {
+        let reader = match limit {
+            None => self.0.reader(name)?,
+            Some(limit) => self.0.offer_within(name, true, limit)?.ok_or_else(|| self.late(name, "write"))?.reader()?,
+        };
+        Ok(NetworkReader(reader))
+    }
+
+    fn late(&self, name: &str, what: &str) -> Fault {
+        let text =
+            format_args!("{name} at {}: nobody called to {what} it within the time limit", self.0.local_address());
+        Fault::new(EagreStatus::EagreTimedOut, text)
+    }
+}
+
+impl NetworkWriter {
+    pub(crate) fn finish_at(self, length: u64) -> Result<(), Fault> {
+        let control = self.0.control();
+        self.0.finish_at(length).map(drop).map_err(|error| ended(error, control.failure()))
+    }
+}
+
+impl NetworkReader {
+    pub(crate) fn finish(self) -> Result<(), Fault> {
+        let control = self.0.control();
+        self.0.finish().map(drop).map_err(|error| ended(error, control.failure()))
+    }
+}
+
+impl Deref for NetworkWriter {
+    type Target = eagre::Writer;
+    fn deref(&self) -> &eagre::Writer {
+        &self.0
+    }
+}
+
+impl DerefMut for NetworkWriter {
+    fn deref_mut(&mut self) -> &mut eagre::Writer {
+        &mut self.0
+    }
+}
+
+impl Deref for NetworkReader {
+    type Target = eagre::Reader;
+    fn deref(&self) -> &eagre::Reader {
+        &self.0
+    }
+}
+
+impl DerefMut for NetworkReader {
+    fn deref_mut(&mut self) -> &mut eagre::Reader {
+        &mut self.0
+    }
+}

@@ -1,0 +1,218 @@
+//! Streams between hosts.
+//!
+//! Both ends use explicit calls, as those of a pipe do. A call that waits for another host runs in a thread of its own (`watch`),
+//! which a signal leaves behind: it ends by itself.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use eagre::{BlockSize, Pipe};
+use eagre_net::security::load_token;
+use eagre_net::{Cancel, Fingerprint, Identity, NetError, Offer, Options, Security};
+use pyo3::prelude::*;
+
+use crate::error;
+use crate::reading::{KEPT, Stream};
+use crate::watch::leaving;
+use crate::writing::Sink;
+
+/// How often a thread that waits for a caller looks whether anybody still wants one.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What Python says of streams between hosts.
+#[derive(FromPyObject)]
+pub(crate) struct Settings {
+    #[pyo3(item)]
+    token: Option<Vec<u8>>,
+    #[pyo3(item)]
+    token_file: Option<PathBuf>,
+    #[pyo3(item)]
+    identity: Option<PathBuf>,
+    #[pyo3(item)]
+    peers: Vec<String>,
+    #[pyo3(item)]
+    insecure_plain: bool,
+    #[pyo3(item)]
+    retry: f64,
+    #[pyo3(item)]
+    silence: f64,
+    #[pyo3(item)]
+    window: usize,
+    #[pyo3(item)]
+    block: usize,
+    #[pyo3(item)]
+    limit: Option<u64>,
+}
+
+impl Settings {
+    fn options(&self, function: &str) -> PyResult<Options> {
+        let block = BlockSize::new(self.block).ok_or_else(|| {
+            let given = self.block;
+            error::value_error(format_args!("{function}: block is {given}; give a power of two from 65536 to 67108864"))
+        })?;
+        let options = Options::new()
+            .stream(Pipe::builder().lookback(KEPT).explicit())
+            .block_size(block)
+            .window(self.window)
+            .retry(seconds(self.retry, function, "retry")?)
+            .silence(seconds(self.silence, function, "silence")?)
+            .security(self.security().map_err(|failed| error::of_network(&failed))?);
+        Ok(self.limit.map_or(options.clone(), |limit| options.limit(limit)))
+    }
+
+    /// At most one of them is given.
+    fn security(&self) -> Result<Security, NetError> {
+        if let Some(token) = &self.token {
+            return Security::token(token);
+        }
+        if let Some(file) = &self.token_file {
+            return Security::token(&load_token(file)?);
+        }
+        if let Some(identity) = &self.identity {
+            let peers = self.peers.iter().map(|peer| peer.parse()).collect::<Result<Vec<Fingerprint>, _>>()?;
+            return Security::keys(&Identity::load(identity)?, &peers);
+        }
+        Ok(if self.insecure_plain { Security::insecure_plain() } else { Security::loopback() })
+    }
+}
+
+fn seconds(given: f64, function: &str, what: &str) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(given)
+        .map_err(|_| error::value_error(format_args!("{function}: {what} is {given}; give seconds, 0 or more")))
+}
+
+/// The side that calls.
+#[pyclass(frozen, module = "eagre._eagre")]
+pub(crate) struct Connector {
+    connector: eagre_net::Connector,
+    options: Options,
+}
+
+impl Connector {
+    /// Runs a call that opens a stream, which a signal cancels.
+    fn call<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        length: Option<u64>,
+        open: impl FnOnce(eagre_net::Connector) -> Result<T, NetError> + Send + 'static,
+    ) -> PyResult<T> {
+        let cancel = Cancel::new();
+        let options = length.into_iter().fold(self.options.clone().cancel(&cancel), Options::length);
+        let connector = self.connector.clone().options(options);
+        leaving(py, &|| cancel.cancel(), move || open(connector))?.map_err(|failed| error::of_network(&failed))
+    }
+}
+
+#[pymethods]
+impl Connector {
+    #[new]
+    fn new(address: &str, settings: Settings) -> PyResult<Connector> {
+        let connector = eagre_net::Connector::new(address);
+        // One that cannot be read is no trouble of a network.
+        let connector = connector.map_err(|failed| error::value_error(format_args!("eagre.Connector: {failed}")))?;
+        Ok(Connector { connector, options: settings.options("eagre.Connector")? })
+    }
+
+    /// Opens a stream that is read there.
+    fn writer(&self, py: Python<'_>, name: String, length: Option<u64>) -> PyResult<Sink> {
+        self.call(py, length, move |connector| connector.writer(&name)).map(Sink::between_hosts)
+    }
+
+    /// Opens a stream that is written there.
+    fn reader(&self, py: Python<'_>, name: String) -> PyResult<Stream> {
+        self.call(py, None, move |connector| connector.reader(&name)).map(Stream::between_hosts)
+    }
+}
+
+type Shared = Arc<Mutex<Option<Arc<eagre_net::Listener>>>>;
+
+/// The side that is called.
+#[pyclass(frozen, module = "eagre._eagre")]
+pub(crate) struct Listener {
+    listener: Shared,
+    address: String,
+}
+
+fn lock(listener: &Shared) -> MutexGuard<'_, Option<Arc<eagre_net::Listener>>> {
+    listener.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How a wait for a caller ended.
+enum Waited {
+    Caller(Box<Offer>),
+    Late,
+    Closed,
+}
+
+impl Listener {
+    fn wait(&self, py: Python<'_>, name: String, peer_writes: bool, timeout: Option<f64>) -> PyResult<Offer> {
+        let limit = timeout.map(|timeout| seconds(timeout, "eagre.Listener", "timeout")).transpose()?;
+        let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+        let wanted = Arc::new(());
+        let (listener, still_wanted) = (self.listener.clone(), Arc::downgrade(&wanted));
+        let what = if peer_writes { "write" } else { "read" };
+        let late = format!("{name} at {}: nobody called to {what} it within the timeout", self.address);
+        let work = move || {
+            loop {
+                let Some(listener) = lock(&listener).clone() else { return Ok(Waited::Closed) };
+                let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+                let tick = left.map_or(TICK, |left| left.min(TICK));
+                if let Some(offer) = listener.offer_within(&name, peer_writes, tick)? {
+                    return Ok(Waited::Caller(Box::new(offer)));
+                }
+                if left.is_some_and(|left| left.is_zero()) {
+                    return Ok(Waited::Late);
+                }
+                if still_wanted.strong_count() == 0 {
+                    return Ok(Waited::Closed);
+                }
+            }
+        };
+        let waited = leaving(py, &|| {}, work);
+        drop(wanted);
+        match waited?.map_err(|failed: NetError| error::of_network(&failed))? {
+            Waited::Caller(offer) => Ok(*offer),
+            Waited::Late => Err(error::timeout(late)),
+            Waited::Closed => Err(closed()),
+        }
+    }
+}
+
+fn closed() -> PyErr {
+    error::value_error("eagre.Listener: it is closed")
+}
+
+#[pymethods]
+impl Listener {
+    #[new]
+    fn new(py: Python<'_>, address: String, settings: Settings) -> PyResult<Listener> {
+        let options = settings.options("eagre.Listener")?;
+        let bound = leaving(py, &|| {}, move || eagre_net::Listener::bind(&address, options))?;
+        let listener = bound.map_err(|failed| error::of_network(&failed))?;
+        let address = listener.local_address().to_string();
+        Ok(Listener { listener: Arc::new(Mutex::new(Some(Arc::new(listener)))), address })
+    }
+
+    #[getter]
+    fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Waits for a caller that reads a stream.
+    fn writer(&self, py: Python<'_>, name: String, timeout: Option<f64>) -> PyResult<Sink> {
+        let offer = self.wait(py, name, false, timeout)?;
+        py.detach(|| offer.writer()).map(Sink::between_hosts).map_err(|failed| error::of_network(&failed))
+    }
+
+    /// Waits for a caller that writes a stream.
+    fn reader(&self, py: Python<'_>, name: String, timeout: Option<f64>) -> PyResult<Stream> {
+        let offer = self.wait(py, name, true, timeout)?;
+        py.detach(|| offer.reader()).map(Stream::between_hosts).map_err(|failed| error::of_network(&failed))
+    }
+
+    /// Listens no more. Who waits in another thread gets an error.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| lock(&self.listener).take());
+    }
+}
