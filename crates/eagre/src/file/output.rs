@@ -13,7 +13,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -66,6 +66,25 @@ impl Output {
         }
         let Some(path) = real(path)? else { return open_direct(path) };
         Output::create_at(&path, without_name)
+    }
+
+    /// As [`Output::create`] for the file `name` in an open directory, for names that somebody else chose. What is there is
+    /// replaced only if it is a regular file: a symbolic link is not followed, and a pipe or a device is not written.
+    ///
+    /// # Errors
+    /// Those of [`Output::create`]; if something else than a regular file is there, or `name` is no name in a directory
+    /// (empty, `.`, `..`, or with a slash).
+    pub fn create_in(directory: impl AsFd, name: impl AsRef<OsStr>) -> io::Result<Output> {
+        let name = name.as_ref();
+        if matches!(name.as_bytes(), b"" | b"." | b"..") || name.as_bytes().contains(&b'/') {
+            return Err(Errno::INVAL.into());
+        }
+        let path = Path::new("/proc/self/fd").join(directory.as_fd().as_raw_fd().to_string()).join(name);
+        let output = Output::create_at(&path, true)?;
+        if output.is_direct() {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is something else than a file"));
+        }
+        Ok(output)
     }
 
     /// As [`Output::create`], but a symbolic link at `path` is an error.
@@ -158,9 +177,8 @@ impl Output {
         }
     }
 
-    /// Sets the mode of the new file, instead of the mode of the file it replaces.
-    #[cfg(any(feature = "copy", feature = "external"))]
-    pub(crate) fn set_mode(&mut self, mode: u32) {
+    /// Sets the mode of the new file, instead of the mode of the file it replaces. The umask does not count.
+    pub fn set_mode(&mut self, mode: u32) {
         if let Some(target) = &mut self.target {
             target.mode = Some(mode);
         }
