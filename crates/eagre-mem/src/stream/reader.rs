@@ -12,6 +12,7 @@ use crate::trap::End;
 use std::io;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::*;
+use std::time::Duration;
 
 /// The reading end of a stream: a pointer, or explicit calls, or one after the other.
 ///
@@ -267,6 +268,13 @@ impl Reader {
         self.take_if(|reader, block| {
             reader.unless_past_end(reader.user.try_bring(Touching::explicit(End::Reader, block)))
         })
+    }
+
+    /// Waits until [`Reader::take`] or [`Reader::fill`] would not wait (the next block is there, or the stream has ended), but not
+    /// longer than `limit`. False if the time is up. True as well if the stream has failed: the next call says why. For threads
+    /// that have something else to do meanwhile.
+    pub fn wait(&self, limit: Duration) -> bool {
+        self.user.wait_within(End::Reader, limit)
     }
 
     fn take_if(

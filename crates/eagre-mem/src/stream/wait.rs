@@ -103,6 +103,30 @@ impl Core {
         }
     }
 
+    /// Waits until an explicit call of this end for its next block would not wait, but not longer than `limit`. False if the time
+    /// is up. True as well if the stream has failed: the call will say so.
+    pub(crate) fn wait_within(&self, end: End, limit: Duration) -> bool {
+        self.notice_fork();
+        let ready = || self.could_go_on(end) || self.status.failure().is_some();
+        if ready() {
+            return true;
+        }
+        let flow = self.flow.load();
+        let block = if end == End::Writer { flow.taken } else { flow.seen };
+        let started = futex::now();
+        self.announce_wait(Touching::explicit(end, block), started);
+        let deadline = started.saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
+        loop {
+            let left = deadline.saturating_sub(futex::now());
+            if ready() || left == 0 {
+                break;
+            }
+            self.side(end).gate.wait(Some(Duration::from_nanos(left)), ready);
+        }
+        self.done_waiting(end, started);
+        ready()
+    }
+
     fn wait(&self, touching: Touching, started: u64) {
         let end = touching.end;
         if self.one_handle.load(Relaxed) {

@@ -12,6 +12,7 @@ use crate::trap::End;
 use std::io;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::*;
+use std::time::Duration;
 
 /// The writing end of a stream: a pointer, or explicit calls, or one after the other.
 ///
@@ -240,6 +241,12 @@ impl Writer {
     /// As [`Writer::take`].
     pub fn try_take(&mut self) -> Result<Option<WriteBlock>, StreamError> {
         self.take_if(Core::try_bring)
+    }
+
+    /// Waits until [`Writer::take`] or [`Writer::reserve`] would not wait, but not longer than `limit`. False if the time is up.
+    /// True as well if the stream has failed: the next call says why. For threads that have something else to do meanwhile.
+    pub fn wait(&self, limit: Duration) -> bool {
+        self.user.wait_within(End::Writer, limit)
     }
 
     fn take_if(

@@ -1,0 +1,68 @@
+//! Streams between hosts: a program writes to a plain pointer here, another reads one there.
+//!
+//! ```
+//! use eagre_net::{Connector, Listener, Options};
+//! use std::io::{Read, Write};
+//!
+//! let listener = Listener::bind("127.0.0.1:0", Options::new())?; // the one host
+//! let address = listener.local_address().to_string();
+//! let other = std::thread::spawn(move || -> Result<(), eagre_net::NetError> {
+//!     let mut writer = Connector::new(&address)?.writer("numbers")?; // the other host
+//!     writer.write_all(b"1 2 3").expect("the stream works");
+//!     writer.finish().map(drop)
+//! });
+//! let mut text = String::new();
+//! listener.reader("numbers")?.read_to_string(&mut text)?;
+//! assert_eq!(text, "1 2 3");
+//! # other.join().unwrap()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The ends are those of an ordinary stream of [`eagre`]: a pointer, explicit calls, or [`Read`](std::io::Read) and
+//! [`Write`](std::io::Write). A thread beside each carries blocks between the stream and a TCP connection. A connection that
+//! breaks is made again, and the stream goes on where the other side has it. Every piece is checked (XXH3), and so is the
+//! whole stream at its end (BLAKE3).
+//!
+//! Off loopback a connection is TLS 1.3, and both sides prove who they are: [`Security`].
+//!
+//! # Layers
+//! | module | is | may import |
+//! |---|---|---|
+//! | `listener` | the side that waits for others | `ends`, `session`, `options`, `greeting`, `link`, `address`, `error` |
+//! | `connector` | the side that calls | `ends`, `session`, `options`, `greeting`, `security`, `address`, `error` |
+//! | `ends` | what a user holds: a stream's end, and the thread beside it | `sending`, `receiving`, `session`, `greeting`, `error` |
+//! | `receiving` | the thread that fills a stream from connections | `sending`, `session`, `greeting`, `link`, `frame`, `error` |
+//! | `sending` | the thread that empties a stream into connections | `session`, `greeting`, `link`, `frame`, `error` |
+//! | `session` | one stream's life over several connections | `options`, `greeting`, `link`, `address`, `error` |
+//! | `options` | the settings of a stream | `greeting`, `security`, `error` |
+//! | `greeting` | the first messages on a connection | `link`, `error` |
+//! | `link` | one connection, plain or TLS | `frame`, `security`, `error` |
+//! | `frame` | messages on a connection | none |
+//! | `security` | keys, and who is trusted | `error` |
+//! | `address` | host and port | `error` |
+//! | `error` | why it did not work | none |
+//!
+//! Tests may import more.
+#![forbid(unsafe_code)]
+
+mod address;
+mod connector;
+mod ends;
+mod error;
+mod frame;
+mod greeting;
+mod link;
+mod listener;
+mod options;
+mod receiving;
+pub mod security;
+mod sending;
+mod session;
+
+pub use address::DEFAULT_PORT;
+pub use connector::Connector;
+pub use ends::{NetworkReader, NetworkWriter, Summary, Transfer};
+pub use error::{NetError, NetErrorKind};
+pub use listener::{Listener, Offer};
+pub use options::Options;
+pub use security::{Fingerprint, Identity, Security};

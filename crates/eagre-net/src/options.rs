@@ -1,0 +1,152 @@
+//! The settings of streams between hosts.
+
+use std::time::Duration;
+
+use eagre::{BlockSize, Control, Pipe, PipeBuilder};
+
+use crate::error::{NetError, NetErrorKind};
+use crate::greeting::{Role, State};
+use crate::security::Security;
+
+/// The settings of a stream between hosts. Both sides have their own; only [`Security`] must agree.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Options {
+    pub(crate) security: Security,
+    pub(crate) retry: Duration,
+    pub(crate) silence: Duration,
+    pub(crate) length: Option<u64>,
+    pub(crate) limit: Option<u64>,
+    pub(crate) no_progress: Option<Duration>,
+    block: BlockSize,
+    window: usize,
+    stream: PipeBuilder,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options::new()
+    }
+}
+
+impl Options {
+    /// Plain on loopback and nothing elsewhere, 30 s of retries, and a window of 16 MiB in blocks of 1 MiB.
+    pub fn new() -> Options {
+        Options {
+            security: Security::loopback(),
+            retry: Duration::from_secs(30),
+            silence: Duration::from_secs(15),
+            length: None,
+            limit: None,
+            no_progress: None,
+            block: BlockSize::new(1 << 20).unwrap_or(BlockSize::DEFAULT),
+            window: 16 << 20,
+            stream: Pipe::builder(),
+        }
+    }
+
+    /// How the two sides know each other. Default: [`Security::loopback`].
+    pub fn security(mut self, security: Security) -> Options {
+        self.security = security;
+        self
+    }
+
+    /// For how long a connection that cannot be made, or has broken, is tried again. Default 30 s.
+    pub fn retry(mut self, time: Duration) -> Options {
+        self.retry = time;
+        self
+    }
+
+    /// For how long the other side may be silent before the connection counts as broken. Each side says every quarter of this
+    /// time that it lives; both sides need about the same. Default 15 s; at least 200 ms.
+    pub fn silence(mut self, time: Duration) -> Options {
+        self.silence = time.max(Duration::from_millis(200));
+        self
+    }
+
+    /// How many bytes may be on their way: the writer's side keeps them until the other side has them. As fast a link as
+    /// window / round-trip time is filled: 16 MiB, the default, are 1.3 Gbit/s at 100 ms. Up to 56 blocks.
+    pub fn window(mut self, bytes: usize) -> Options {
+        self.window = bytes;
+        self
+    }
+
+    /// The blocks of this side's stream. Default 1 MiB.
+    pub fn block_size(mut self, block: BlockSize) -> Options {
+        self.block = block;
+        self
+    }
+
+    /// The length of the stream in bytes, if the writer knows it beforehand.
+    pub fn length(mut self, bytes: u64) -> Options {
+        self.length = Some(bytes);
+        self
+    }
+
+    /// The most bytes a second that this side sends. Default: no limit.
+    pub fn limit(mut self, bytes_per_second: u64) -> Options {
+        self.limit = Some(bytes_per_second.max(1));
+        self
+    }
+
+    /// The longest time that one end of this side's stream may wait for the other: after it, the stream fails although the
+    /// connection lives. Default: for ever.
+    pub fn no_progress(mut self, limit: Duration) -> Options {
+        self.no_progress = Some(limit);
+        self
+    }
+
+    /// Other settings of this side's stream: trap, mover, pool, lookback. Its blocks, name and length are set by the rest of
+    /// these options.
+    pub fn stream(mut self, stream: PipeBuilder) -> Options {
+        self.stream = stream;
+        self
+    }
+
+    /// How many blocks the window has.
+    fn blocks(&self) -> Result<u32, NetError> {
+        let blocks = self.window.div_ceil(self.block.bytes()).max(2);
+        u32::try_from(blocks).ok().filter(|&blocks| blocks <= 56).ok_or_else(|| {
+            NetError::new(
+                NetErrorKind::Setting,
+                format_args!("a window of {blocks} blocks of {}: it can have 56; use larger blocks", self.block),
+            )
+        })
+    }
+
+    /// What this side says of the end of a stream that it opens.
+    pub(crate) fn state(&self, role: Role) -> State {
+        let length = self.length.filter(|_| role == Role::Writes);
+        State { block: self.block.bytes() as u64, window: self.window.max(1) as u64, length, received: 0 }
+    }
+
+    /// What this side says of the end of a stream that somebody else has opened. How far it looks back is not known: at least the
+    /// block itself.
+    pub(crate) fn state_of(&self, role: Role, stream: &Control) -> State {
+        let block = stream.block_size().bytes() as u64;
+        State { block, window: block, ..self.state(role) }
+    }
+
+    /// A stream whose reader is the network: it looks back as far as the other side has not got everything.
+    pub(crate) fn outgoing(&self, name: &str) -> Result<Pipe, NetError> {
+        let stream = self.stream.clone().lookback(self.blocks()?);
+        self.open(stream, name, self.length)
+    }
+
+    /// A stream whose writer is the network.
+    pub(crate) fn incoming(&self, name: &str, length: Option<u64>) -> Result<Pipe, NetError> {
+        let stream = self.stream.clone().rewrite(0).read_ahead(self.blocks()?.min(8));
+        self.open(stream, name, length)
+    }
+
+    fn open(&self, stream: PipeBuilder, name: &str, length: Option<u64>) -> Result<Pipe, NetError> {
+        let mut stream = stream.block_size(self.block).name(name);
+        if let Some(length) = length {
+            stream = stream.length(length);
+        }
+        if let Some(limit) = self.no_progress {
+            stream = stream.timeout(limit);
+        }
+        Ok(stream.open()?)
+    }
+}

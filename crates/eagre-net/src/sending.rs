@@ -1,0 +1,380 @@
+//! The thread that empties a stream into connections, one after the other.
+//!
+//! It takes blocks from the stream's reader and keeps each until the other side says that it has it: the lookback of the reader is
+//! the window. When a connection breaks, it goes on with the next one at the byte where the other side is. Beside it, a thread
+//! listens to what the other side says.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use eagre::{ReadBlock, Reader, StreamError, StreamErrorKind};
+
+use crate::error::{NetError, NetErrorKind};
+use crate::frame::Kind;
+use crate::greeting::State;
+use crate::link::{Broken, Link, TICK};
+use crate::session::Session;
+
+/// The largest piece. It is checked as a whole, and read while it is still in the cache of the processor that checked it.
+pub(crate) const PIECE: u64 = 256 << 10;
+/// The smallest piece, for slow links.
+const LEAST_PIECE: u64 = 4 << 10;
+
+/// What a stream has carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// The length of the stream, in bytes.
+    pub bytes: u64,
+    /// The BLAKE3 digest of all of them. Both sides have the same.
+    pub digest: [u8; 32],
+    /// How often another connection took over.
+    pub reconnections: u32,
+}
+
+/// Why work on one connection ends before the stream does.
+pub(crate) enum Stop {
+    /// The connection broke. Another one will do.
+    Broken(Broken),
+    /// The stream cannot go on. The other side hears why, unless it said so itself.
+    Failed { error: NetError, tell: bool },
+}
+
+impl From<Broken> for Stop {
+    fn from(broken: Broken) -> Stop {
+        Stop::Broken(broken)
+    }
+}
+
+/// The stream of this side failed.
+impl From<StreamError> for Stop {
+    fn from(error: StreamError) -> Stop {
+        Stop::Failed { error: error.into(), tell: true }
+    }
+}
+
+impl Stop {
+    /// The other side gave up, and said why.
+    pub(crate) fn told(place: &str, why: &str) -> Stop {
+        Stop::Failed {
+            error: NetError::new(NetErrorKind::Stream, format_args!("{place}: the other side gave up: {why}")),
+            tell: false,
+        }
+    }
+
+    pub(crate) fn protocol(place: &str, what: &str) -> Stop {
+        let text = format_args!("{place}: {what}; use the same version of eagre on both sides");
+        Stop::Failed { error: NetError::new(NetErrorKind::Protocol, text), tell: true }
+    }
+}
+
+/// A stream on its way out.
+pub(crate) struct Sending {
+    reader: Reader,
+    session: Session,
+    own: State,
+    /// What has been taken from the stream and is not known to have arrived.
+    kept: VecDeque<ReadBlock>,
+    /// Up to where blocks have been taken.
+    taken: u64,
+    /// Whether the stream has been taken to its end.
+    ended: bool,
+    /// The digest of all bytes up to `digested`.
+    digest: blake3::Hasher,
+    digested: u64,
+    pace: Option<Pace>,
+}
+
+impl Sending {
+    pub(crate) fn new(reader: Reader, session: Session, own: State) -> Sending {
+        let pace = session.options().limit.map(Pace::new);
+        let taken = reader.position();
+        let (digest, kept) = (blake3::Hasher::new(), VecDeque::new());
+        Sending { reader, session, own, kept, taken, ended: false, digest, digested: taken, pace }
+    }
+
+    /// Carries the stream to its end. If that fails, so does the stream.
+    pub(crate) fn run(mut self) -> Result<Summary, NetError> {
+        let carried = self.carry();
+        if let Err(error) = &carried {
+            self.reader.fail_io(&io::Error::from(error.clone()), &error.to_string());
+        }
+        carried
+    }
+
+    fn carry(&mut self) -> Result<Summary, NetError> {
+        let control = self.reader.control();
+        loop {
+            let next = self.session.next(self.own, &|| control.failure().is_some());
+            // A stream that was given up meanwhile has its own reason.
+            let (link, there) = next.map_err(|error| control.failure().map_or(error, NetError::from))?;
+            let acks = Acks::at(there.received);
+            let outcome = thread::scope(|scope| {
+                let listener = thread::Builder::new().name("eagre-acks".into());
+                let spawned = listener.spawn_scoped(scope, || acks.listen(&link));
+                if let Err(error) = spawned {
+                    return Err(Stop::Failed {
+                        error: NetError::refused("no thread for a stream", &error),
+                        tell: true,
+                    });
+                }
+                let outcome = self.over(&link, &there, &acks);
+                match &outcome {
+                    Ok(()) => link.close(),
+                    Err(Stop::Failed { error, tell: true }) => link.abort(&error.to_string()),
+                    Err(Stop::Failed { .. }) => link.close(),
+                    Err(Stop::Broken(_)) => {}
+                }
+                link.cut();
+                outcome
+            });
+            if let (Err(Stop::Broken(_)), Some(why)) = (&outcome, acks.gave_up()) {
+                let told = Stop::told(self.session.place(), &why);
+                let Stop::Failed { error, .. } = told else { continue };
+                return Err(error);
+            }
+            match outcome {
+                Ok(()) => {
+                    let digest = *self.digest.finalize().as_bytes();
+                    return Ok(Summary { bytes: self.taken, digest, reconnections: self.session.reconnections() });
+                }
+                Err(Stop::Broken(broken)) => self.session.broke(&broken, acks.progress(there.received)),
+                Err(Stop::Failed { error, .. }) => return Err(error),
+            }
+        }
+    }
+
+    /// Carries what one connection does.
+    fn over(&mut self, link: &Link, there: &State, acks: &Acks) -> Result<(), Stop> {
+        link.listens_again();
+        let place = self.session.place().to_owned();
+        let kept_from = self.kept.front().map_or(self.taken, ReadBlock::offset);
+        let mut position = there.received;
+        if !(kept_from..=self.taken).contains(&position) {
+            return Err(Stop::protocol(&place, "the other side is where this one cannot go on"));
+        }
+        let piece = self.own.block.min(there.block).min(PIECE);
+        let piece = self.pace.as_ref().map_or(piece, |pace| pace.piece(piece));
+        let mut said_end = false;
+        loop {
+            self.release(acks.seen(&place)?);
+            if let Some(block) =
+                self.kept.iter().find(|block| block.offset() + block.as_slice().len() as u64 > position)
+            {
+                let within = (position - block.offset()) as usize;
+                let length = (block.as_slice().len() - within).min((piece - position % piece) as usize);
+                let bytes = &block.as_slice()[within..within + length];
+                if let Some(pace) = &mut self.pace {
+                    pace.wait(length as u64, || link.beat().and_then(|()| acks.check()))?;
+                }
+                // A piece that is sent again has been digested, perhaps in part.
+                let fresh = (position + length as u64).saturating_sub(self.digested);
+                if fresh > 0 {
+                    self.digest.update(&bytes[length - fresh as usize..]);
+                    self.digested += fresh;
+                }
+                acks.may_hear_of(position + length as u64);
+                link.send(Kind::Data, position, bytes)?;
+                position += length as u64;
+            } else if self.ended {
+                if !said_end {
+                    link.send(Kind::End, position, self.digest.finalize().as_bytes())?;
+                    said_end = true;
+                }
+                if acks.is_done(position) {
+                    // The other side may forget the stream.
+                    return Ok(link.send(Kind::Done, position, &[])?);
+                }
+                acks.wait(TICK);
+                link.beat()?;
+            } else if !self.take(acks)? {
+                link.beat()?;
+            }
+        }
+    }
+
+    /// Takes the next block. False if there is none yet, or no room.
+    fn take(&mut self, acks: &Acks) -> Result<bool, Stop> {
+        if !self.reader.wait(TICK) {
+            return acks.check().map(|()| false).map_err(Stop::from);
+        }
+        match self.reader.take() {
+            Ok(Some(block)) => {
+                self.taken += block.as_slice().len() as u64;
+                self.kept.push_back(block);
+                Ok(true)
+            }
+            Ok(None) => {
+                self.ended = true;
+                Ok(true)
+            }
+            // All blocks that the reader may hold are on their way.
+            Err(error) if error.kind() == StreamErrorKind::Busy && !self.kept.is_empty() => {
+                acks.wait(TICK);
+                acks.check().map(|()| false).map_err(Stop::from)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Gives blocks back that have arrived.
+    fn release(&mut self, arrived: u64) {
+        while self.kept.front().is_some_and(|block| block.offset() + block.as_slice().len() as u64 <= arrived) {
+            if let Some(block) = self.kept.pop_front() {
+                self.reader.release_block(block);
+            }
+        }
+    }
+}
+
+/// What the other side has said on one connection.
+struct Acks {
+    heard: Mutex<Heard>,
+    changed: Condvar,
+}
+
+struct Heard {
+    acked: u64,
+    /// Up to where bytes have been sent, or are being sent.
+    sent: u64,
+    done: Option<u64>,
+    end: Option<Ending>,
+}
+
+/// How the other side ended the connection.
+enum Ending {
+    Broken(Broken),
+    GaveUp(String),
+}
+
+impl Acks {
+    fn at(received: u64) -> Acks {
+        Acks {
+            heard: Mutex::new(Heard { acked: received, sent: received, done: None, end: None }),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Listens until the connection ends.
+    fn listen(&self, link: &Link) {
+        let ending = loop {
+            match self.hear(link) {
+                Ok(None) => {}
+                Ok(Some(ending)) => break ending,
+                Err(broken) => break Ending::Broken(broken),
+            }
+        };
+        let mut heard = self.lock();
+        heard.end = Some(ending);
+        self.changed.notify_all();
+    }
+
+    fn hear(&self, link: &Link) -> Result<Option<Ending>, Broken> {
+        let header = link.receive_header(false)?;
+        match header.kind {
+            Kind::Beat => return Ok(None),
+            Kind::Abort => return link.receive_text(&header).map(|why| Some(Ending::GaveUp(why))),
+            _ => {}
+        }
+        let mut heard = self.lock();
+        match header.kind {
+            Kind::Ack if (heard.acked..=heard.sent).contains(&header.offset) => heard.acked = header.offset,
+            Kind::Done if header.offset == heard.sent => {
+                heard.acked = header.offset;
+                heard.done = Some(header.offset);
+            }
+            _ => return Err(Broken::Garbled("the other side speaks of bytes that were not sent")),
+        }
+        self.changed.notify_all();
+        Ok(None)
+    }
+
+    /// Bytes up to this one are about to be sent.
+    fn may_hear_of(&self, position: u64) {
+        self.lock().sent = position;
+    }
+
+    /// How far the other side has got.
+    fn seen(&self, place: &str) -> Result<u64, Stop> {
+        let heard = self.lock();
+        match &heard.end {
+            Some(Ending::GaveUp(why)) => Err(Stop::told(place, why)),
+            // What is done is done, even if the connection has ended since.
+            Some(Ending::Broken(broken)) if heard.done.is_none() => Err(broken.clone().into()),
+            _ => Ok(heard.acked),
+        }
+    }
+
+    /// Why the other side gave up, if it did.
+    fn gave_up(&self) -> Option<String> {
+        match &self.lock().end {
+            Some(Ending::GaveUp(why)) => Some(why.clone()),
+            _ => None,
+        }
+    }
+
+    /// Whether the connection lives.
+    fn check(&self) -> Result<(), Broken> {
+        match &self.lock().end {
+            Some(Ending::Broken(broken)) => Err(broken.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    fn is_done(&self, length: u64) -> bool {
+        self.lock().done == Some(length)
+    }
+
+    /// Whether anything arrived on this connection.
+    fn progress(&self, from: u64) -> bool {
+        self.lock().acked > from
+    }
+
+    /// Waits until something is said.
+    fn wait(&self, limit: Duration) {
+        let heard = self.lock();
+        let before = (heard.acked, heard.done);
+        let unchanged = |heard: &mut Heard| heard.end.is_none() && (heard.acked, heard.done) == before;
+        drop(self.changed.wait_timeout_while(heard, limit, unchanged));
+    }
+}
+
+/// A limit of bytes a second.
+struct Pace {
+    rate: u64,
+    next: Instant,
+}
+
+impl Pace {
+    fn new(rate: u64) -> Pace {
+        Pace { rate, next: Instant::now() }
+    }
+
+    /// Pieces of an eighth of a second.
+    fn piece(&self, most: u64) -> u64 {
+        let wanted = (self.rate / 8).max(1);
+        (1 << wanted.ilog2()).clamp(LEAST_PIECE.min(most), most)
+    }
+
+    /// Waits until so many bytes may be sent.
+    fn wait(&mut self, bytes: u64, mut tick: impl FnMut() -> Result<(), Broken>) -> Result<(), Broken> {
+        loop {
+            let left = self.next.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            thread::sleep(left.min(TICK));
+            tick()?;
+        }
+        // After a pause nothing is made up for.
+        self.next = self.next.max(Instant::now()) + Duration::from_secs_f64(bytes as f64 / self.rate as f64);
+        Ok(())
+    }
+}
