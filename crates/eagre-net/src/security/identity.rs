@@ -255,7 +255,8 @@ mod tests {
     #[test]
     fn the_encoding_is_that_of_rfc_8410() {
         let seed = bytes_of("d4ee72dbf913584ad5b6d8f1f769f8ad3afe7c28cbf1d4fbe097a88f44755842").unwrap();
-        let public = Identity::of_seed(seed).unwrap().signing_key().unwrap().public_key().unwrap();
+        let key = Identity::of_seed(seed).unwrap().signing_key().unwrap();
+        let public = key.public_key().unwrap();
         let expected = "302a300506032b657003210019bf44096984cdfe8541bac167dc3b96c85086aa30b6b6cb0c5c38ad703166e1";
         assert_eq!(hexadecimal(&public), expected);
     }

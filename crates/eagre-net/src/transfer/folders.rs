@@ -111,10 +111,9 @@ fn make(above: &OwnedFd, name: &[u8]) -> io::Result<OwnedFd> {
         Err(error) => return Err(error.into()),
     }
     let directory = open(above, name).map_err(|error| match look(above, name) {
-        Some(there) if !kind(&there).is_dir() => io::Error::new(
-            io::ErrorKind::NotADirectory,
-            format!("there is a {} of this name", describe(kind(&there))),
-        ),
+        Some(there) if !kind(&there).is_dir() => {
+            io::Error::new(io::ErrorKind::NotADirectory, format!("there is a {} of this name", describe(kind(&there))))
+        }
         _ => error.into(),
     })?;
     // One that was complete may be closed to its owner.
@@ -220,7 +219,9 @@ mod tests {
         symlink(outside.path(), room.path().join("link")).unwrap();
         std::fs::write(room.path().join("file"), "x").unwrap();
         let mut folders = Folders::at(room.path()).unwrap();
-        for (name, why) in [(&b"link"[..], "there is a symbolic link of this name"), (b"file", "there is a file of this name")] {
+        for (name, why) in
+            [(&b"link"[..], "there is a symbolic link of this name"), (b"file", "there is a file of this name")]
+        {
             let error = folders.enter(name).unwrap_err();
             assert_eq!(error.to_string(), why);
             assert!(folders.here().is_none());

@@ -21,7 +21,7 @@ use super::incoming::{Complete, Incoming, There};
 use super::list::{Entry, List, Time};
 use super::name::check_link;
 use super::packing::Unpacker;
-use super::talk::{Peer, Talk, not_heard};
+use super::talk::{Peer, Streams, Talk, give_up, hear, not_heard, say, told};
 use super::wire;
 
 /// Receives files and directories into a directory, or one file into a pipe.
@@ -62,7 +62,11 @@ impl Receiver {
     ///
     /// # Errors
     /// Why the transfer did not reach its end.
-    pub fn receive<'a>(&self, peer: impl std::convert::Into<Peer<'a>>, watch: Watch<'_>) -> Result<Transferred, TransferError> {
+    pub fn receive<'a>(
+        &self,
+        peer: impl std::convert::Into<Peer<'a>>,
+        watch: Watch<'_>,
+    ) -> Result<Transferred, TransferError> {
         let (folders, pipe) = match &self.into {
             Into::Directory(path) => (self.open(path)?, None),
             Into::Pipe(pipe) => {
@@ -85,9 +89,7 @@ impl Receiver {
             result: Transferred::default(),
             depth: 0,
         };
-        while work.round(&mut talk, watch)? {
-            talk.next_round();
-        }
+        while work.round(&mut talk, watch)? {}
         Ok(work.result)
     }
 
@@ -98,7 +100,9 @@ impl Receiver {
                 io::ErrorKind::NotFound => {
                     TransferError::Unfit(place, "there is no such directory".into(), "create it first (mkdir)")
                 }
-                io::ErrorKind::NotADirectory => TransferError::Unfit(place, "not a directory".into(), "name a directory"),
+                io::ErrorKind::NotADirectory => {
+                    TransferError::Unfit(place, "not a directory".into(), "name a directory")
+                }
                 _ => TransferError::Here(place, error),
             }
         })
@@ -161,14 +165,11 @@ const ABOVE: &str = "its directory could not be made";
 impl Work {
     /// Receives a round. Returns whether another one follows.
     fn round(&mut self, talk: &mut Talk<'_>, watch: Watch<'_>) -> Result<bool, TransferError> {
+        let Streams { list, have, mut data, done } = talk.receiver()?;
         let depth = &mut self.depth;
-        let list = talk.hear("list", |from| List::read(from, depth))?;
+        let list = hear("list", list, |from| List::read(from, depth))?;
         if let Err(error) = self.check(&list) {
-            // The other side waits for an answer.
-            if let Ok(mut have) = talk.writer("have") {
-                have.fail(&error.to_string());
-                drop(have.finish());
-            }
+            give_up(have, &error);
             return Err(error);
         }
         self.total = list.entries.iter().fold(self.total, |total, entry| match entry {
@@ -178,10 +179,9 @@ impl Work {
         watch(Event::Total(self.total));
         let mut there = self.look(&list);
         let haves: Vec<Option<Have>> = there.iter().map(|there| there.as_ref().map(There::have)).collect();
-        talk.say("have", |to| have::write(to, &haves))?;
-        let mut data = talk.reader("data")?;
-        let done = match self.contents(&list, &mut there, &mut data, watch) {
-            Ok(done) => done,
+        say(have, |to| have::write(to, &haves))?;
+        let result = match self.contents(&list, &mut there, &mut data, watch) {
+            Ok(result) => result,
             Err(Stop::Stream(error)) => return Err(not_heard("data", data, &error)),
             Err(Stop::Here(error)) => {
                 data.fail(&error.to_string());
@@ -189,8 +189,8 @@ impl Work {
                 return Err(error);
             }
         };
-        data.finish()?;
-        talk.say("done", |to| done.write(to))?;
+        data.finish().map_err(told)?;
+        say(done, |to| result.write(to))?;
         Ok(list.more)
     }
 
@@ -291,8 +291,7 @@ impl Work {
                     let place = OUTPUT.to_owned();
                     let notes = (0, Time { seconds: 0, nanoseconds: 0 });
                     let content = self.content(Ok(Incoming::into_pipe(pipe)), &place, notes, data, watch)?;
-                    let ticket =
-                        Ticket { entry: at, name: b"-".to_vec(), place, bytes: 0, before: 0, digest: [0; 32] };
+                    let ticket = Ticket { entry: at, name: b"-".to_vec(), place, bytes: 0, before: 0, digest: [0; 32] };
                     self.settle(ticket, content, &mut round, watch)?;
                 }
             }

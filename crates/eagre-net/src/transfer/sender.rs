@@ -20,7 +20,7 @@ use super::have::{self, Digest, Have};
 use super::incoming::prefix;
 use super::list::{Entry, List, ROUND};
 use super::packing::{Compression, Packer};
-use super::talk::{Peer, Talk};
+use super::talk::{Peer, Streams, Talk, hear, say, told};
 use super::walk::{self, Found, Source, Step, Walk};
 
 /// Sends files, directories, or what comes from a pipe.
@@ -99,9 +99,7 @@ impl Sender {
             passed: 0,
             result: Transferred::default(),
         };
-        while work.round(&mut talk, watch)? {
-            talk.next_round();
-        }
+        while work.round(&mut talk, watch)? {}
         Ok(work.result)
     }
 }
@@ -134,18 +132,18 @@ fn broken<E>(_: E) -> Stop {
 impl Work {
     /// Sends a round. Returns whether another one follows.
     fn round(&mut self, talk: &mut Talk<'_>, watch: Watch<'_>) -> Result<bool, TransferError> {
+        let Streams { list, have, mut data, done } = talk.sender()?;
         let (steps, more) = self.collect(watch);
         let entries = steps.iter().map(|step| step.entry.clone()).collect();
-        let list = List { entries, more };
-        talk.say("list", |to| list.write(to))?;
+        let announced = List { entries, more };
+        say(list, |to| announced.write(to))?;
         let files = steps.iter().filter(|step| step.entry.has_content()).count();
-        let haves = talk.hear("have", |from| have::read(from, files))?;
-        let mut data = talk.writer("data")?;
+        let haves = hear("answer", have, |from| have::read(from, files))?;
         // If it cannot be written, the end of the stream says why.
         let sent = self.contents(&steps, &haves, &mut data, watch);
-        data.finish()?;
-        let sent = sent.map_err(|_| TransferError::Protocol("data", "the stream ended too early".into()))?;
-        let done = talk.hear("done", |from| Done::read(from, steps.len()))?;
+        data.finish().map_err(told)?;
+        let sent = sent.map_err(|()| TransferError::Protocol("data", "the stream ended too early".into()))?;
+        let done = hear("end", done, |from| Done::read(from, steps.len()))?;
         self.account(&steps, sent, &done, watch);
         Ok(more)
     }
@@ -164,7 +162,10 @@ impl Work {
                 }
                 Some(Found::Skipped(path, what)) => {
                     self.result.skipped += 1;
-                    watch(Event::Skipped { place: &shown(path.as_os_str().as_bytes()), why: &format!("this is a {what}") });
+                    watch(Event::Skipped {
+                        place: &shown(path.as_os_str().as_bytes()),
+                        why: &format!("this is a {what}"),
+                    });
                 }
                 Some(Found::Failed(path, error)) => {
                     self.result.failed += 1;

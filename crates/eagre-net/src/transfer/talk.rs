@@ -1,6 +1,6 @@
 //! The streams of a transfer, whoever calls whom.
 //!
-//! A round has four streams, one after the other:
+//! A round has four streams, which are used one after the other:
 //!
 //! | stream | from | holds |
 //! |---|---|---|
@@ -9,11 +9,12 @@
 //! | `data` | sender | the contents ([`super::content`]) |
 //! | `done` | receiver | what it could not take; all else is on its disk ([`super::done`]) |
 //!
-//! The side that calls opens them. Their names have a random number, so several transfers can run at once.
+//! The side that calls opens all of them at once, so that each side notices when the other is gone. Their names have a random number, so several transfers can run at once.
 #![forbid(unsafe_code)]
 
 use std::fmt::Write as _;
 use std::io;
+use std::time::Duration;
 
 use crate::connector::Connector;
 use crate::ends::{NetworkReader, NetworkWriter};
@@ -54,6 +55,8 @@ pub(super) struct Talk<'a> {
 }
 
 const LIST: &str = "list";
+/// How long the other streams of a round may come behind the first.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 impl<'a> Talk<'a> {
     /// Begins a transfer. Waits for somebody to call, if this side is called. `sends`: this side is the sender.
@@ -63,7 +66,7 @@ impl<'a> Talk<'a> {
             Peer::Listener(listener) => listener,
         };
         loop {
-            let offer = listener.accept()?;
+            let offer = listener.accept().map_err(told)?;
             let Some(id) = id_of(offer.name()) else {
                 offer.refuse("this is for 'eagre send' and 'eagre receive'");
                 continue;
@@ -81,70 +84,120 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// The streams from now on are those of the next round.
-    pub(super) fn next_round(&mut self) {
+    /// Opens the streams of a round, for the side that sends.
+    pub(super) fn sender(&mut self) -> Result<Streams<NetworkWriter, NetworkReader>, TransferError> {
+        let list = self.writer(LIST)?;
+        let streams =
+            Streams { list, have: self.reader("have")?, data: self.writer("data")?, done: self.reader("done")? };
         self.round += 1;
+        Ok(streams)
+    }
+
+    /// Opens the streams of a round, for the side that receives.
+    pub(super) fn receiver(&mut self) -> Result<Streams<NetworkReader, NetworkWriter>, TransferError> {
+        let list = self.reader(LIST)?;
+        let streams =
+            Streams { list, have: self.writer("have")?, data: self.reader("data")?, done: self.writer("done")? };
+        self.round += 1;
+        Ok(streams)
+    }
+
+    fn writer(&mut self, stream: &str) -> Result<NetworkWriter, TransferError> {
+        let name = self.name(stream);
+        let opened = match self.peer {
+            Peer::Connector(connector) => connector.writer(&name),
+            Peer::Listener(listener) => self.called(listener, &name, false)?.writer(),
+        };
+        opened.map_err(told)
+    }
+
+    fn reader(&mut self, stream: &str) -> Result<NetworkReader, TransferError> {
+        let name = self.name(stream);
+        let opened = match self.peer {
+            Peer::Connector(connector) => connector.reader(&name),
+            Peer::Listener(listener) => self.called(listener, &name, true)?.reader(),
+        };
+        opened.map_err(told)
+    }
+
+    /// The call for a stream, which comes soon after the first: all are opened before anything is said.
+    fn called(&mut self, listener: &Listener, name: &str, peer_writes: bool) -> Result<Offer, TransferError> {
+        if let Some(first) = self.first.take() {
+            return Ok(first);
+        }
+        let offer = listener.offer_within(name, peer_writes, PATIENCE)?;
+        offer.ok_or_else(|| {
+            let text = "the other side: it began a transfer and fell silent; start it again there";
+            NetError::new(NetErrorKind::Lost, text).into()
+        })
     }
 
     fn name(&self, stream: &str) -> String {
         format!("{stream}:{}:{}", self.id, self.round)
     }
+}
 
-    /// Opens a stream to the other side.
-    pub(super) fn writer(&mut self, stream: &str) -> Result<NetworkWriter, NetError> {
-        match (self.first.take(), self.peer) {
-            (Some(offer), _) => offer.writer(),
-            (None, Peer::Connector(connector)) => connector.writer(&self.name(stream)),
-            (None, Peer::Listener(listener)) => listener.writer(&self.name(stream)),
-        }
-    }
+/// The streams of a round. `Out` is the direction of the sender.
+pub(super) struct Streams<Out, Back> {
+    pub(super) list: Out,
+    pub(super) have: Back,
+    pub(super) data: Out,
+    pub(super) done: Back,
+}
 
-    /// Opens a stream from the other side.
-    pub(super) fn reader(&mut self, stream: &str) -> Result<NetworkReader, NetError> {
-        match (self.first.take(), self.peer) {
-            (Some(offer), _) => offer.reader(),
-            (None, Peer::Connector(connector)) => connector.reader(&self.name(stream)),
-            (None, Peer::Listener(listener)) => listener.reader(&self.name(stream)),
-        }
-    }
+/// Writes a whole stream.
+pub(super) fn say(
+    mut stream: NetworkWriter,
+    write: impl FnOnce(&mut NetworkWriter) -> io::Result<()>,
+) -> Result<(), TransferError> {
+    // If it cannot be written, its end says why.
+    let _ = write(&mut stream);
+    stream.finish().map(drop).map_err(told)
+}
 
-    /// Writes a whole stream.
-    pub(super) fn say(
-        &mut self,
-        stream: &'static str,
-        write: impl FnOnce(&mut NetworkWriter) -> io::Result<()>,
-    ) -> Result<(), TransferError> {
-        let mut writer = self.writer(stream)?;
-        // If it cannot be written, the end of the stream says why.
-        let _ = write(&mut writer);
-        writer.finish()?;
-        Ok(())
-    }
-
-    /// Reads a whole stream.
-    pub(super) fn hear<T>(
-        &mut self,
-        stream: &'static str,
-        read: impl FnOnce(&mut NetworkReader) -> io::Result<T>,
-    ) -> Result<T, TransferError> {
-        let mut reader = self.reader(stream)?;
-        match read(&mut reader) {
-            Ok(heard) => reader.finish().map(|_| heard).map_err(TransferError::from),
-            Err(error) => Err(not_heard(stream, reader, &error)),
-        }
+/// Reads a whole stream. `what` it holds is for messages.
+pub(super) fn hear<T>(
+    what: &'static str,
+    mut stream: NetworkReader,
+    read: impl FnOnce(&mut NetworkReader) -> io::Result<T>,
+) -> Result<T, TransferError> {
+    match read(&mut stream) {
+        Ok(heard) => stream.finish().map(|_| heard).map_err(told),
+        Err(error) => Err(not_heard(what, stream, &error)),
     }
 }
 
 /// Why a stream could not be read to its end: it makes no sense, or it failed.
-pub(super) fn not_heard(stream: &'static str, mut reader: NetworkReader, error: &io::Error) -> TransferError {
-    if error.kind() == io::ErrorKind::InvalidData {
-        reader.fail("what it sent cannot be understood");
-        return TransferError::Protocol(stream, error.to_string());
+pub(super) fn not_heard(what: &'static str, mut stream: NetworkReader, error: &io::Error) -> TransferError {
+    let failed = stream.control().failure();
+    if error.kind() == io::ErrorKind::InvalidData && failed.is_none() {
+        let why = format!("the other side did not understand the {what}: {error}");
+        stream.fail(&why);
+        drop(stream.finish());
+        return TransferError::Protocol(what, error.to_string());
     }
-    match reader.finish() {
-        Err(error) => error.into(),
+    match stream.finish() {
+        Err(error) => told(error),
         Ok(_) => NetError::new(NetErrorKind::Stream, error).into(),
     }
+}
+
+/// Writes the end of a stream that cannot go on.
+pub(super) fn give_up(mut stream: NetworkWriter, why: &TransferError) {
+    stream.fail(&why.to_string());
+    drop(stream.finish());
+}
+
+/// An error without the name of the stream, of which nobody has heard.
+pub(super) fn told(error: NetError) -> TransferError {
+    error
+        .without(|text| {
+            let (name, rest) = text.split_once(" at ")?;
+            let mut parts = name.split(':');
+            let ours = matches!(parts.next(), Some("list" | "have" | "data" | "done"));
+            (ours && parts.count() == 2).then_some(rest)
+        })
+        .into()
 }
 
 /// The number of the transfer of which this is the first stream.
