@@ -6,7 +6,7 @@
 //!
 //! // The one host.
 //! let listener = Listener::bind("127.0.0.1:7373", Options::new())?;
-//! Receiver::into_directory("/backup").receive(&listener, &mut |_| ())?;
+//! Receiver::into_directory("/backup")?.receive(&listener, &mut |_| ())?;
 //!
 //! // The other host.
 //! let mut sender = Sender::new();

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use eagre::file::name::shown;
@@ -34,14 +34,30 @@ pub struct Receiver {
 
 #[derive(Debug)]
 enum Into {
-    Directory(PathBuf),
+    Directory(Folders),
     Pipe(File),
 }
 
 impl Receiver {
-    /// Receives into a directory, which exists. What is received never leaves it, and no symbolic link in it is followed.
-    pub fn into_directory(directory: impl AsRef<Path>) -> Receiver {
-        Receiver { into: Into::Directory(directory.as_ref().to_owned()), resume: false }
+    /// Receives into a directory. What is received never leaves it, and no symbolic link in it is followed.
+    ///
+    /// # Errors
+    /// There is no such directory, or it cannot be opened.
+    pub fn into_directory(directory: impl AsRef<Path>) -> Result<Receiver, TransferError> {
+        let path = directory.as_ref();
+        let folders = Folders::at(path).map_err(|error| {
+            let place = shown(path.as_os_str().as_bytes());
+            match error.kind() {
+                io::ErrorKind::NotFound => {
+                    TransferError::Unfit(place, "there is no such directory".into(), "create it first (mkdir)")
+                }
+                io::ErrorKind::NotADirectory => {
+                    TransferError::Unfit(place, "not a directory".into(), "name a directory")
+                }
+                _ => TransferError::Here(place, error),
+            }
+        })?;
+        Ok(Receiver { into: Into::Directory(folders), resume: false })
     }
 
     /// Receives what comes from a pipe, or a single file, into a pipe. Its bytes arrive there before its digest is known.
@@ -68,7 +84,7 @@ impl Receiver {
         watch: Watch<'_>,
     ) -> Result<Transferred, TransferError> {
         let (folders, pipe) = match &self.into {
-            Into::Directory(path) => (self.open(path)?, None),
+            Into::Directory(folders) => (folders.clone(), None),
             Into::Pipe(pipe) => {
                 let pipe = pipe.try_clone().map_err(|error| TransferError::Here("standard output".into(), error))?;
                 (Folders::none(), Some(pipe))
@@ -91,21 +107,6 @@ impl Receiver {
         };
         while work.round(&mut talk, watch)? {}
         Ok(work.result)
-    }
-
-    fn open(&self, path: &Path) -> Result<Folders, TransferError> {
-        Folders::at(path).map_err(|error| {
-            let place = shown(path.as_os_str().as_bytes());
-            match error.kind() {
-                io::ErrorKind::NotFound => {
-                    TransferError::Unfit(place, "there is no such directory".into(), "create it first (mkdir)")
-                }
-                io::ErrorKind::NotADirectory => {
-                    TransferError::Unfit(place, "not a directory".into(), "name a directory")
-                }
-                _ => TransferError::Here(place, error),
-            }
-        })
     }
 }
 
