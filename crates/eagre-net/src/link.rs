@@ -81,7 +81,7 @@ impl fmt::Display for Broken {
 impl From<io::Error> for Broken {
     fn from(error: io::Error) -> Broken {
         match error.kind() {
-            io::ErrorKind::UnexpectedEof => Broken::Closed,
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Broken::Closed,
             _ => Broken::System(reason(&error)),
         }
     }
