@@ -51,7 +51,8 @@ impl There {
         }
         let Some(there) = look(directory, name) else { return Ok(None) };
         let same_time = there.st_mtime == time.seconds && there.st_mtime_nsec as u64 == u64::from(time.nanoseconds);
-        if kind(&there) != FileType::RegularFile || there.st_size as u64 != size || !same_time {
+        // An empty file is sent as fast as compared.
+        if kind(&there) != FileType::RegularFile || size == 0 || there.st_size as u64 != size || !same_time {
             return Ok(None);
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -70,7 +71,7 @@ impl There {
 }
 
 impl Part {
-    /// Opens the unfinished file for `name`. `None` if there is none that has anything.
+    /// Opens the unfinished file for `name`. `None` if there is none.
     fn open(directory: &OwnedFd, name: &[u8], flags: OFlags) -> io::Result<Option<Part>> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
@@ -125,10 +126,19 @@ enum Place {
     New(Output),
     /// An unfinished file with a hidden name.
     Part { file: File, directory: Arc<OwnedFd>, name: Vec<u8> },
-    /// The same file is there already.
-    Whole(Digest),
+    /// The same file is there already, unless the sender finds otherwise.
+    Whole { digest: Digest, directory: Arc<OwnedFd>, name: Vec<u8> },
     /// A pipe, or whatever standard output is.
     Pipe(File),
+}
+
+impl Place {
+    /// An unfinished file, which is made if it is not there.
+    fn part(directory: &Arc<OwnedFd>, name: &[u8]) -> io::Result<Place> {
+        let part = Part::open(directory, name, OFlags::RDWR | OFlags::CREATE)?;
+        let file = part.ok_or(io::ErrorKind::NotFound)?.file;
+        Ok(Place::Part { file, directory: Arc::clone(directory), name: name.to_owned() })
+    }
 }
 
 impl Incoming {
@@ -149,16 +159,15 @@ impl Incoming {
             return Err(in_the_way(kind(&there)));
         }
         let (place, hasher, bytes) = match there {
-            Some(There::Whole(have)) => (Place::Whole(have.digest), Box::new(Hasher::new()), have.bytes),
+            Some(There::Whole(Have { bytes, digest })) => {
+                let place = Place::Whole { digest, directory: Arc::clone(directory), name: name.to_owned() };
+                (place, Box::default(), bytes)
+            }
             Some(There::Part(part)) => {
                 let place = Place::Part { file: part.file, directory: Arc::clone(directory), name: name.to_owned() };
                 (place, part.hasher, part.bytes)
             }
-            None if resume => {
-                let part = Part::open(directory, name, OFlags::RDWR | OFlags::CREATE)?;
-                let file = part.ok_or(io::ErrorKind::NotFound)?.file;
-                (Place::Part { file, directory: Arc::clone(directory), name: name.to_owned() }, Box::default(), 0)
-            }
+            None if resume => (Place::part(directory, name)?, Box::default(), 0),
             None => {
                 let output = Output::create_in(directory, OsStr::from_bytes(name))?;
                 output.check_room(size)?;
@@ -189,8 +198,8 @@ impl Incoming {
             return Err(wire::wrong("a file begins at another byte than it ended"));
         } else {
             // What is there is not the beginning of this file.
-            if let Place::Whole(_) = self.place {
-                return Err(wire::wrong("a file that was complete is none"));
+            if let Place::Whole { directory, name, .. } = &self.place {
+                self.place = Place::part(directory, name)?;
             }
             self.hasher.reset();
             self.bytes = 0;
@@ -210,7 +219,7 @@ impl Incoming {
         match &mut self.place {
             Place::New(output) => output.file().write_all(bytes)?,
             Place::Part { file, .. } | Place::Pipe(file) => file.write_all(bytes)?,
-            Place::Whole(_) => return Err(wire::wrong("a file that was complete goes on")),
+            Place::Whole { .. } => return Err(wire::wrong("a file that was complete goes on")),
         }
         self.hasher.update(bytes);
         self.bytes += bytes.len() as u64;
@@ -223,7 +232,7 @@ impl Incoming {
     /// It has another one. Nothing appears, and no unfinished file stays.
     pub(super) fn end(self, digest: &Digest, mode: u32, time: Time) -> io::Result<Complete> {
         let found = match &self.place {
-            Place::Whole(digest) => *digest,
+            Place::Whole { digest, .. } => *digest,
             _ => self.hasher.finalize().into(),
         };
         if blake3::Hash::from(found) != blake3::Hash::from(*digest) {
@@ -270,7 +279,7 @@ impl Complete {
                     Err(error) => Err(error.into()),
                 }
             }
-            Place::Whole(_) | Place::Pipe(_) => Ok(()),
+            Place::Whole { .. } | Place::Pipe(_) => Ok(()),
         }
     }
 }

@@ -66,7 +66,9 @@ impl<'a> Talk<'a> {
             Peer::Listener(listener) => listener,
         };
         loop {
-            let offer = listener.accept().map_err(told)?;
+            // Other streams of transfers are for those that began them, be it at the same listener.
+            let suits = |name: &str| id_of(name).is_some() || !is_ours(name);
+            let Some(offer) = listener.accept_if(&suits, Duration::from_secs(3600)).map_err(told)? else { continue };
             let Some(id) = id_of(offer.name()) else {
                 offer.refuse("this is for 'eagre send' and 'eagre receive'");
                 continue;
@@ -190,14 +192,17 @@ pub(super) fn give_up(mut stream: NetworkWriter, why: &TransferError) {
 
 /// An error without the name of the stream, of which nobody has heard.
 pub(super) fn told(error: NetError) -> TransferError {
-    error
-        .without(|text| {
-            let (name, rest) = text.split_once(" at ")?;
-            let mut parts = name.split(':');
-            let ours = matches!(parts.next(), Some("list" | "have" | "data" | "done"));
-            (ours && parts.count() == 2).then_some(rest)
-        })
-        .into()
+    let without = error.without(|text| {
+        let (name, rest) = text.split_once(" at ")?;
+        is_ours(name).then_some(rest)
+    });
+    without.into()
+}
+
+/// Whether this is the name of a stream of a transfer.
+fn is_ours(name: &str) -> bool {
+    let mut parts = name.split(':');
+    matches!(parts.next(), Some(LIST | "have" | "data" | "done")) && parts.count() == 2
 }
 
 /// The number of the transfer of which this is the first stream.
