@@ -69,3 +69,8 @@ pub use error::{NetError, NetErrorKind};
 pub use listener::{Listener, Offer};
 pub use options::Options;
 pub use security::{Fingerprint, Identity, Security};
+
+/// The code of the page for users compiles, and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/network.md")]
+struct Page;
