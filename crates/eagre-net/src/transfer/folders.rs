@@ -164,6 +164,15 @@ pub(super) fn set_mode(directory: &OwnedFd, mode: u32) -> io::Result<()> {
     Ok(fs::fchmod(directory, Mode::from_raw_mode(mode))?)
 }
 
+/// Makes the names in a directory durable.
+pub(super) fn sync(directory: &OwnedFd) -> io::Result<()> {
+    match fs::fsync(directory) {
+        // Some file systems do not sync directories.
+        Ok(()) | Err(Errno::BADF | Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Makes a symbolic link. It replaces another one, and nothing else.
 ///
 /// # Errors

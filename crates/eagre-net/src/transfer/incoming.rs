@@ -17,7 +17,7 @@ use eagre::file::Output;
 use rustix::fs::{self, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::folders::{in_the_way, kind, look, set_time};
+use super::folders::{in_the_way, kind, look, set_time, sync};
 use super::have::{Digest, Have};
 use super::list::Time;
 use super::name::part_of;
@@ -273,11 +273,7 @@ impl Complete {
                 file.sync_all()?;
                 let (part, name) = (part_of(&name), OsStr::from_bytes(&name));
                 fs::renameat(&directory, OsStr::from_bytes(&part), &directory, name)?;
-                match fs::fsync(&directory) {
-                    // Some file systems do not sync directories.
-                    Ok(()) | Err(Errno::BADF | Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
-                    Err(error) => Err(error.into()),
-                }
+                sync(&directory)
             }
             Place::Whole { .. } | Place::Pipe(_) => Ok(()),
         }

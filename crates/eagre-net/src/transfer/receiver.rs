@@ -302,6 +302,10 @@ impl Work {
             _ => return Err(wire::wrong("more files than announced").into()),
         }
         self.leave(&mut round, watch)?;
+        if let Some(here) = self.folders.here().filter(|_| list.entries.iter().any(|entry| !entry.has_content())) {
+            // The names of directories and links in it.
+            folders::sync(here).map_err(|error| Stop::Here(TransferError::Here(self.folders.shown(b"."), error)))?;
+        }
         Ok(round.done)
     }
 
@@ -408,7 +412,8 @@ impl Work {
         self.finished(finished, round, watch)?;
         for Left { entry, directory, place, mode, time } in std::mem::take(&mut round.left) {
             folders::set_time(&directory, time);
-            if let Err(error) = folders::set_mode(&directory, mode) {
+            let complete = folders::set_mode(&directory, mode).and_then(|()| folders::sync(&directory));
+            if let Err(error) = complete {
                 self.fail(entry, place, error, round, watch);
             }
         }
