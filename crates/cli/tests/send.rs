@@ -206,7 +206,7 @@ fn pipes() {
     for (code, out, err) in [sent, received] {
         assert_eq!((code, out.len(), err.lines().count()), (Some(2), 0, 1));
         assert!(
-            err.contains("it sends more than one file, which a pipe cannot take; receive them into a directory"),
+            err.contains("what is sent: it is more than one file, which a pipe cannot take; receive them into a directory"),
             "{err}"
         );
     }
@@ -214,7 +214,7 @@ fn pipes() {
     let (sent, received) = transfer(from.path(), &[], &["-".as_ref()], to.path(), &[]);
     for (code, _, err) in [sent, received] {
         assert_eq!(code, Some(2));
-        assert!(err.contains("it sends a pipe, which has no name; receive it with 'eagre receive -'"), "{err}");
+        assert!(err.contains("what is sent: it is a pipe, which has no name; receive it with 'eagre receive -'"), "{err}");
     }
     assert_eq!(names(to.path()), [""; 0]);
 }
@@ -458,6 +458,36 @@ fn killed_in_the_middle() {
             assert!(fs::read(to.path().join("a")).unwrap() == content);
         }
     }
+}
+
+/// Killed again and again at random moments, either side first, it comes to its end and everything is right. The variable
+/// `EAGRE_KILLS` says how often.
+#[test]
+fn killed_again_and_again() {
+    let kills = std::env::var("EAGRE_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(10);
+    let [from, to] = folders();
+    fs::create_dir_all(from.path().join("t/d")).unwrap();
+    for (name, size) in [("t/a", 300_000), ("t/b", 5 << 20), ("t/d/c", 70_000), ("t/d/e", 9 << 20), ("t/f", 1)] {
+        fs::write(from.path().join(name), noise(size)).unwrap();
+    }
+    let mut random = seeded(9);
+    for _ in 0..kills {
+        let mut receiver = start(to.path(), ["receive", "--listen", "127.0.0.1:0", "--resume"]);
+        let address = receiver.address();
+        let sender = start(from.path(), ["send", "--limit", "32M", "t", &address]);
+        receiver.wait_until_written_or_ended(random.u64(..2 << 20));
+        let (first, second) = if random.bool() { (sender, receiver) } else { (receiver, sender) };
+        for one in [first, second] {
+            one.signal(Signal::KILL);
+            drop(one.end());
+        }
+    }
+    assert_arrives(from.path(), &[], &["t"], to.path(), &["--resume"]);
+    for name in ["t/a", "t/b", "t/d/c", "t/d/e", "t/f"] {
+        assert!(fs::read(from.path().join(name)).unwrap() == fs::read(to.path().join(name)).unwrap(), "{name}");
+    }
+    assert_eq!(names(&to.path().join("t")), ["a", "b", "d", "f"]);
+    assert_eq!(names(&to.path().join("t/d")), ["c", "e"]);
 }
 
 /// What is there already does not travel again, unless it is another file.

@@ -100,12 +100,18 @@ impl Running {
 
     /// Waits until it has written so many bytes to files and pipes.
     pub(crate) fn wait_until_written(&self, bytes: u64) {
-        let place = format!("/proc/{}/io", self.pid.as_raw_nonzero());
-        until(&format!("{} has written {bytes} bytes", self.what), || {
-            let io = std::fs::read_to_string(&place).unwrap_or_default();
-            let written = io.lines().find_map(|line| line.strip_prefix("wchar: "));
-            written.and_then(|written| written.parse().ok()).is_some_and(|written: u64| written >= bytes)
-        });
+        until(&format!("{} has written {bytes} bytes", self.what), || self.written().is_some_and(|now| now >= bytes));
+    }
+
+    /// The same, or it has ended.
+    pub(crate) fn wait_until_written_or_ended(&self, bytes: u64) {
+        until(&format!("{} has written {bytes} bytes", self.what), || self.written().is_none_or(|now| now >= bytes));
+    }
+
+    /// How many bytes it has written. `None` if it has ended.
+    fn written(&self) -> Option<u64> {
+        let io = std::fs::read_to_string(format!("/proc/{}/io", self.pid.as_raw_nonzero())).ok()?;
+        io.lines().find_map(|line| line.strip_prefix("wchar: "))?.parse().ok()
     }
 }
 

@@ -185,7 +185,7 @@ impl Work {
             Ok(result) => result,
             Err(Stop::Stream(error)) => return Err(not_heard("data", data, &error)),
             Err(Stop::Here(error)) => {
-                data.fail(&error.to_string());
+                data.fail_io(&io::Error::other(""), &error.to_string());
                 drop(data.finish());
                 return Err(error);
             }
@@ -197,15 +197,15 @@ impl Work {
 
     /// Whether what comes can go where it shall go.
     fn check(&self, list: &List) -> Result<(), TransferError> {
-        let unfit = |why: &str, cure| Err(TransferError::Unfit("the other side".into(), why.into(), cure));
+        let unfit = |why: &str, cure| Err(TransferError::Unfit("what is sent".into(), why.into(), cure));
         if self.into_pipe {
             return match &list.entries[..] {
                 [Entry::File { .. } | Entry::Pipe] if !list.more => Ok(()),
-                _ => unfit("it sends more than one file, which a pipe cannot take", "receive them into a directory"),
+                _ => unfit("it is more than one file, which a pipe cannot take", "receive them into a directory"),
             };
         }
         if list.entries.contains(&Entry::Pipe) {
-            return unfit("it sends a pipe, which has no name", "receive it with 'eagre receive -'");
+            return unfit("it is a pipe, which has no name", "receive it with 'eagre receive -'");
         }
         Ok(())
     }

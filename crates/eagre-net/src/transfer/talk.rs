@@ -174,7 +174,7 @@ pub(super) fn not_heard(what: &'static str, mut stream: NetworkReader, error: &i
     let failed = stream.control().failure();
     if error.kind() == io::ErrorKind::InvalidData && failed.is_none() {
         let why = format!("the other side did not understand the {what}: {error}");
-        stream.fail(&why);
+        stream.fail_io(&io::Error::other(""), &why);
         drop(stream.finish());
         return TransferError::Protocol(what, error.to_string());
     }
@@ -186,7 +186,8 @@ pub(super) fn not_heard(what: &'static str, mut stream: NetworkReader, error: &i
 
 /// Writes the end of a stream that cannot go on.
 pub(super) fn give_up(mut stream: NetworkWriter, why: &TransferError) {
-    stream.fail(&why.to_string());
+    // This text alone reaches the other side.
+    stream.fail_io(&io::Error::other(""), &why.to_string());
     drop(stream.finish());
 }
 
