@@ -55,7 +55,7 @@ fn rate(text: &str) -> Result<u64, String> {
 impl Network {
     /// The options for the streams of a command.
     pub(crate) fn options(&self, what: &str) -> Result<Options, Failure> {
-        let security = self.security(what).map_err(|error| failure(what, &error.into()))?;
+        let security = self.security(what).map_err(|error| failure(what, &error))?;
         let options = Options::new().security(security).retry(Duration::from_secs(self.retry));
         Ok(match self.limit {
             Some(limit) => options.limit(limit),

@@ -50,7 +50,8 @@ impl There {
             return Ok(Some(There::Part(part)));
         }
         let Some(there) = look(directory, name) else { return Ok(None) };
-        let same_time = there.st_mtime == time.seconds && there.st_mtime_nsec as u64 == u64::from(time.nanoseconds);
+        let same_time =
+            there.st_mtime == time.seconds && i128::from(there.st_mtime_nsec) == i128::from(time.nanoseconds);
         // An empty file is sent as fast as compared.
         if kind(&there) != FileType::RegularFile || size == 0 || there.st_size as u64 != size || !same_time {
             return Ok(None);
@@ -123,7 +124,7 @@ pub(super) struct Incoming {
 
 enum Place {
     /// A file without a name, which gets one.
-    New(Output),
+    New(Box<Output>),
     /// An unfinished file with a hidden name.
     Part { file: File, directory: Arc<OwnedFd>, name: Vec<u8> },
     /// The same file is there already, unless the sender finds otherwise.
@@ -171,7 +172,7 @@ impl Incoming {
             None => {
                 let output = Output::create_in(directory, OsStr::from_bytes(name))?;
                 output.check_room(size)?;
-                (Place::New(output), Box::default(), 0)
+                (Place::New(Box::new(output)), Box::default(), 0)
             }
         };
         Ok(Incoming { place, hasher, bytes, before: 0 })

@@ -143,7 +143,7 @@ impl From<io::Error> for Stop {
 /// What came of a file.
 enum Content {
     /// All of it. It may be that it could not be written.
-    Whole { before: u64, complete: io::Result<Complete> },
+    Whole { before: u64, complete: io::Result<Box<Complete>> },
     /// The sender cannot send it, and says why.
     Failed(String),
 }
@@ -350,7 +350,7 @@ impl Work {
                 }
                 Chunk::End(digest) => {
                     let before = incoming.as_ref().map_or(0, Incoming::before);
-                    let complete = incoming.and_then(|one| one.end(&digest, mode, time));
+                    let complete = incoming.and_then(|one| one.end(&digest, mode, time)).map(Box::new);
                     return Ok(Content::Whole { before, complete });
                 }
                 Chunk::Failed(why) => return Ok(Content::Failed(plain(&why))),
@@ -365,7 +365,7 @@ impl Work {
         match content {
             Content::Whole { before, complete: Ok(complete) } => {
                 let ticket = Ticket { before, bytes: complete.bytes, digest: complete.digest, ..ticket };
-                let finished = round.finishing.add(ticket, complete);
+                let finished = round.finishing.add(ticket, *complete);
                 self.finished(finished, round, watch)?;
             }
             Content::Whole { complete: Err(error), .. } => {
