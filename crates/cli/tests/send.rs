@@ -326,7 +326,7 @@ fn a_file_that_cannot_be_read() {
         drop(receiver.end());
         return;
     }
-    fs::set_permissions(from.path().join("a"), Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(from.path().join("a"), Permissions::from_mode(0o000)).unwrap();
     sender.current_dir(from.path()).args(["send", "a", "b", &address]);
     let (code, _, err) = run(sender).end();
     assert_eq!(code, Some(2));
