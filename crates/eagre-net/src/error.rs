@@ -47,6 +47,7 @@ impl NetError {
     }
 
     /// The same with a part of its text, if `part` finds one.
+    #[cfg(feature = "transfer")]
     pub(crate) fn without(mut self, part: impl FnOnce(&str) -> Option<&str>) -> NetError {
         if let Some(rest) = part(&self.text).map(str::to_owned) {
             self.text = rest;

@@ -164,7 +164,7 @@ impl Work {
                     self.result.skipped += 1;
                     watch(Event::Skipped {
                         place: &shown(path.as_os_str().as_bytes()),
-                        why: &format!("this is a {what}"),
+                        why: &format!("this is {what}"),
                     });
                 }
                 Some(Found::Failed(path, error)) => {

@@ -36,7 +36,7 @@ impl Source {
         let there = fs::metadata(path).map_err(here)?;
         if let Some(what) = special(&there) {
             let place = shown(path.as_os_str().as_bytes());
-            return Err(TransferError::Unfit(place, format!("this is a {what}"), "send what comes from it with '-'"));
+            return Err(TransferError::Unfit(place, format!("this is {what}"), "send what comes from it with '-'"));
         }
         let bytes = path.as_os_str().as_bytes();
         let name = match path.file_name() {
@@ -54,9 +54,9 @@ fn special(there: &Metadata) -> Option<&'static str> {
     let kind = there.file_type();
     match () {
         () if kind.is_file() || kind.is_dir() || kind.is_symlink() => None,
-        () if kind.is_fifo() => Some("pipe"),
-        () if kind.is_socket() => Some("socket"),
-        () => Some("device"),
+        () if kind.is_fifo() => Some("a pipe"),
+        () if kind.is_socket() => Some("a socket"),
+        () => Some("a device"),
     }
 }
 
@@ -117,7 +117,7 @@ impl Walk {
             return Some(Found::Skipped(path, what));
         }
         if name.as_deref().is_some_and(is_part) {
-            return Some(Found::Skipped(path, "unfinished file of another transfer"));
+            return Some(Found::Skipped(path, "an unfinished file of another transfer"));
         }
         let above = self.open.last().map_or(&b""[..], |level| &level.target);
         let target = [above, name.as_deref().unwrap_or_default()].concat();
@@ -234,7 +234,7 @@ mod tests {
                     Entry::Pipe => target,
                 }
             }
-            Found::Skipped(path, what) => format!("{} is a {what}", path.file_name().unwrap().display()),
+            Found::Skipped(path, what) => format!("{} is {what}", path.file_name().unwrap().display()),
             Found::Failed(path, error) => format!("{}: {error}", path.display()),
         })
         .collect()
@@ -252,7 +252,7 @@ mod tests {
         symlink("d", path("to-d")).unwrap();
         drop(std::os::unix::net::UnixListener::bind(path("d/s")).unwrap());
         let inside = [
-            ".a.eagre-part is a unfinished file of another transfer",
+            ".a.eagre-part is an unfinished file of another transfer",
             "a 0",
             "in b/",
             "in b/empty/",
