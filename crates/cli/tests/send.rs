@@ -11,10 +11,14 @@ mod trees;
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
 use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 use common::{eagre, names, on_a_small_disk, seeded};
@@ -152,7 +156,7 @@ fn the_caller_waits_for_the_other_side() {
     let [from, to] = folders();
     fs::write(from.path().join("a"), "1").unwrap();
     // A port that was free a moment ago.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let sender = start(from.path(), ["send", "a", &port]);
     let mut receiver = start(to.path(), ["receive", "--listen", &port]);
     receiver.address();
@@ -206,7 +210,9 @@ fn pipes() {
     for (code, out, err) in [sent, received] {
         assert_eq!((code, out.len(), err.lines().count()), (Some(2), 0, 1));
         assert!(
-            err.contains("what is sent: it is more than one file, which a pipe cannot take; receive them into a directory"),
+            err.contains(
+                "what is sent: it is more than one file, which a pipe cannot take; receive them into a directory"
+            ),
             "{err}"
         );
     }
@@ -214,7 +220,10 @@ fn pipes() {
     let (sent, received) = transfer(from.path(), &[], &["-".as_ref()], to.path(), &[]);
     for (code, _, err) in [sent, received] {
         assert_eq!(code, Some(2));
-        assert!(err.contains("what is sent: it is a pipe, which has no name; receive it with 'eagre receive -'"), "{err}");
+        assert!(
+            err.contains("what is sent: it is a pipe, which has no name; receive it with 'eagre receive -'"),
+            "{err}"
+        );
     }
     assert_eq!(names(to.path()), [""; 0]);
 }
@@ -411,6 +420,70 @@ fn no_key_is_enough_on_loopback_only() {
     let address = address.replace("0.0.0.0", "127.0.0.1");
     assert_eq!(start(from.path(), ["send", "a", &address]).end(), fine());
     assert_eq!(receiver.end(), fine());
+}
+
+/// Between the two sides: passes on what comes, and cuts each of the first `cuts` connections that carries more than 700 kB.
+fn cutting_proxy(to: String, cuts: u32) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let left = Arc::new(AtomicU32::new(cuts));
+    thread::spawn(move || {
+        for caller in listener.incoming() {
+            let Ok(caller) = caller else { return };
+            let Ok(called) = TcpStream::connect(&to) else { continue };
+            for (from, to) in [(&caller, &called), (&called, &caller)] {
+                let (from, to, left) = (from.try_clone().unwrap(), to.try_clone().unwrap(), left.clone());
+                thread::spawn(move || pass_on(from, to, &left));
+            }
+        }
+    });
+    address
+}
+
+fn pass_on(mut from: TcpStream, mut to: TcpStream, left: &AtomicU32) {
+    let (mut passed, mut buffer) = (0, vec![0; 1 << 16]);
+    while let Ok(now @ 1..) = from.read(&mut buffer) {
+        passed += now;
+        let one_less = |left: u32| left.checked_sub(1);
+        if passed > 700_000 && left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
+            let _ = from.shutdown(Shutdown::Both);
+            let _ = to.shutdown(Shutdown::Both);
+            return;
+        }
+        if to.write_all(&buffer[..now]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Write);
+}
+
+/// Nobody notices but by the wait.
+#[test]
+fn broken_connections_are_made_again() {
+    let [from, to] = folders();
+    fs::write(from.path().join("a"), noise(6 << 20)).unwrap();
+    for security in [&[][..], &["--token", "token"]] {
+        for folder in [&from, &to] {
+            fs::write(folder.path().join("token"), "a secret of this test and no other").unwrap();
+            fs::set_permissions(folder.path().join("token"), Permissions::from_mode(0o600)).unwrap();
+        }
+        for receiver_calls in [false, true] {
+            let (listens, calls) = if receiver_calls { (&from, &to) } else { (&to, &from) };
+            let side = |sends: bool| if sends { ["send", "--retry", "60"] } else { ["receive", "--retry", "60"] };
+            let file = |sends: bool| sends.then_some("a");
+            let listening = ["--listen", "127.0.0.1:0"].into_iter().chain(file(receiver_calls));
+            let mut waiting = start(
+                listens.path(),
+                side(receiver_calls).into_iter().chain(security.iter().copied()).chain(listening),
+            );
+            let proxy = cutting_proxy(waiting.address(), 5);
+            let calling = if receiver_calls { vec!["--connect", &proxy] } else { vec!["a", &proxy] };
+            let calling = side(!receiver_calls).into_iter().chain(security.iter().copied()).chain(calling);
+            assert_eq!((start(calls.path(), calling).end(), waiting.end()), (fine(), fine()));
+            assert!(fs::read(from.path().join("a")).unwrap() == fs::read(to.path().join("a")).unwrap());
+            fs::remove_file(to.path().join("a")).unwrap();
+        }
+    }
 }
 
 /// Killed in the middle, either side: without `--resume` nothing is there; with it, the next transfer goes on.
