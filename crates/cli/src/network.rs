@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use eagre_mem::options;
 use eagre_net::security::load_token;
-use eagre_net::transfer::{Event, TransferError, Transferred};
+use eagre_net::transfer::{Event, Stop, TransferError, Transferred};
 use eagre_net::{Fingerprint, Identity, Listener, NetError, Options, Security};
 use serde::Serialize;
 
@@ -14,6 +15,7 @@ use crate::console::Console;
 use crate::exit::Failure;
 use crate::message::Message;
 use crate::name;
+use crate::process;
 use crate::progress::Progress;
 
 /// The arguments of every command that opens streams to another host.
@@ -95,6 +97,42 @@ pub(crate) fn identity_file() -> Result<PathBuf, TransferError> {
         let why = "neither HOME nor XDG_CONFIG_HOME is set".to_owned();
         TransferError::Unfit("the key of this user".into(), why, "name a file with --identity")
     })
+}
+
+/// Signals end a transfer, and the other side hears of it.
+pub(crate) struct Signals {
+    pub(crate) stop: Stop,
+    over: Arc<(Mutex<bool>, Condvar)>,
+}
+
+impl Signals {
+    /// Prepares for a long work: `what` at `place`.
+    pub(crate) fn prepare(what: &'static str, place: String, console: &Console) -> Signals {
+        /// The other side gets this time to hear it.
+        const MOST: Duration = Duration::from_secs(1);
+        let (stop, over) = (Stop::new(), Arc::new((Mutex::new(false), Condvar::new())));
+        let (signalled, end) = (stop.clone(), Arc::clone(&over));
+        let tell = move || {
+            if signalled.stop() {
+                let over = end.0.lock().unwrap_or_else(PoisonError::into_inner);
+                drop(end.1.wait_timeout_while(over, MOST, |over| !*over));
+            }
+        };
+        process::prepare_telling(what, place, console.gauge(), tell);
+        Signals { stop, over }
+    }
+
+    /// What a transfer returned. If a signal has ended it, the process ends with the line about the signal and no other.
+    pub(crate) fn unless_stopped<T>(&self, returned: T) -> T {
+        if self.stop.is_stopped() {
+            *self.over.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            self.over.1.notify_all();
+            loop {
+                std::thread::park();
+            }
+        }
+        returned
+    }
 }
 
 /// Listens, and says where.

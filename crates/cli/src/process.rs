@@ -19,6 +19,11 @@ use crate::progress::Gauge;
 
 /// Prepares for a long work: `what` at `place`.
 pub(crate) fn prepare(what: &'static str, place: String, gauge: Gauge) {
+    prepare_telling(what, place, gauge, || ());
+}
+
+/// The same. `tell` is called before a signal ends the process, and must not take long.
+pub(crate) fn prepare_telling(what: &'static str, place: String, gauge: Gauge, tell: impl FnOnce() + Send + 'static) {
     // A file that becomes too large is an error of a write then, and no end of the process.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
     open_many_files();
@@ -27,6 +32,7 @@ pub(crate) fn prepare(what: &'static str, place: String, gauge: Gauge) {
     let watch = move || {
         let Ok(mut signals) = Signals::new(wanted) else { return };
         if let Some(signal) = signals.forever().next() {
+            tell();
             gauge.wipe();
             let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
             let line = Message::new(what, place, format!("it was stopped by {name}"));

@@ -11,8 +11,7 @@ use eagre_net::{Connector, DEFAULT_PORT, Listener};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, Run};
 use crate::message::Message;
-use crate::network::{self, Network, Report};
-use crate::process;
+use crate::network::{self, Network, Report, Signals};
 use crate::target::Target;
 
 const LONG: &str = "\
@@ -90,15 +89,15 @@ impl Args {
         let receiver = self.receiver()?;
         if let Some(host) = &self.connect {
             let connector = Connector::new(host).map_err(|error| network::net_failure(WHAT, error))?.options(options);
-            process::prepare(WHAT, host.clone(), console.gauge());
-            return self.one(&receiver, (&connector).into(), console);
+            let signals = Signals::prepare(WHAT, host.clone(), console);
+            return self.one(receiver, (&connector).into(), &signals, console);
         }
         let address = self.listen.clone().unwrap_or_else(|| format!("127.0.0.1:{DEFAULT_PORT}"));
-        process::prepare(WHAT, address.clone(), console.gauge());
+        let signals = Signals::prepare(WHAT, address.clone(), console);
         let listener = network::listen(WHAT, &address, options, console)?;
         match self.keep {
-            true => self.many(&receiver, &listener, console),
-            false => self.one(&receiver, (&listener).into(), console),
+            true => self.many(receiver, &listener, &signals, console),
+            false => self.one(receiver, (&listener).into(), &signals, console),
         }
     }
 
@@ -126,22 +125,25 @@ impl Args {
     }
 
     /// Receives one transfer.
-    fn one(&self, receiver: &Receiver, peer: Peer<'_>, console: &mut Console) -> Run {
+    fn one(&self, receiver: Receiver, peer: Peer<'_>, signals: &Signals, console: &mut Console) -> Run {
         let mut report = Report::new(WHAT, self.json, !self.no_progress);
+        let receiver = receiver.stop_by(&signals.stop);
         let received = receiver.receive(peer, &mut |event| report.take(&event, console));
+        let received = signals.unless_stopped(received);
         report.end(&received.map_err(|error| network::failure(WHAT, &error))?, console)?;
         Ok(Exit::Yes)
     }
 
     /// Receives transfers until it is stopped. One that fails is reported.
-    fn many(&self, receiver: &Receiver, listener: &Listener, console: &mut Console) -> Run {
+    fn many(&self, receiver: Receiver, listener: &Listener, signals: &Signals, console: &mut Console) -> Run {
+        let receiver = receiver.stop_by(&signals.stop);
         let console = Mutex::new(console);
         let lock = || console.lock().unwrap_or_else(PoisonError::into_inner);
         let work = || {
             loop {
                 let mut report = Report::new(WHAT, self.json, false);
                 let received = receiver.receive(listener, &mut |event| report.take(&event, &mut lock()));
-                let told = match received {
+                let told = match signals.unless_stopped(received) {
                     Ok(received) => report.end(&received, &mut lock()),
                     Err(error) => Err(network::failure(WHAT, &error)),
                 };

@@ -11,8 +11,7 @@ use eagre_net::transfer::{Compression, Peer, Sender};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, Run};
 use crate::message::Message;
-use crate::network::{self, Network, Report};
-use crate::process;
+use crate::network::{self, Network, Report, Signals};
 
 const LONG: &str = "\
 Send files and directories to 'eagre receive' on another host, or on this one.
@@ -84,20 +83,20 @@ impl Args {
         let typed = files.iter().any(|file| file == "-") && io::stdin().is_terminal();
         let mut report = Report::new(WHAT, self.json, !self.no_progress && !typed);
         let net = |error| network::net_failure(WHAT, error);
+        let signals = Signals::prepare(WHAT, self.listen.as_ref().unwrap_or(&host).clone(), console);
         let (connector, listener);
-        let peer: Peer<'_> = match (&self.listen, &host) {
-            (Some(address), _) => {
-                process::prepare(WHAT, address.clone(), console.gauge());
+        let peer: Peer<'_> = match &self.listen {
+            Some(address) => {
                 listener = network::listen(WHAT, address, options, console)?;
                 (&listener).into()
             }
-            (None, host) => {
-                connector = Connector::new(host).map_err(net)?.options(options);
-                process::prepare(WHAT, host.clone(), console.gauge());
+            None => {
+                connector = Connector::new(&host).map_err(net)?.options(options);
                 (&connector).into()
             }
         };
-        let sent = sender.send(peer, &mut |event| report.take(&event, console));
+        let sent = sender.stop_by(&signals.stop).send(peer, &mut |event| report.take(&event, console));
+        let sent = signals.unless_stopped(sent);
         report.end(&sent.map_err(|error| network::failure(WHAT, &error))?, console)?;
         Ok(Exit::Yes)
     }

@@ -626,19 +626,29 @@ fn a_receiver_may_stay() {
     assert_eq!(objects.map(|object| object.unwrap()["files"].as_array().unwrap().len()).sum::<usize>(), 4);
 }
 
+/// Stopped by a signal, either side leaves nothing, and the other hears of it at once.
 #[test]
 fn stopped_it_leaves_nothing() {
-    let [from, to] = folders();
-    fs::write(from.path().join("a"), noise(6 << 20)).unwrap();
-    let mut receiver = start(to.path(), ["receive", "--listen", "127.0.0.1:0"]);
-    let address = receiver.address();
-    let sender = start(from.path(), ["send", "--retry", "1", "--limit", "4M", "a", &address]);
-    receiver.wait_until_written(1 << 20);
-    receiver.signal(Signal::TERM);
-    let (code, _, err) = receiver.end();
-    assert_eq!((code, err.as_str()), (Some(2), "eagre: receive: 127.0.0.1:0: it was stopped by SIGTERM\n"));
-    assert_eq!(sender.end().0, Some(2));
-    assert_eq!(names(to.path()), [""; 0]);
+    for stopped in ["send", "receive"] {
+        let [from, to] = folders();
+        fs::write(from.path().join("a"), noise(12 << 20)).unwrap();
+        let mut receiver = start(to.path(), ["receive", "--listen", "127.0.0.1:0", "--retry", "600"]);
+        let address = receiver.address();
+        let sender = start(from.path(), ["send", "--retry", "600", "--limit", "4M", "a", &address]);
+        receiver.wait_until_written(1 << 20);
+        let (place, first, second) = match stopped {
+            "send" => (&*address, sender, receiver),
+            _ => ("127.0.0.1:0", receiver, sender),
+        };
+        first.signal(Signal::TERM);
+        let (code, _, err) = first.end();
+        assert_eq!((code, err), (Some(2), format!("eagre: {stopped}: {place}: it was stopped by SIGTERM\n")));
+        // It would try again for ten minutes.
+        let (code, _, err) = second.end();
+        assert_eq!((code, err.lines().count()), (Some(2), 1), "{err}");
+        assert!(err.ends_with(": the other side gave up: it was cancelled\n"), "{err}");
+        assert_eq!(names(to.path()), [""; 0]);
+    }
 }
 
 #[test]

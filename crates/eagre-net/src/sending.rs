@@ -54,7 +54,12 @@ impl From<Broken> for Stop {
 /// The stream of this side failed.
 impl From<StreamError> for Stop {
     fn from(error: StreamError) -> Stop {
-        Stop::Failed { error: error.into(), tell: true }
+        let error = match error.kind() {
+            // The name of this side's stream says nothing to the other one.
+            StreamErrorKind::Cancelled => NetError::new(NetErrorKind::Stream, "it was cancelled"),
+            _ => error.into(),
+        };
+        Stop::Failed { error, tell: true }
     }
 }
 

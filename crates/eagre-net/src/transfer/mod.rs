@@ -28,6 +28,7 @@
 //! | `packing` | compression on the way |
 //! | `name`, `wire` | checks of what the other side says |
 //! | `event`, `failure` | what is told |
+//! | `stop` | ending a transfer from another thread |
 #![forbid(unsafe_code)]
 
 mod content;
@@ -43,6 +44,7 @@ mod name;
 mod packing;
 mod receiver;
 mod sender;
+mod stop;
 mod talk;
 mod walk;
 mod wire;
@@ -52,6 +54,7 @@ pub use failure::TransferError;
 pub use packing::Compression;
 pub use receiver::Receiver;
 pub use sender::Sender;
+pub use stop::Stop;
 pub use talk::Peer;
 
 /// Reads bytes as each of the parts that the other side may say. For fuzzing.

@@ -21,6 +21,7 @@ use super::incoming::{Complete, Incoming, There};
 use super::list::{Entry, List, Time};
 use super::name::check_link;
 use super::packing::Unpacker;
+use super::stop::Stop as Stopper;
 use super::talk::{Peer, Streams, Talk, give_up, hear, not_heard, say, told};
 use super::wire;
 
@@ -30,6 +31,7 @@ use super::wire;
 pub struct Receiver {
     into: Into,
     resume: bool,
+    stop: Stopper,
 }
 
 #[derive(Debug)]
@@ -57,12 +59,12 @@ impl Receiver {
                 _ => TransferError::Here(place, error),
             }
         })?;
-        Ok(Receiver { into: Into::Directory(folders), resume: false })
+        Ok(Receiver { into: Into::Directory(folders), resume: false, stop: Stopper::new() })
     }
 
     /// Receives what comes from a pipe, or a single file, into a pipe. Its bytes arrive there before its digest is known.
     pub fn into_pipe(pipe: File) -> Receiver {
-        Receiver { into: Into::Pipe(pipe), resume: false }
+        Receiver { into: Into::Pipe(pipe), resume: false, stop: Stopper::new() }
     }
 
     /// Keeps files that do not become complete under hidden names (`.NAME.eagre-part`), and goes on with those that are there.
@@ -70,6 +72,12 @@ impl Receiver {
     /// file.
     pub fn resume(mut self, resume: bool) -> Receiver {
         self.resume = resume;
+        self
+    }
+
+    /// Lets another thread end the transfer.
+    pub fn stop_by(mut self, stop: &Stopper) -> Receiver {
+        self.stop = stop.clone();
         self
     }
 
@@ -91,7 +99,7 @@ impl Receiver {
             }
         };
         let into_pipe = pipe.is_some();
-        let mut talk = Talk::begin(peer.into(), false)?;
+        let mut talk = Talk::begin(peer.into(), false, &self.stop)?;
         let mut work = Work {
             folders,
             pipe,

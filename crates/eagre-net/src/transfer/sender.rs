@@ -20,6 +20,7 @@ use super::have::{self, Digest, Have};
 use super::incoming::prefix;
 use super::list::{Entry, List, ROUND};
 use super::packing::{Compression, Packer};
+use super::stop::Stop as Stopper;
 use super::talk::{Peer, Streams, Talk, hear, say, told};
 use super::walk::{self, Found, Source, Step, Walk};
 
@@ -30,6 +31,7 @@ pub struct Sender {
     sources: Vec<Source>,
     pipe: Option<File>,
     compression: Compression,
+    stop: Stopper,
 }
 
 impl Sender {
@@ -82,6 +84,12 @@ impl Sender {
         self
     }
 
+    /// Lets another thread end the transfer.
+    pub fn stop_by(mut self, stop: &Stopper) -> Sender {
+        self.stop = stop.clone();
+        self
+    }
+
     /// Sends everything. Returns when the other side has it on its disk. Files that cannot be sent or taken are events; the rest
     /// is sent.
     ///
@@ -89,7 +97,7 @@ impl Sender {
     /// Why the transfer did not reach its end.
     pub fn send<'a>(mut self, peer: impl Into<Peer<'a>>, watch: Watch<'_>) -> Result<Transferred, TransferError> {
         let packer = Packer::new(self.compression).map_err(|error| TransferError::Here("compression".into(), error))?;
-        let mut talk = Talk::begin(peer.into(), true)?;
+        let mut talk = Talk::begin(peer.into(), true, &self.stop)?;
         let mut work = Work {
             walk: Walk::of(std::mem::take(&mut self.sources)),
             pipe: self.pipe.take(),

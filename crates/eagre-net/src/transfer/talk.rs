@@ -23,6 +23,7 @@ use crate::listener::{Listener, Offer};
 use crate::security::random;
 
 use super::failure::TransferError;
+use super::stop::{Stop, UnderWay};
 
 /// The other side, by the way to it. Who calls does not decide who sends.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +53,7 @@ pub(super) struct Talk<'a> {
     round: u32,
     /// The first stream, if the other side has asked for it.
     first: Option<Offer>,
+    under_way: UnderWay,
 }
 
 const LIST: &str = "list";
@@ -60,9 +62,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 impl<'a> Talk<'a> {
     /// Begins a transfer. Waits for somebody to call, if this side is called. `sends`: this side is the sender.
-    pub(super) fn begin(peer: Peer<'a>, sends: bool) -> Result<Talk<'a>, TransferError> {
+    pub(super) fn begin(peer: Peer<'a>, sends: bool, stop: &Stop) -> Result<Talk<'a>, TransferError> {
         let listener = match peer {
-            Peer::Connector(_) => return Ok(Talk { peer, id: hex(&random::<16>()?), round: 0, first: None }),
+            Peer::Connector(_) => {
+                return Ok(Talk { peer, id: hex(&random::<16>()?), round: 0, first: None, under_way: stop.begin() });
+            }
             Peer::Listener(listener) => listener,
         };
         loop {
@@ -82,7 +86,7 @@ impl<'a> Talk<'a> {
                 continue;
             }
             let id = id.to_owned();
-            return Ok(Talk { peer, id, round: 0, first: Some(offer) });
+            return Ok(Talk { peer, id, round: 0, first: Some(offer), under_way: stop.begin() });
         }
     }
 
@@ -91,6 +95,8 @@ impl<'a> Talk<'a> {
         let list = self.writer(LIST)?;
         let streams =
             Streams { list, have: self.reader("have")?, data: self.writer("data")?, done: self.reader("done")? };
+        let Streams { list, have, data, done } = &streams;
+        self.under_way.has(vec![list.control(), have.control(), data.control(), done.control()]);
         self.round += 1;
         Ok(streams)
     }
@@ -100,6 +106,8 @@ impl<'a> Talk<'a> {
         let list = self.reader(LIST)?;
         let streams =
             Streams { list, have: self.writer("have")?, data: self.reader("data")?, done: self.writer("done")? };
+        let Streams { list, have, data, done } = &streams;
+        self.under_way.has(vec![list.control(), have.control(), data.control(), done.control()]);
         self.round += 1;
         Ok(streams)
     }
