@@ -9,7 +9,10 @@ use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::console::Console;
 use crate::exit::{Exit, Failure, Run};
-use crate::{check, completions, copy, count, doctor, find, gather, generate, man, partition, sort, stats, usage};
+use crate::{
+    check, completions, copy, count, doctor, find, gather, generate, id, man, partition, receive, send, sort, stats,
+    usage,
+};
 
 const ABOUT: &str = "One plain pointer to data larger than memory";
 
@@ -18,7 +21,7 @@ One plain pointer to data larger than memory.
 
 Eagre is a library of streams that look like arrays: a program reads or writes one long range of \
 addresses, and page faults move a few blocks of memory along underneath. This command makes the library's tools \
-available in a shell: it counts, searches, aggregates, copies, sorts and partitions files, and reports what Eagre can \
+available in a shell: it counts, searches, aggregates, copies, sends, sorts and partitions files, and reports what Eagre can \
 do on this machine.";
 
 const AFTER: &str = "\
@@ -27,6 +30,8 @@ Examples:
   eagre count -l big.gz           count the lines in a compressed file
   zcat big.gz | eagre count -l    count lines from a pipe
   eagre copy --verify a /mnt/b    make a copy that is complete or absent, and verify it
+  eagre receive photos            wait for files from this machine (--listen for others)
+  eagre send a b host             send files to a host where 'eagre receive' waits
   eagre find -b needle hay.bin    print where a byte string occurs
   eagre sort --keys u64 a -o b    sort 64-bit numbers
   eagre stats key-value.txt       print minimum, mean and maximum per key
@@ -56,6 +61,9 @@ struct Cli {
 enum Command {
     Count(count::Args),
     Copy(copy::Args),
+    Send(send::Args),
+    Receive(receive::Args),
+    Id(id::Args),
     Find(find::Args),
     Sort(sort::Args),
     Gather(gather::Args),
@@ -86,6 +94,9 @@ impl Command {
         match self {
             Command::Count(args) => args.run(console),
             Command::Copy(args) => args.run(console),
+            Command::Send(args) => args.run(console),
+            Command::Receive(args) => args.run(console),
+            Command::Id(args) => args.run(console),
             Command::Find(args) => args.run(console),
             Command::Sort(args) => args.run(console),
             Command::Gather(args) => args.run(console),
@@ -113,6 +124,9 @@ fn command_of(first: Option<&OsStr>) -> Option<clap::Command> {
     let (name, augment): (&'static str, Augment) = match first?.to_str()? {
         "count" => ("count", count::Args::augment_args),
         "copy" => ("copy", copy::Args::augment_args),
+        "send" => ("send", send::Args::augment_args),
+        "receive" => ("receive", receive::Args::augment_args),
+        "id" => ("id", id::Args::augment_args),
         "find" => ("find", find::Args::augment_args),
         "sort" => ("sort", sort::Args::augment_args),
         "gather" => ("gather", gather::Args::augment_args),

@@ -5,7 +5,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `check.rs`, `copy.rs`, `count.rs`, `doctor.rs`, `find.rs`, `gather.rs`, `generate.rs`, `partition.rs`, `sort.rs`, `stats.rs`, `completions.rs`, `man.rs` | one subcommand each |
+//! | `check.rs`, `copy.rs`, `count.rs`, `doctor.rs`, `find.rs`, `gather.rs`, `generate.rs`, `id.rs`, `partition.rs`, `receive.rs`, `send.rs`, `sort.rs`, `stats.rs`, `completions.rs`, `man.rs` | one subcommand each |
 //! | [`cli`] | the list of subcommands, and the steps from arguments to an exit code |
 //! | [`exit`] | how a command ends: exit codes and failures |
 //! | [`usage`] | wrong arguments, help and version |
@@ -16,6 +16,7 @@
 //! | [`inputs`] | FILE arguments and standard input |
 //! | [`target`] | the file that a command writes, or standard output |
 //! | [`formats`] | the arguments that say what a file holds |
+//! | [`network`] | the arguments of streams between hosts, and what a transfer reports |
 //! | [`keys`] | files of keys: their type, and the memory for them |
 //! | [`name`], [`units`], [`phase`], [`progress`] | names, sizes, speeds and progress in readable form |
 //!
@@ -23,8 +24,8 @@
 //!
 //! ```text
 //! cli
-//! check · copy · count · doctor · find · gather · generate · partition · sort · stats · completions · man
-//! formats
+//! check · copy · count · doctor · find · gather · generate · id · partition · receive · send · sort · stats · completions · man
+//! formats · network
 //! keys
 //! device · explain · target · usage · phase
 //! inputs
@@ -50,15 +51,19 @@ mod find;
 mod formats;
 mod gather;
 mod generate;
+mod id;
 mod inputs;
 mod keys;
 mod man;
 mod message;
 mod name;
+mod network;
 mod partition;
 mod phase;
 mod process;
 mod progress;
+mod receive;
+mod send;
 mod sort;
 mod stats;
 mod target;

@@ -85,6 +85,11 @@ impl Gauge {
         });
     }
 
+    /// The number of bytes to process has become known, or has changed.
+    pub(crate) fn expect(&self, total: u64) {
+        self.with(|line| line.iter_mut().for_each(|progress| progress.total = Some(total)));
+    }
+
     /// Shows the number of bytes done. This is cheap and may be called often.
     pub(crate) fn advance(&self, done: u64) {
         self.with(|line| line.iter_mut().for_each(|progress| progress.advance(done)));

@@ -8,7 +8,7 @@ use std::fs;
 use common::{eagre, names, parts};
 
 /// Each command that works on files, with arguments that need no stream, hardly any bytes, and no vector instructions.
-const COMMANDS: [&[&str]; 11] = [
+const COMMANDS: [&[&str]; 14] = [
     &["count", "-l", "f"],
     &["count", "-c", "f"],
     &["find", "-c", "a", "f"],
@@ -20,6 +20,9 @@ const COMMANDS: [&[&str]; 11] = [
     &["sort", "--keys", "u64", "keys"],
     &["sort", "--keys", "u64", "--check", "keys"],
     &["partition", "--keys", "u64", "--ways", "2", "-o", "g", "keys"],
+    &["send", "f", "localhost"],
+    &["receive", "--listen", "127.0.0.1:0"],
+    &["id", "--identity", "identity"],
 ];
 
 const WRONG: [(&str, &str); 7] = [

@@ -8,8 +8,23 @@ use std::process::Stdio;
 
 use common::{eagre, parts, run};
 
-const COMMANDS: [&str; 12] =
-    ["check", "copy", "count", "find", "gather", "gen", "partition", "sort", "stats", "doctor", "completions", "man"];
+const COMMANDS: [&str; 15] = [
+    "check",
+    "copy",
+    "count",
+    "find",
+    "gather",
+    "gen",
+    "partition",
+    "sort",
+    "stats",
+    "doctor",
+    "completions",
+    "man",
+    "send",
+    "receive",
+    "id",
+];
 
 /// Arguments with which each way to print something prints it.
 const SPEAKING: [&[&str]; 12] = [

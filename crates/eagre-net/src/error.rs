@@ -46,6 +46,14 @@ impl NetError {
         NetError::new(NetErrorKind::Resources, format_args!("{what}: {}", reason(error)))
     }
 
+    /// The same with a part of its text, if `part` finds one.
+    pub(crate) fn without(mut self, part: impl FnOnce(&str) -> Option<&str>) -> NetError {
+        if let Some(rest) = part(&self.text).map(str::to_owned) {
+            self.text = rest;
+        }
+        self
+    }
+
     /// What kind of trouble it is.
     pub fn kind(&self) -> NetErrorKind {
         self.kind

@@ -28,6 +28,7 @@
 //! # Layers
 //! | module | is | may import |
 //! |---|---|---|
+//! | `transfer` | files and directories between hosts | `listener`, `connector`, `ends`, `security`, `error` |
 //! | `listener` | the side that waits for others | `ends`, `session`, `options`, `greeting`, `link`, `address`, `error` |
 //! | `connector` | the side that calls | `ends`, `session`, `options`, `greeting`, `security`, `address`, `error` |
 //! | `ends` | what a user holds: a stream's end, and the thread beside it | `sending`, `receiving`, `session`, `greeting`, `error` |
@@ -60,6 +61,8 @@ mod receiving;
 pub mod security;
 mod sending;
 mod session;
+#[cfg(feature = "transfer")]
+pub mod transfer;
 
 pub use address::DEFAULT_PORT;
 pub use cancel::Cancel;
@@ -69,3 +72,8 @@ pub use error::{NetError, NetErrorKind};
 pub use listener::{Listener, Offer};
 pub use options::Options;
 pub use security::{Fingerprint, Identity, Security};
+
+/// The code of the page for users compiles, and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/network.md")]
+struct Page;

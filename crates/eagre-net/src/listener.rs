@@ -135,7 +135,12 @@ impl Listener {
     /// # Errors
     /// As [`Listener::accept`].
     pub fn accept_within(&self, limit: Duration) -> Result<Option<Offer>, NetError> {
-        let caller = self.registry.take(None, limit)?;
+        self.accept_if(&|_| true, limit)
+    }
+
+    /// As [`Listener::accept_within`], but only streams whose names suit.
+    pub(crate) fn accept_if(&self, suits: &dyn Fn(&str) -> bool, limit: Duration) -> Result<Option<Offer>, NetError> {
+        let caller = self.registry.take(None, suits, limit)?;
         Ok(caller.map(|caller| self.offer(caller)))
     }
 
@@ -147,7 +152,7 @@ impl Listener {
         check_name(name)?;
         let role = if peer_writes { Role::Writes } else { Role::Reads };
         let wanted = Wanted { name: name.to_owned(), role };
-        let caller = self.registry.take(Some(wanted), limit)?;
+        let caller = self.registry.take(Some(wanted), &|_| true, limit)?;
         Ok(caller.map(|caller| self.offer(caller)))
     }
 

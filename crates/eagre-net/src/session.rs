@@ -155,7 +155,7 @@ impl Session {
             if given_up() {
                 return Err(self.given_up());
             }
-            if let Some((link, state)) = slot.take(TICK)
+            if let Some((link, state)) = slot.take(TICK.min(deadline.saturating_duration_since(Instant::now())))
                 && Reply::Welcome(own).send(&link).is_ok()
             {
                 return Ok((link, state));

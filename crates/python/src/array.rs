@@ -96,3 +96,23 @@ impl<'a, 'py> Plain<'a, 'py> {
         }
     }
 }
+
+/// The bytes of an array of bytes that is plain, for threads that outlive a call. They keep the array.
+pub(crate) struct Kept {
+    bytes: &'static [u8],
+    _array: Py<PyUntypedArray>,
+}
+
+impl Kept {
+    /// The bytes of an array, if it is plain.
+    pub(crate) fn new(array: &Bound<'_, PyUntypedArray>) -> Option<Kept> {
+        let bytes = Plain::to_read(array)?.items::<u8>();
+        // SAFETY: the reference to the array that stands beside the bytes keeps them where they are.
+        let bytes = unsafe { std::mem::transmute::<&[u8], &'static [u8]>(bytes) };
+        Some(Kept { bytes, _array: array.clone().unbind() })
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.bytes
+    }
+}

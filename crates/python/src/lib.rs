@@ -11,7 +11,8 @@
 //! A module uses only modules on lines below its own:
 //!
 //! ```text
-//! argsort · check · copy · doctor · network · parts · pipe · select · sort · sort_file · stats
+//! argsort · check · copy · doctor · generate · merge · network · parts · pipe · select · sort · stats · whole
+//! sort_file
 //! count · dtype · mapped · output · reading · records · writing
 //! chunk · element · watch
 //! array · order
@@ -33,7 +34,9 @@ mod doctor;
 mod dtype;
 mod element;
 mod error;
+mod generate;
 mod mapped;
+mod merge;
 mod network;
 mod order;
 mod output;
@@ -46,6 +49,7 @@ mod sort;
 mod sort_file;
 mod stats;
 mod watch;
+mod whole;
 mod writing;
 
 use pyo3::prelude::*;
@@ -61,10 +65,19 @@ fn _eagre(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(count::find_all, module)?,
         wrap_pyfunction!(count::find_count, module)?,
         wrap_pyfunction!(doctor::doctor, module)?,
+        wrap_pyfunction!(generate::generate, module)?,
+        wrap_pyfunction!(generate::generate_into, module)?,
+        wrap_pyfunction!(merge::merge_file, module)?,
+        wrap_pyfunction!(merge::merge_stream, module)?,
         wrap_pyfunction!(parts::sample_boundaries, module)?,
         wrap_pyfunction!(parts::sort_and_partition, module)?,
         wrap_pyfunction!(sort_file::sort_file, module)?,
         wrap_pyfunction!(stats::stats, module)?,
+        wrap_pyfunction!(whole::checksum, module)?,
+        wrap_pyfunction!(whole::first_malformed, module)?,
+        wrap_pyfunction!(whole::is_descending, module)?,
+        wrap_pyfunction!(whole::record_keys, module)?,
+        wrap_pyfunction!(whole::tied, module)?,
     ] {
         module.add_function(function)?;
     }

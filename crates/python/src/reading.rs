@@ -78,6 +78,11 @@ impl Stream {
         Stream { end: Mutex::new(Some(End { reader, current: None })), dropped: Arc::default(), control, prompt }
     }
 
+    /// The stream itself, of which nothing was read, for what reads it to its end. `None` if it is closed.
+    pub(crate) fn take(&self) -> Option<Reader> {
+        self.end().take().map(|end| end.reader)
+    }
+
     fn end(&self) -> MutexGuard<'_, Option<End>> {
         self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }

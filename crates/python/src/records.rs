@@ -1,6 +1,6 @@
 //! What a record is, as Python says it: formats, with the keys of `eagre sort` and GNU sort.
 
-use eagre::records::{Fixed, KeyRange, Lines, Text, TextKey, TextOptions, TextOrder};
+use eagre::records::{Fixed, KeyRange, Klv, Lines, Text, TextKey, TextOptions, TextOrder};
 use pyo3::prelude::*;
 
 use crate::error;
@@ -24,6 +24,7 @@ pub(crate) struct Records {
 pub(crate) enum Chosen {
     Lines(Lines, bool),
     Fixed(Fixed, bool),
+    Klv(Klv, bool),
     Text(Text, bool),
 }
 
@@ -33,6 +34,7 @@ macro_rules! with_format {
         match $chosen {
             $crate::records::Chosen::Lines($format, $descending) => $body,
             $crate::records::Chosen::Fixed($format, $descending) => $body,
+            $crate::records::Chosen::Klv($format, $descending) => $body,
             $crate::records::Chosen::Text($format, $descending) => $body,
         }
     };
@@ -54,6 +56,7 @@ impl Records {
                 let keys = self.keys.iter().map(|key| key.parse()).collect::<Result<Vec<KeyRange>, _>>()?;
                 Chosen::Fixed(Fixed::new(self.size, &keys)?, descending)
             }
+            "klv" => Chosen::Klv(self.options.parse()?, descending),
             "numbers" => Chosen::Fixed(Fixed::numbers(&self.options)?, descending),
             kind => {
                 let letters = if descending { format!("{}r", self.options) } else { self.options.clone() };

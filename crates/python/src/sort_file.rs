@@ -30,8 +30,30 @@ pub(crate) struct Options {
     header: usize,
 }
 
+impl Options {
+    pub(crate) fn descending(&self) -> bool {
+        self.descending
+    }
+
+    pub(crate) fn unique(&self) -> bool {
+        self.unique
+    }
+
+    /// A sorter of what a format and these options say. The format knows the direction.
+    pub(crate) fn sorter(&self, descending: bool) -> FileSorter<'static> {
+        let sorter = FileSorter::new().threads(self.threads).descending(descending).unique(self.unique);
+        let sorter = self.memory.into_iter().fold(sorter, FileSorter::memory);
+        self.temporary.iter().fold(sorter, FileSorter::temporary)
+    }
+}
+
 /// What a sort did: plan, records, bytes, runs, bytes of temporary files.
-type Done = (String, u64, u64, u64, u64);
+pub(crate) type Done = (String, u64, u64, u64, u64);
+
+pub(crate) fn done(report: Report) -> Done {
+    let Report { plan, records, bytes, runs, temporary, .. } = report;
+    (plan.to_string(), records, bytes, runs, temporary)
+}
 
 /// Sorts a file into another one, or into itself.
 #[pyfunction]
@@ -50,8 +72,7 @@ pub(crate) fn sort_file(
         progress,
         |watch| with_format!(&chosen, format, descending => sort(format, *descending, &source, &to, &options, watch)),
     )?;
-    let Report { plan, records, bytes, runs, temporary, .. } = sorted.map_err(|failed| error::of_file(&failed))?;
-    Ok((plan.to_string(), records, bytes, runs, temporary))
+    sorted.map(done).map_err(|failed| error::of_file(&failed))
 }
 
 fn sort<F: Format>(
@@ -70,13 +91,7 @@ fn sort<F: Format>(
     let header = header.map_err(|failed| about("read", source, &failed))?;
     let output = Output::create(to).map_err(|failed| about("write", to, &failed))?;
     let hook = |now: eagre::external::Progress| watch.go_on(now.done, now.total.unwrap_or(0));
-    let mut sorter = FileSorter::new().threads(options.threads).descending(descending).unique(options.unique);
-    if let Some(bytes) = options.memory {
-        sorter = sorter.memory(bytes);
-    }
-    if let Some(folder) = &options.temporary {
-        sorter = sorter.temporary(folder);
-    }
+    let sorter = options.sorter(descending);
     let named = Input::new(name::shown(source.as_os_str().as_encoded_bytes()), file);
     sorter.progress(&hook).header(&header).sort(format, vec![named], output, to)
 }

@@ -1,6 +1,6 @@
 //! Every benchmark, as data: work, sizes, contenders, target ratios and where they come from.
 //!
-//! Nothing else in this crate names a row, a size or a target. The rows are in [`streams`] (blocks and pipes), [`memory`]
+//! Nothing else in this crate names a row, a size or a target. The rows are in [`streams`] (blocks and pipes), [`network`], [`memory`]
 //! (memory that grows), [`partition`], [`rewire`], [`sort`], [`files`] and [`external`]. [`work`] and [`way`] say what there is to do and
 //! how contenders do it, [`mod@unit`] what their speeds are shown in, [`target`] what can be asked of them.
 
@@ -8,6 +8,7 @@ mod external;
 mod file_sort;
 mod files;
 mod memory;
+mod network;
 mod partition;
 mod rewire;
 mod rewiring;
@@ -26,7 +27,7 @@ pub(crate) use rewiring::{FilePages, Fill, Rewiring, Timed, Wiring};
 pub(crate) use sorting::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Slack, Sorting, TRIAL};
 pub(crate) use target::{Against, Bound, Figure, Target};
 pub(crate) use unit::Unit;
-pub(crate) use way::{Behind, Buckets, Growth, Method, Program, Setting, Way};
+pub(crate) use way::{Behind, Buckets, Growth, Method, Network, Program, Setting, Way};
 pub(crate) use work::{Cache, Corpus, FileJob, Half, Place, Task, Work};
 
 const KIB: u64 = 1 << 10;
@@ -91,6 +92,7 @@ impl Entry {
 pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
     streams::ROWS
         .iter()
+        .chain(network::ROWS)
         .chain(memory::ROWS)
         .chain(partition::ROWS)
         .chain(rewire::ROWS)

@@ -23,6 +23,8 @@ pub(crate) enum Way {
     Timely,
     /// Through an Eagre stream.
     Stream(Setting),
+    /// Through TCP on loopback.
+    Network(Network),
     /// Blocks moved by copying them: many in turn, or (`warm`) one to and fro in the cache.
     Memcpy { warm: bool },
     /// Blocks moved by `mremap`.
@@ -59,6 +61,17 @@ pub(crate) enum Way {
     Kernel(Kernel),
     /// Records of the sort benchmark, made or checked by the library.
     Gensort,
+}
+
+/// What carries bytes over TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Network {
+    /// `write` and `read` of a buffer.
+    Sockets,
+    /// The same through rustls, with the digests that Eagre computes.
+    Rustls,
+    /// A stream of Eagre between two hosts.
+    Eagre { tls: bool, pointers: bool },
 }
 
 /// How code of this program does a file job.
@@ -110,6 +123,7 @@ impl Way {
             self,
             Way::Stream(_)
                 | Way::StreamRead(_)
+                | Way::Network(Network::Eagre { .. })
                 | Way::Grow(Growth::Rewired | Growth::RewiredAppender | Growth::RewiredExtend | Growth::RewiredFresh)
                 | Way::Partition(Buckets::Eagre | Buckets::EagreDense | Buckets::EagreVanishing)
                 | Way::Wired(Wiring::Eagre)

@@ -13,6 +13,7 @@ mod gensort;
 pub(crate) mod grow;
 mod iterator;
 mod kernel;
+mod network;
 mod os_pipe;
 #[allow(unsafe_code, reason = "loops that write past the caches, and chunks of memory")]
 pub(crate) mod partition;
@@ -181,6 +182,7 @@ fn pipe(way: Way) -> Result<Box<dyn Contender>, Trouble> {
         Way::OsPipe => Box::new(os_pipe::OsPipe::new()?),
         Way::Timely => Box::new(timely::Timely),
         Way::Stream(setting) => return stream::pipe(setting),
+        Way::Network(kind) => return network::network(kind),
         _ => return Err(mismatch(way)),
     })
 }

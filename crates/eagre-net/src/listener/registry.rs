@@ -141,8 +141,13 @@ impl Registry {
         link.close();
     }
 
-    /// Waits for a caller: of a wanted stream, or of any that nobody waits for by name.
-    pub(super) fn take(&self, wanted: Option<Wanted>, limit: Duration) -> Result<Option<Caller>, NetError> {
+    /// Waits for a caller: of a wanted stream, or of any that nobody waits for by name and whose name suits.
+    pub(super) fn take(
+        &self,
+        wanted: Option<Wanted>,
+        suits: &dyn Fn(&str) -> bool,
+        limit: Duration,
+    ) -> Result<Option<Caller>, NetError> {
         let deadline = Instant::now() + limit;
         let mut state = self.lock();
         state.wanted.extend(wanted.clone());
@@ -152,7 +157,7 @@ impl Registry {
             }
             let fits = |caller: &Caller| match &wanted {
                 Some(wanted) => wanted.is(&caller.hello),
-                None => !state.wanted.iter().any(|wanted| wanted.is(&caller.hello)),
+                None => suits(&caller.hello.name) && !state.wanted.iter().any(|wanted| wanted.is(&caller.hello)),
             };
             if let Some(found) = state.callers.iter().position(fits) {
                 match state.callers.remove(found) {

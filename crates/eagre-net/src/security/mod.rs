@@ -97,7 +97,9 @@ impl Security {
         if matches!(self.0, Way::Loopback) && !address.to_canonical().is_loopback() {
             return Err(NetError::new(
                 NetErrorKind::Setting,
-                format_args!("{address} is not loopback: it needs a token or keys; give both sides the same token"),
+                format_args!(
+                    "{address} is not loopback: it needs a token or keys; give both sides the same token, which 'eagre id --token FILE' makes"
+                ),
             ));
         }
         Ok(())

@@ -34,8 +34,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 pub use format::Format;
-#[cfg(feature = "external")]
-pub(crate) use library::block;
+#[doc(hidden)]
+pub use library::block;
 
 use crate::Reader;
 use crate::file::name;

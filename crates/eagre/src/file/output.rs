@@ -13,7 +13,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -65,7 +65,23 @@ impl Output {
             return Err(Errno::ISDIR.into());
         }
         let Some(path) = real(path)? else { return open_direct(path) };
-        Output::create_at(&path, without_name)
+        Output::create_at(&path, without_name, false)
+    }
+
+    /// As [`Output::create`] for the file `name` in an open directory, for names that somebody else chose. What is there is
+    /// replaced only if it is a regular file, even one that may not be written: a symbolic link is not followed, and a pipe or a
+    /// device is not written.
+    ///
+    /// # Errors
+    /// Those of [`Output::create`]; if something else than a regular file is there, or `name` is no name in a directory
+    /// (empty, `.`, `..`, or with a slash).
+    pub fn create_in(directory: impl AsFd, name: impl AsRef<OsStr>) -> io::Result<Output> {
+        let name = name.as_ref();
+        if matches!(name.as_bytes(), b"" | b"." | b"..") || name.as_bytes().contains(&b'/') {
+            return Err(Errno::INVAL.into());
+        }
+        let path = Path::new("/proc/self/fd").join(directory.as_fd().as_raw_fd().to_string()).join(name);
+        Output::create_at(&path, true, true)
     }
 
     /// As [`Output::create`], but a symbolic link at `path` is an error.
@@ -73,10 +89,11 @@ impl Output {
         if path.as_os_str().as_bytes().ends_with(b"/") {
             return Err(Errno::ISDIR.into());
         }
-        Output::create_at(path, true)
+        Output::create_at(path, true, false)
     }
 
-    fn create_at(path: &Path, without_name: bool) -> io::Result<Output> {
+    /// `only_file`: what is there is replaced if it is a file, whether or not it may be written, and nothing else.
+    fn create_at(path: &Path, without_name: bool, only_file: bool) -> io::Result<Output> {
         let previous = match std::fs::symlink_metadata(path) {
             Ok(there) => Some(there),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -89,12 +106,15 @@ impl Output {
             if there.is_symlink() {
                 return Err(Errno::LOOP.into());
             }
+            if !there.is_file() && only_file {
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is something else than a file"));
+            }
             if !there.is_file() {
                 return open_as_it_is(path, there);
             }
             match fs::accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS) {
-                Ok(()) | Err(Errno::NOSYS) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) if !only_file && error != Errno::NOSYS => return Err(error.into()),
+                _ => {}
             }
         }
         let previous = previous.map(|there| Rights::of_replaced(path, there));
@@ -158,9 +178,8 @@ impl Output {
         }
     }
 
-    /// Sets the mode of the new file, instead of the mode of the file it replaces.
-    #[cfg(any(feature = "copy", feature = "external"))]
-    pub(crate) fn set_mode(&mut self, mode: u32) {
+    /// Sets the mode of the new file, instead of the mode of the file it replaces. The umask does not count.
+    pub fn set_mode(&mut self, mode: u32) {
         if let Some(target) = &mut self.target {
             target.mode = Some(mode);
         }

@@ -306,3 +306,30 @@ fn a_full_disk_is_known_at_once() {
     drop(output);
     assert_eq!(entries(room.path()), [""; 0]);
 }
+
+/// Names that somebody else chose.
+#[test]
+fn outputs_in_a_directory_stay_there() {
+    let (room, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let directory = File::open(room.path()).unwrap();
+    std::fs::write(outside.path().join("precious"), "old").unwrap();
+    symlink(outside.path().join("precious"), room.path().join("link")).unwrap();
+    std::fs::create_dir(room.path().join("directory")).unwrap();
+    fs::mknodat(CWD, room.path().join("pipe"), fs::FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    for name in ["", ".", "..", "../x", "/x", "a/b", "link", "directory", "pipe", "link/x"] {
+        assert!(Output::create_in(&directory, name).is_err(), "{name}");
+    }
+    std::fs::write(room.path().join("closed"), "old").unwrap();
+    std::fs::set_permissions(room.path().join("closed"), std::fs::Permissions::from_mode(0o400)).unwrap();
+    for name in ["new", "closed"] {
+        let mut output = Output::create_in(&directory, name).unwrap();
+        output.set_mode(0o640);
+        put(Ok(output), "text");
+        let path = room.path().join(name);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "text");
+        assert_eq!(path.metadata().unwrap().mode() & 0o7777, 0o640);
+    }
+    assert_eq!(entries(room.path()), ["closed", "directory", "link", "new", "pipe"]);
+    assert_eq!(std::fs::read(outside.path().join("precious")).unwrap(), b"old");
+    assert_eq!(entries(outside.path()), ["precious"]);
+}

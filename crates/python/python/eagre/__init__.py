@@ -2,11 +2,24 @@
 
 from eagre._copying import Copied, Diagnosis, Fact, copy, doctor
 from eagre._eagre import __version__, sort
+from eagre._generating import generate
+from eagre._merging import merge
 from eagre._network import Connector, Listener
 from eagre._pipes import Pipe, PipeReader
 from eagre._questions import Counts, Found, Group, Stats, count, find, find_all, stats
 from eagre._reading import File, open
-from eagre._records import Checked, Records, Sorted, check_file, sample_boundaries, sort_and_partition, sort_file
+from eagre._records import (
+    Checked,
+    Records,
+    Sorted,
+    check_file,
+    checksum,
+    record_keys,
+    sample_boundaries,
+    sort_and_partition,
+    sort_file,
+    tied,
+)
 from eagre._selecting import partition, top_k, unique
 from eagre._sorting import argsort, lexsort, sort_pairs, sorted
 from eagre._writing import FileWriter, Writer, create
@@ -32,15 +45,19 @@ __all__ = [
     "__version__",
     "argsort",
     "check_file",
+    "checksum",
     "copy",
     "count",
     "create",
     "doctor",
     "find",
     "find_all",
+    "generate",
     "lexsort",
+    "merge",
     "open",
     "partition",
+    "record_keys",
     "sample_boundaries",
     "sort",
     "sort_and_partition",
@@ -48,6 +65,7 @@ __all__ = [
     "sort_pairs",
     "sorted",
     "stats",
+    "tied",
     "top_k",
     "unique",
 ]

@@ -15,12 +15,20 @@ __all__ = [
     "Stream",
     "argsort_rows",
     "check_file",
+    "checksum",
     "copy",
     "count",
     "doctor",
     "find_all",
     "find_count",
+    "first_malformed",
+    "generate",
+    "generate_into",
+    "is_descending",
+    "merge_file",
+    "merge_stream",
     "pipe",
+    "record_keys",
     "sample_boundaries",
     "select_rows",
     "sort",
@@ -28,6 +36,7 @@ __all__ = [
     "sort_file",
     "sort_rows",
     "stats",
+    "tied",
 ]
 
 __version__: str
@@ -76,7 +85,26 @@ def sort_file(
 ) -> tuple[str, int, int, int, int]: ...
 def check_file(
     path: str, records: dict[str, Any], descending: bool, threads: int, progress: _Progress
-) -> tuple[int, int, int, int, int, int | None]: ...
+) -> tuple[int, int, int, int, int, int | None, tuple[bytes, bytes] | None]: ...
+def generate(
+    path: str, records: int, first: int, ascii: bool, skew: bool, threads: int, progress: _Progress
+) -> None: ...
+def generate_into(out: _Array, first: int, ascii: bool, skew: bool) -> None: ...
+def merge_file(
+    given: Sequence[str | _Array | Stream],
+    to: str,
+    records: dict[str, Any],
+    options: dict[str, Any],
+    progress: _Progress,
+) -> tuple[str, int, int, int, int]: ...
+def merge_stream(
+    given: Sequence[str | _Array | Stream], records: dict[str, Any], options: dict[str, Any]
+) -> Stream: ...
+def record_keys(data: _Array, step: int, records: dict[str, Any]) -> list[bytes]: ...
+def checksum(data: _Array, records: dict[str, Any]) -> tuple[int, int, tuple[bytes, bytes] | None]: ...
+def first_malformed(data: _Array, records: dict[str, Any]) -> tuple[int, str] | None: ...
+def is_descending(records: dict[str, Any], descending: bool) -> bool: ...
+def tied(data: _Array, key: bytes, most: int, records: dict[str, Any]) -> int: ...
 def sample_boundaries(sample: _Array, parts: int, records: dict[str, Any], descending: bool) -> list[bytes]: ...
 def sort_and_partition(
     given: _Array,

@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from eagre import _eagre
@@ -28,7 +29,11 @@ class PipeReader(io.BufferedReader):
         """The rest of a pipe of which nothing was read, as arrays: see ``File.chunks``."""
         if self.raw.tell():
             raise ValueError(f"{self._shown}: chunks: some of it was read already; take chunks from the beginning")
-        return chunks_of(self._stream, self._shown, plain_dtype(dtype, self._shown))
+        return self._chunks(plain_dtype(dtype, self._shown))
+
+    def _chunks(self, dtype: np.dtype[Any]) -> Iterator[npt.NDArray[Any]]:
+        # The reader lives as long as its chunks are taken.
+        yield from chunks_of(self._stream, self._shown, dtype)
 
 
 class Pipe:

@@ -22,11 +22,12 @@ class Records:
 
     Args:
         format: ``lines`` by all their bytes, ``text`` as GNU sort orders it, ``csv``, ``fixed`` for records of ``record_size``
-            bytes, ``numbers`` of ``dtype``.
+            bytes, ``klv`` for keys with values, ``numbers`` of ``dtype``.
         keys: of text, as ``-k`` of GNU sort has them: ``"2,2n"``; of fixed records, as ``"0:8"`` or ``"8:u64"``.
         options: of text, the letters of GNU sort for all keys: ``"n"``, ``"f"``.
         separator: of text, the byte between fields.
         dtype: of numbers: an integer, float32 or float64. NaN with a sign come first, others last.
+        klv: of keys with values, the bytes of a key and of the length of a value: ``"10:4"``, or ``"10:4be"``.
     """
 
     format: str = "lines"
@@ -35,22 +36,28 @@ class Records:
     separator: str | bytes | None = None
     record_size: int | None = None
     dtype: npt.DTypeLike | None = None
+    klv: str | None = None
 
     def described(self, function: str) -> dict[str, Any]:
         """What the library is told."""
-        if self.format not in ("lines", "text", "csv", "fixed", "numbers"):
-            raise ValueError(f"{function}: format is {self.format!r}; give lines, text, csv, fixed or numbers")
+        if self.format not in ("lines", "text", "csv", "fixed", "klv", "numbers"):
+            raise ValueError(f"{function}: format is {self.format!r}; give lines, text, csv, fixed, klv or numbers")
         if (self.dtype is None) != (self.format != "numbers") or (self.record_size is None) != (self.format != "fixed"):
             raise ValueError(f"{function}: dtype is for the format numbers, record_size for fixed, and they need it")
+        if (self.klv is None) != (self.format != "klv") or (self.format == "klv" and (self.keys or self.options)):
+            raise ValueError(f"{function}: klv is for the format klv, which needs it and has no other keys; give klv='10:4'")
         if self.format == "lines" and (self.keys or self.options or self.separator):
             raise ValueError(f"{function}: keys, options and separator are for other formats; use format='text'")
         return {
             "kind": self.format,
             "keys": [self.keys] if isinstance(self.keys, str) else list(self.keys),
-            "options": self.options if self.dtype is None else _number(np.dtype(self.dtype), function),
+            "options": self.klv or self._order(function),
             "separator": None if self.separator is None else byte_of(self.separator, function),
             "size": self.record_size or 0,
         }
+
+    def _order(self, function: str) -> str:
+        return self.options if self.dtype is None else _number(np.dtype(self.dtype), function)
 
 
 def _number(dtype: np.dtype[Any], function: str) -> str:
@@ -100,7 +107,16 @@ def sort_file(
         ValueError: arguments contradict each other, or the file does not consist of such records.
         OSError: a file cannot be read or written.
     """
-    how = {
+    how = how_to_sort(descending, unique, header, memory, threads, temporary)
+    described = records.described("eagre.sort_file")
+    return Sorted(*_eagre.sort_file(os.fsdecode(source), os.fsdecode(target), described, how, progress))
+
+
+def how_to_sort(
+    descending: bool, unique: bool, header: int, memory: int | None, threads: int | None, temporary: Path | None
+) -> dict[str, Any]:
+    """What the library is told of a sort."""
+    return {
         "memory": memory,
         "threads": threads or 0,
         "temporary": None if temporary is None else os.fsdecode(temporary),
@@ -108,13 +124,18 @@ def sort_file(
         "unique": unique,
         "header": header,
     }
-    described = records.described("eagre.sort_file")
-    return Sorted(*_eagre.sort_file(os.fsdecode(source), os.fsdecode(target), described, how, progress))
+
+
+# The keys of the first record and of the last one.
+Ends = tuple[bytes, bytes]
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What a check found. Two files with the same records, in whatever order, have the same ``sum`` and ``records``."""
+    """What a check found. Two files with the same records, in whatever order, have the same ``sum`` and ``records``.
+
+    ``ends`` are the keys of the first and the last record, in the form of ``eagre.record_keys``.
+    """
 
     records: int
     bytes: int
@@ -122,6 +143,7 @@ class Checked:
     duplicates: int
     unordered: int
     first_unordered: int | None
+    ends: Ends | None
 
     @property
     def is_sorted(self) -> bool:
@@ -193,3 +215,44 @@ def sort_and_partition(
     out = np.empty_like(given)
     keys = [bytes(key) for key in boundaries]
     return out, _eagre.sort_and_partition(given, keys, out, described, descending, threads or 0, progress)
+
+
+def record_keys(data: Any, records: Records = Records(), *, step: int = 1) -> list[bytes]:
+    """The key of each record, in the form in which keys are compared: byte by byte, whatever their type.
+
+    Keys of text depend on ``r`` among its options, which says the same as ``descending`` of other functions.
+
+    Args:
+        data: contiguous bytes of whole records: ``bytes``, an array, or another buffer.
+        step: only of every so many, from the first one on.
+
+    Raises:
+        ValueError: the data do not consist of such records.
+    """
+    if step < 1:
+        raise ValueError(f"eagre.record_keys: step is {step}; give 1 or more")
+    return _eagre.record_keys(as_bytes(data), step, records.described("eagre.record_keys"))
+
+
+def checksum(data: Any, records: Records = Records()) -> tuple[int, int]:
+    """How many records there are, and a sum over them that does not depend on their order: those of ``eagre.check_file``.
+
+    The arguments and exceptions are those of ``eagre.record_keys``. Counts and sums of several buffers add up, sums modulo
+    2**128.
+    """
+    return _eagre.checksum(as_bytes(data), records.described("eagre.checksum"))[:2]
+
+
+def tied(data: Any, key: bytes, records: Records = Records(), *, most: int | None = None) -> int:
+    """How many bytes the records at the front of the data have whose key is this one.
+
+    Args:
+        data: contiguous bytes of whole records: ``bytes``, an array, or another buffer.
+        key: in the form of ``eagre.record_keys``.
+        most: no record is counted that ends behind so many bytes.
+
+    Raises:
+        ValueError: the data do not consist of such records.
+    """
+    given = as_bytes(data)
+    return _eagre.tied(given, key, given.nbytes if most is None else most, records.described("eagre.tied"))

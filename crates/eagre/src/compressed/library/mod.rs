@@ -5,8 +5,8 @@
 //! come from the scopes of two streams. A turn accesses only the two stretches it is given, but may go back within
 //! them.
 
-#[cfg(feature = "external")]
-pub(crate) mod block;
+#[cfg_attr(not(feature = "external"), allow(dead_code, reason = "some of it is for files of a sort"))]
+pub mod block;
 #[cfg(feature = "external")]
 pub(super) mod encode;
 mod gzip;

@@ -57,6 +57,12 @@ impl Checked {
         self.first_unordered.is_none()
     }
 
+    /// The keys of the first record and of the last one, if there are any.
+    #[must_use]
+    pub fn ends(&self) -> Option<(&[u8], &[u8])> {
+        self.ends.as_ref().map(|(first, last)| (&first[..], &last[..]))
+    }
+
     fn place(&self) -> Place {
         Place { record: self.checksum.records, offset: self.bytes }
     }

@@ -34,6 +34,7 @@ use crate::scan::{Input, Scan, ScanError, Scanned, Scanner, about, setting_metho
 /// assert_eq!((found.checksum.records, found.duplicates, found.unordered), (4, 1, 1));
 /// let first = found.first_unordered.expect("b behind c");
 /// assert_eq!((first.record, first.offset), (2, 4));
+/// assert_eq!(found.ends(), Some((&b"a"[..], &b"b"[..])));
 /// assert_eq!(found.checksum, checksum(&lines, b"a\nb\nb\nc")?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -1,0 +1,256 @@
+//! Streams over TCP on loopback: sockets by hand, rustls by hand, and Eagre.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+
+use eagre_net::{Connector, Listener, NetError, Options, Security};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls13_signature_with_raw_key};
+use rustls::pki_types::{
+    CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime,
+};
+use rustls::server::AlwaysResolvesServerRawPublicKeys;
+use rustls::sign::CertifiedKey;
+use rustls::{ClientConfig, DigitallySignedStruct, ServerConfig, SignatureScheme};
+
+use super::stream::{fill_pointer, read_calls, read_pointer, write_calls};
+use crate::catalogue::Network;
+use crate::contenders::{Contender, Measured, Trouble, two_threads};
+use crate::kernels::{Tally, fill};
+use crate::memory::{Pages, Region, bytes_of, bytes_of_mut};
+
+/// The best of 64 KiB to 1 MiB.
+const BUFFER: usize = 256 << 10;
+const TOKEN: &[u8] = b"of the benchmark, and no secret";
+
+pub(crate) fn network(network: Network) -> Result<Box<dyn Contender>, Trouble> {
+    Ok(match network {
+        Network::Sockets => Box::new(ByHand::new(false)?),
+        Network::Rustls => Box::new(ByHand::new(true)?),
+        Network::Eagre { tls, pointers } => Box::new(Hosts::new(tls, pointers)?),
+    })
+}
+
+/// A stream of Eagre's, opened anew for each run, before the clock starts.
+struct Hosts {
+    listener: Listener,
+    connector: Connector,
+    pointers: bool,
+}
+
+fn trouble(error: NetError) -> Trouble {
+    Trouble::failed("network", error)
+}
+
+impl Hosts {
+    fn new(tls: bool, pointers: bool) -> Result<Hosts, Trouble> {
+        let security = if tls { Security::token(TOKEN).map_err(trouble)? } else { Security::loopback() };
+        let options = Options::new().security(security);
+        let listener = Listener::bind("127.0.0.1:0", options.clone()).map_err(trouble)?;
+        let connector = Connector::new(&listener.local_address().to_string()).map_err(trouble)?.options(options);
+        Ok(Hosts { listener, connector, pointers })
+    }
+}
+
+impl Contender for Hosts {
+    fn run(&mut self, size: u64) -> Result<Measured, Trouble> {
+        let (writer, reader) = std::thread::scope(|scope| {
+            let writer = scope.spawn(|| self.connector.writer("row"));
+            (writer.join(), self.listener.reader("row"))
+        });
+        let writer = writer.map_err(|_| Trouble::Failed("the connecting thread panicked".into()))?;
+        let (mut writer, mut reader) = (writer.map_err(trouble)?, reader.map_err(trouble)?);
+        let pointers = self.pointers;
+        let (took, (), answer) = two_threads(
+            move || {
+                match pointers {
+                    true => fill_pointer(&mut writer, size)?,
+                    false => write_calls(&mut writer, size)?,
+                }
+                writer.finish_at(size).map(drop).map_err(trouble)
+            },
+            move || {
+                let answer = if pointers { read_pointer(&mut reader, size) } else { read_calls(&mut reader) };
+                reader.finish().map_err(trouble)?;
+                answer
+            },
+        )?;
+        Ok(Measured::pipe(took, size, answer))
+    }
+}
+
+/// A buffer for each end.
+struct ByHand {
+    source: Region,
+    target: Region,
+    tls: Option<Keys>,
+}
+
+impl ByHand {
+    fn new(tls: bool) -> Result<ByHand, Trouble> {
+        let buffer = || Region::touched(BUFFER, Pages::Huge).map_err(|e| Trouble::failed("memory", e));
+        let tls = tls.then(keys).transpose().map_err(|e| Trouble::failed("rustls", e))?;
+        Ok(ByHand { source: buffer()?, target: buffer()?, tls })
+    }
+}
+
+impl Contender for ByHand {
+    fn run(&mut self, size: u64) -> Result<Measured, Trouble> {
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(|e| Trouble::failed("listen", e))?;
+        let address = listener.local_addr().map_err(|e| Trouble::failed("listen", e))?;
+        let near = TcpStream::connect(address).map_err(|e| Trouble::failed("connect", e))?;
+        let (far, _) = listener.accept().map_err(|e| Trouble::failed("accept", e))?;
+        let (source, target) = (self.source.words_mut(), self.target.words_mut());
+        let (source, target) = (&mut source[..BUFFER / 8], &mut target[..BUFFER / 8]);
+        let Some(keys) = &self.tls else {
+            let (took, (), answer) = two_threads(
+                move || write(near, source, size, |_| {}).map_err(|e| Trouble::failed("write", e)),
+                move || read(far, target, |_| {}).map_err(|e| Trouble::failed("read", e))?.answer(),
+            )?;
+            return Ok(Measured::pipe(took, size, answer));
+        };
+        let client = rustls::ClientConnection::new(keys.client.clone(), "eagre".try_into().expect("a name"));
+        let client = client.map_err(|e| Trouble::failed("rustls", e))?;
+        let server = rustls::ServerConnection::new(keys.server.clone()).map_err(|e| Trouble::failed("rustls", e))?;
+        let (took, sent, (answer, got)) = two_threads(
+            move || {
+                let mut checks = Checks::default();
+                let mut stream = rustls::StreamOwned::new(client, near);
+                write(&mut stream, source, size, |bytes| checks.add(bytes)).map_err(|e| Trouble::failed("write", e))?;
+                stream.conn.send_close_notify();
+                stream.flush().map_err(|e| Trouble::failed("close", e))?;
+                Ok(checks.result())
+            },
+            move || {
+                let mut checks = Checks::default();
+                let stream = rustls::StreamOwned::new(server, far);
+                let tally = read(stream, target, |bytes| checks.add(bytes)).map_err(|e| Trouble::failed("read", e))?;
+                Ok((tally.answer()?, checks.result()))
+            },
+        )?;
+        if sent.1 != got.1 {
+            return Err(Trouble::Wrong("the two digests differ".into()));
+        }
+        Ok(Measured::pipe(took, size, answer))
+    }
+}
+
+/// What Eagre computes of the bytes that it carries.
+#[derive(Default)]
+struct Checks {
+    pieces: u64,
+    digest: blake3::Hasher,
+}
+
+impl Checks {
+    fn add(&mut self, bytes: &[u8]) {
+        self.pieces ^= xxhash_rust::xxh3::xxh3_64(bytes);
+        self.digest.update(bytes);
+    }
+
+    fn result(self) -> (u64, blake3::Hash) {
+        (self.pieces, self.digest.finalize())
+    }
+}
+
+/// Fills the buffer and writes it, again and again.
+fn write(mut to: impl Write, buffer: &mut [u64], size: u64, mut check: impl FnMut(&[u8])) -> io::Result<()> {
+    let (mut written, words) = (0, size / 8);
+    while written < words {
+        let now = (words - written).min(buffer.len() as u64) as usize;
+        fill(&mut buffer[..now], written);
+        check(bytes_of(&buffer[..now]));
+        to.write_all(bytes_of(&buffer[..now]))?;
+        written += now as u64;
+    }
+    to.flush()
+}
+
+/// Reads the buffer full and adds it up, again and again.
+fn read(mut from: impl Read, buffer: &mut [u64], mut check: impl FnMut(&[u8])) -> io::Result<Tally> {
+    let mut tally = Tally::default();
+    loop {
+        let bytes = bytes_of_mut(buffer);
+        let mut held = 0;
+        while held < bytes.len() {
+            match from.read(&mut bytes[held..])? {
+                0 => break,
+                got => held += got,
+            }
+        }
+        check(&bytes[..held]);
+        let whole = held == bytes.len();
+        tally.add(&buffer[..held / 8]);
+        if !whole {
+            return Ok(tally);
+        }
+    }
+}
+
+/// Both sides of TLS, with the version, the cipher suites and the kind of key that Eagre uses.
+struct Keys {
+    client: Arc<ClientConfig>,
+    server: Arc<ServerConfig>,
+}
+
+fn keys() -> Result<Keys, rustls::Error> {
+    /// An Ed25519 key in PKCS #8: this and its seed.
+    const PKCS8: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let der = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from([&PKCS8[..], &[7; 32]].concat()));
+    let key = rustls::crypto::ring::sign::any_supported_type(&der)?;
+    let public = key.public_key().map(|public| CertificateDer::from(public.to_vec()));
+    let key = Arc::new(CertifiedKey::new(public.into_iter().collect(), key));
+    let version = &[&rustls::version::TLS13];
+    let client = ClientConfig::builder_with_provider(provider.clone()).with_protocol_versions(version)?;
+    let trusts = Arc::new(TrustsAll(provider.signature_verification_algorithms));
+    let client = client.dangerous().with_custom_certificate_verifier(trusts).with_no_client_auth();
+    let server = ServerConfig::builder_with_provider(provider).with_protocol_versions(version)?;
+    let resolver = Arc::new(AlwaysResolvesServerRawPublicKeys::new(key));
+    let server = server.with_no_client_auth().with_cert_resolver(resolver);
+    Ok(Keys { client: Arc::new(client), server: Arc::new(server) })
+}
+
+/// Trusts every key. This is a benchmark.
+#[derive(Debug)]
+struct TrustsAll(WebPkiSupportedAlgorithms);
+
+impl ServerCertVerifier for TrustsAll {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(rustls::Error::General("TLS 1.3 only".into()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        key: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature_with_raw_key(message, &SubjectPublicKeyInfoDer::from(key.as_ref()), signature, &self.0)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}

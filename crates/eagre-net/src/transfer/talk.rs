@@ -1,0 +1,235 @@
+//! The streams of a transfer, whoever calls whom.
+//!
+//! A round has four streams, which are used one after the other:
+//!
+//! | stream | from | holds |
+//! |---|---|---|
+//! | `list` | sender | what there is to send ([`super::list`]) |
+//! | `have` | receiver | what it has of that already ([`super::have`]) |
+//! | `data` | sender | the contents ([`super::content`]) |
+//! | `done` | receiver | what it could not take; all else is on its disk ([`super::done`]) |
+//!
+//! The side that calls opens all of them at once, so that each side notices when the other is gone. Their names have a random number, so several transfers can run at once.
+#![forbid(unsafe_code)]
+
+use std::fmt::Write as _;
+use std::io;
+use std::time::Duration;
+
+use crate::connector::Connector;
+use crate::ends::{NetworkReader, NetworkWriter};
+use crate::error::{NetError, NetErrorKind};
+use crate::listener::{Listener, Offer};
+use crate::security::random;
+
+use super::failure::TransferError;
+
+/// The other side, by the way to it. Who calls does not decide who sends.
+#[derive(Clone, Copy, Debug)]
+pub enum Peer<'a> {
+    /// This side calls.
+    Connector(&'a Connector),
+    /// This side is called.
+    Listener(&'a Listener),
+}
+
+impl<'a> From<&'a Connector> for Peer<'a> {
+    fn from(connector: &'a Connector) -> Peer<'a> {
+        Peer::Connector(connector)
+    }
+}
+
+impl<'a> From<&'a Listener> for Peer<'a> {
+    fn from(listener: &'a Listener) -> Peer<'a> {
+        Peer::Listener(listener)
+    }
+}
+
+/// One transfer.
+pub(super) struct Talk<'a> {
+    peer: Peer<'a>,
+    id: String,
+    round: u32,
+    /// The first stream, if the other side has asked for it.
+    first: Option<Offer>,
+}
+
+const LIST: &str = "list";
+/// How long the other streams of a round may come behind the first.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl<'a> Talk<'a> {
+    /// Begins a transfer. Waits for somebody to call, if this side is called. `sends`: this side is the sender.
+    pub(super) fn begin(peer: Peer<'a>, sends: bool) -> Result<Talk<'a>, TransferError> {
+        let listener = match peer {
+            Peer::Connector(_) => return Ok(Talk { peer, id: hex(&random::<16>()?), round: 0, first: None }),
+            Peer::Listener(listener) => listener,
+        };
+        loop {
+            // Other streams of transfers are for those that began them, be it at the same listener.
+            let suits = |name: &str| id_of(name).is_some() || !is_ours(name);
+            let Some(offer) = listener.accept_if(&suits, Duration::from_secs(3600)).map_err(told)? else { continue };
+            let Some(id) = id_of(offer.name()) else {
+                offer.refuse("this is for 'eagre send' and 'eagre receive'");
+                continue;
+            };
+            if offer.peer_writes() == sends {
+                offer.refuse(if sends {
+                    "both sides send; start 'eagre receive' on one of them"
+                } else {
+                    "both sides receive; start 'eagre send' on one of them"
+                });
+                continue;
+            }
+            let id = id.to_owned();
+            return Ok(Talk { peer, id, round: 0, first: Some(offer) });
+        }
+    }
+
+    /// Opens the streams of a round, for the side that sends.
+    pub(super) fn sender(&mut self) -> Result<Streams<NetworkWriter, NetworkReader>, TransferError> {
+        let list = self.writer(LIST)?;
+        let streams =
+            Streams { list, have: self.reader("have")?, data: self.writer("data")?, done: self.reader("done")? };
+        self.round += 1;
+        Ok(streams)
+    }
+
+    /// Opens the streams of a round, for the side that receives.
+    pub(super) fn receiver(&mut self) -> Result<Streams<NetworkReader, NetworkWriter>, TransferError> {
+        let list = self.reader(LIST)?;
+        let streams =
+            Streams { list, have: self.writer("have")?, data: self.reader("data")?, done: self.writer("done")? };
+        self.round += 1;
+        Ok(streams)
+    }
+
+    fn writer(&mut self, stream: &str) -> Result<NetworkWriter, TransferError> {
+        let name = self.name(stream);
+        let opened = match self.peer {
+            Peer::Connector(connector) => connector.writer(&name),
+            Peer::Listener(listener) => self.called(listener, &name, false)?.writer(),
+        };
+        opened.map_err(told)
+    }
+
+    fn reader(&mut self, stream: &str) -> Result<NetworkReader, TransferError> {
+        let name = self.name(stream);
+        let opened = match self.peer {
+            Peer::Connector(connector) => connector.reader(&name),
+            Peer::Listener(listener) => self.called(listener, &name, true)?.reader(),
+        };
+        opened.map_err(told)
+    }
+
+    /// The call for a stream, which comes soon after the first: all are opened before anything is said.
+    fn called(&mut self, listener: &Listener, name: &str, peer_writes: bool) -> Result<Offer, TransferError> {
+        if let Some(first) = self.first.take() {
+            return Ok(first);
+        }
+        let offer = listener.offer_within(name, peer_writes, PATIENCE)?;
+        offer.ok_or_else(|| {
+            let text = "the other side: it began a transfer and fell silent; start it again there";
+            NetError::new(NetErrorKind::Lost, text).into()
+        })
+    }
+
+    fn name(&self, stream: &str) -> String {
+        format!("{stream}:{}:{}", self.id, self.round)
+    }
+}
+
+/// The streams of a round. `Out` is the direction of the sender.
+pub(super) struct Streams<Out, Back> {
+    pub(super) list: Out,
+    pub(super) have: Back,
+    pub(super) data: Out,
+    pub(super) done: Back,
+}
+
+/// Writes a whole stream.
+pub(super) fn say(
+    mut stream: NetworkWriter,
+    write: impl FnOnce(&mut NetworkWriter) -> io::Result<()>,
+) -> Result<(), TransferError> {
+    // If it cannot be written, its end says why.
+    let _ = write(&mut stream);
+    stream.finish().map(drop).map_err(told)
+}
+
+/// Reads a whole stream. `what` it holds is for messages.
+pub(super) fn hear<T>(
+    what: &'static str,
+    mut stream: NetworkReader,
+    read: impl FnOnce(&mut NetworkReader) -> io::Result<T>,
+) -> Result<T, TransferError> {
+    match read(&mut stream) {
+        Ok(heard) => stream.finish().map(|_| heard).map_err(told),
+        Err(error) => Err(not_heard(what, stream, &error)),
+    }
+}
+
+/// Why a stream could not be read to its end: it makes no sense, or it failed.
+pub(super) fn not_heard(what: &'static str, mut stream: NetworkReader, error: &io::Error) -> TransferError {
+    let failed = stream.control().failure();
+    if error.kind() == io::ErrorKind::InvalidData && failed.is_none() {
+        let why = format!("the other side did not understand the {what}: {error}");
+        stream.fail_io(&io::Error::other(""), &why);
+        drop(stream.finish());
+        return TransferError::Protocol(what, error.to_string());
+    }
+    match stream.finish() {
+        Err(error) => told(error),
+        Ok(_) => NetError::new(NetErrorKind::Stream, error).into(),
+    }
+}
+
+/// Writes the end of a stream that cannot go on.
+pub(super) fn give_up(mut stream: NetworkWriter, why: &TransferError) {
+    // This text alone reaches the other side.
+    stream.fail_io(&io::Error::other(""), &why.to_string());
+    drop(stream.finish());
+}
+
+/// An error without the name of the stream, of which nobody has heard.
+pub(super) fn told(error: NetError) -> TransferError {
+    let without = error.without(|text| {
+        let (name, rest) = text.split_once(" at ")?;
+        is_ours(name).then_some(rest)
+    });
+    without.into()
+}
+
+/// Whether this is the name of a stream of a transfer.
+fn is_ours(name: &str) -> bool {
+    let mut parts = name.split(':');
+    matches!(parts.next(), Some(LIST | "have" | "data" | "done")) && parts.count() == 2
+}
+
+/// The number of the transfer of which this is the first stream.
+fn id_of(name: &str) -> Option<&str> {
+    let id = name.strip_prefix(LIST)?.strip_prefix(':')?.strip_suffix(":0")?;
+    (id.len() == 32 && id.bytes().all(|digit| digit.is_ascii_hexdigit())).then_some(id)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_stream_begins_a_transfer() {
+        let id = hex(&[0xa5; 16]);
+        assert_eq!(id_of(&format!("list:{id}:0")), Some(&*id));
+        for other in [format!("list:{id}:1"), format!("data:{id}:0"), "list:5:0".into(), "list".into(), String::new()] {
+            assert_eq!(id_of(&other), None, "{other}");
+        }
+    }
+}
