@@ -80,7 +80,10 @@ impl Stream {
 
     /// The stream itself, of which nothing was read, for what reads it to its end. `None` if it is closed.
     pub(crate) fn take(&self) -> Option<Reader> {
-        self.end().take().map(|end| end.reader)
+        self.end().take().map(|end| match end.reader {
+            Source::Here(reader) => reader,
+            Source::Network(reader) => reader.into_reader(),
+        })
     }
 
     fn end(&self) -> MutexGuard<'_, Option<End>> {
