@@ -280,6 +280,7 @@ mod tests {
             if let Ok(list) = read(&bytes) {
                 assert!(list.entries.len() <= bytes.len());
             }
+            crate::transfer::read_anything(&bytes);
         }
     }
 }

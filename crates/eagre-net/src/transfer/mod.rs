@@ -53,3 +53,45 @@ pub use packing::Compression;
 pub use receiver::Receiver;
 pub use sender::Sender;
 pub use talk::Peer;
+
+/// Reads bytes as each of the parts that the other side may say. For fuzzing.
+#[doc(hidden)]
+pub fn read_anything(bytes: &[u8]) {
+    let Some((&entries, bytes)) = bytes.split_first() else { return };
+    let entries = usize::from(entries);
+    if let Ok(list) = list::List::read(&mut &bytes[..], &mut 0) {
+        for entry in list.entries {
+            if let list::Entry::File { name, .. } | list::Entry::Enter { name } | list::Entry::Link { name, .. } = entry
+            {
+                assert!(!name.contains(&b'/') && !matches!(&name[..], b"" | b"." | b".."));
+            }
+        }
+    }
+    let _ = have::read(&mut &bytes[..], entries);
+    if let Ok(done) = done::Done::read(&mut &bytes[..], entries) {
+        assert!(
+            done.told.iter().all(|failed| (failed.entry as usize) < entries && !failed.why.contains(char::is_control))
+        );
+    }
+    let (mut from, mut unpacker) = (bytes, packing::Unpacker::default());
+    while let Ok(chunk) = content::Chunk::read(&mut from) {
+        let (length, packed) = match chunk {
+            content::Chunk::Raw(raw) => (raw, None),
+            content::Chunk::Packed { how, raw, packed } => (packed, Some((how, raw))),
+            _ => continue,
+        };
+        let mut piece = Vec::new();
+        let take = |bytes: &[u8]| {
+            piece.extend_from_slice(bytes);
+            std::io::Result::Ok(())
+        };
+        if content::pass(&mut from, length, take).is_err() {
+            return;
+        }
+        if let Some((how, raw)) = packed
+            && let Ok(unpacked) = unpacker.unpack(how, raw, &piece)
+        {
+            assert_eq!(unpacked.len(), raw);
+        }
+    }
+}
