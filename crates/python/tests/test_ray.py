@@ -1,5 +1,6 @@
 """Sorts on a cluster of three nodes, on this machine, against what Python finds; workers and nodes are killed meanwhile."""
 
+import argparse
 import contextlib
 import csv
 import io
@@ -22,7 +23,7 @@ import eagre
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: no sorts on a cluster")
 import eagre.ray  # noqa: E402
-from eagre.ray import _boundaries, _model, _plan, _ranges  # noqa: E402
+from eagre.ray import _boundaries, _model, _options, _plan, _ranges  # noqa: E402
 from eagre.ray._cluster import Cluster as Seen  # noqa: E402
 from eagre.ray._files import Local  # noqa: E402
 
@@ -503,6 +504,32 @@ def test_pieces_have_each_line_once(tmp_path):
         found = [_ranges.read(Local(), piece, format)[0].tobytes() for piece in pieces]
         wanted = data if not data or data.endswith(b"\n") else data + b"\n"
         assert b"".join(found) == wanted
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ([], eagre.Records()),
+        (["--gensort"], GENSORT),
+        (["--record", "32", "-k", "8:i64", "-k0:8"], eagre.Records("fixed", record_size=32, keys=["8:i64", "0:8"])),
+        (["--klv", "10:4"], eagre.Records("klv", klv="10:4")),
+        (["--keys", "i32"], eagre.Records("numbers", dtype="i4")),
+        (["-t,", "-k2,2n", "-k1,1r", "-rf"], eagre.Records("text", keys=["2,2n", "1,1r"], options="f", separator=",")),
+        (["--csv", "-h"], eagre.Records("csv", keys=[], options="h")),
+        (["--keys", "f16"], "no type"),
+        (["--gensort", "-n"], "do not apply"),
+        (["--klv", "10:4", "-k1"], "do not apply"),
+    ],
+)
+def test_options_are_those_of_eagre_sort(options, wanted):
+    parser = argparse.ArgumentParser(add_help=False)
+    _options.add_format(parser)
+    if isinstance(wanted, str):
+        with pytest.raises(ValueError, match=wanted):
+            _options.format_of(parser.parse_args(options))
+    else:
+        assert _options.format_of(parser.parse_args(options)) == wanted
+    assert [_options.size(text) for text in ("7", "1.5K", "64MiB", "2g")] == [7, 1536, 64 << 20, 2 << 30]
 
 
 def test_plans():
