@@ -154,6 +154,12 @@ impl NetworkReader {
         Ok(NetworkReader { reader, transfer: Some(Transfer::receiving(writer, session, own)?) })
     }
 
+    /// The end alone, for what takes a [`Reader`]. Nobody is left to wait with [`NetworkReader::finish`]: the thread beside it goes on
+    /// alone.
+    pub fn into_reader(self) -> Reader {
+        self.reader
+    }
+
     /// Waits until the other side knows that everything has arrived, after all has been read. A program that ends without it may
     /// leave the other side in doubt.
     ///

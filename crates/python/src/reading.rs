@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use crate::array::Plain;
 use crate::chunk::{Chunk, Dropped};
 use crate::error;
-use crate::watch::{leaving, waiting};
+use crate::watch::{for_a_moment, leaving, waiting};
 
 /// For how many steps a chunk of a file may be kept.
 pub(crate) const KEPT: u32 = 3;
@@ -80,7 +80,10 @@ impl Stream {
 
     /// The stream itself, of which nothing was read, for what reads it to its end. `None` if it is closed.
     pub(crate) fn take(&self) -> Option<Reader> {
-        self.end().take().map(|end| end.reader)
+        self.end().take().map(|end| match end.reader {
+            Source::Here(reader) => reader,
+            Source::Network(reader) => reader.into_reader(),
+        })
     }
 
     fn end(&self) -> MutexGuard<'_, Option<End>> {
@@ -198,17 +201,21 @@ impl Stream {
         Ok(block.map(|block| Chunk::new(block, &self.dropped)))
     }
 
-    /// Lets go of the stream. Chunks stay as they are. The other host, if all was read, knows it when this returns.
+    /// Lets go of the stream. Chunks stay as they are. Another host knows when this returns that all was read, or that it will not be.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let end = py.detach(|| self.end().take());
-        if let Some(mut end) = end
-            && end.is_at_end()
-            && end.current.is_none()
-            && let Source::Network(_) = end.reader
-        {
-            self.dropped.take().into_iter().for_each(|block| end.reader.release_block(block));
-            let Source::Network(reader) = end.reader else { return Ok(()) };
-            leaving(py, &|| self.control.cancel(), || reader.finish())?.map_err(|failed| error::of_network(&failed))?;
+        let Some(mut end) = py.detach(|| self.end().take()) else { return Ok(()) };
+        let is_complete = end.is_at_end() && end.current.is_none();
+        py.detach(|| self.dropped.take().into_iter().for_each(|block| end.reader.release_block(block)));
+        match end.reader {
+            Source::Network(reader) if is_complete => {
+                let finish = || reader.finish();
+                leaving(py, &|| self.control.cancel(), finish)?.map_err(|failed| error::of_network(&failed))?;
+            }
+            Source::Network(reader) => py.detach(|| {
+                drop(end.current);
+                for_a_moment(|| drop(reader.finish()));
+            }),
+            Source::Here(reader) => py.detach(|| drop((end.current, reader))),
         }
         Ok(())
     }

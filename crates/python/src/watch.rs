@@ -18,6 +18,9 @@ use crate::error;
 /// How often the calling thread looks for signals.
 const TICK: Duration = Duration::from_millis(20);
 
+/// For how long a program waits until another host has heard that a stream ends early.
+const MOMENT: Duration = Duration::from_secs(2);
+
 /// Work on fewer bytes ends before anybody misses a signal, and does without a thread: 0.1 s.
 const UNWATCHED: usize = 16 << 20;
 
@@ -120,6 +123,20 @@ pub(crate) fn leaving<R: Send + 'static>(
             }
         }
     })
+}
+
+/// Runs `work`, which tells another host that a stream ends early, and waits for it, but not for long. The host shall hear it even if this
+/// program ends now. Call it without the GIL.
+pub(crate) fn for_a_moment(work: impl FnOnce() + Send + 'static) {
+    let (ended, end) = channel::<()>();
+    let begin = move || {
+        // Dropped when the work ends, or panics.
+        let _ended = ended;
+        work();
+    };
+    if thread::Builder::new().name("eagre-python".into()).spawn(begin).is_ok() {
+        let _ = end.recv_timeout(MOMENT);
+    }
 }
 
 fn in_a_thread<R: Send>(

@@ -2,10 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::mpsc::channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::Duration;
 
 use eagre::file::{FileWriter, WriteOptions};
 use eagre::{Control, StreamError, WriteBlock, Writer};
@@ -15,10 +12,7 @@ use pyo3::prelude::*;
 
 use crate::array::Plain;
 use crate::error;
-use crate::watch::{leaving, waiting};
-
-/// For how long a program waits until another host has heard of its failure.
-const TELLING: Duration = Duration::from_secs(2);
+use crate::watch::{for_a_moment, leaving, waiting};
 
 /// The writing end of a stream.
 #[pyclass(frozen, module = "eagre._eagre")]
@@ -187,11 +181,7 @@ impl Sink {
             if let Target::Network(writer) = end.target {
                 // The other host shall hear it, even if this program ends now. Blocks that are out are dropped first.
                 drop(end.current);
-                let (told, heard) = channel();
-                let tell = move || drop((writer.finish(), told));
-                if thread::Builder::new().name("eagre-python".into()).spawn(tell).is_ok() {
-                    let _: Result<(), _> = heard.recv_timeout(TELLING);
-                }
+                for_a_moment(|| drop(writer.finish()));
             }
         });
     }

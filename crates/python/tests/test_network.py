@@ -314,7 +314,24 @@ def test_a_wait_leaves_the_gil_to_others():
         wait()
 
 
-def test_between_processes(tmp_path):
+def test_a_program_that_ends_early_says_so():
+    """A reader that leaves at once, in a program that ends at once, is no connection that is lost."""
+    code = """
+        import sys, eagre
+        with eagre.Connector(sys.argv[1], retry=120, silence=120).reader("x") as reader:
+            assert reader.read(10) == bytes(10)
+    """
+    with eagre.Listener("127.0.0.1:0", **PATIENT) as listener:
+        child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code), listener.address], stderr=subprocess.PIPE, text=True)
+        writer = listener.writer("x")
+        with pytest.raises(OSError, match="the other side gave up"):
+            while True:
+                writer.write(bytes(1 << 20))
+        _, err = child.communicate(timeout=300)
+        assert child.returncode == 0, err
+
+
+def test_between_processes():
     """An exception in a program that ends by it reaches the other one."""
     code = """
         import sys, eagre
