@@ -166,3 +166,22 @@ pub unsafe extern "C" fn eagre_listener_close(listener: *mut EagreListener) {
         Ok(())
     });
 }
+
+#[cfg(all(test, not(feature = "network")))]
+mod tests {
+    use super::*;
+    use std::ptr::{null, null_mut};
+
+    #[test]
+    fn what_the_library_was_built_without_is_unavailable() {
+        let (mut writer, mut reader, mut listener) = (null_mut(), null_mut(), null_mut());
+        let (address, name) = (c"127.0.0.1".as_ptr(), c"stream".as_ptr());
+        // SAFETY: texts and places.
+        unsafe {
+            assert_eq!(eagre_connect_writer(address, name, null(), &mut writer), EagreStatus::EagreUnavailable);
+            assert_eq!(eagre_connect_reader(address, name, null(), &mut reader), EagreStatus::EagreUnavailable);
+            assert_eq!(eagre_listener_open(address, null(), &mut listener), EagreStatus::EagreUnavailable);
+        }
+        assert!(writer.is_null() && reader.is_null() && listener.is_null());
+    }
+}

@@ -19,7 +19,7 @@ pub struct EagreReader {
     filled: usize,
 }
 
-#[expect(clippy::large_enum_variant, reason = "a reader of either kind is on the heap")]
+#[allow(clippy::large_enum_variant, reason = "a reader of any kind is on the heap")]
 enum End {
     Pipe(Reader),
     /// Closing it ends the sort.
@@ -207,10 +207,9 @@ pub unsafe extern "C" fn eagre_reader_copy_out(
 /// The length of the stream in bytes, once the writer has finished or if it was announced at open; else EAGRE_UNKNOWN.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_reader_length(reader: *const EagreReader) -> u64 {
+    let length = |reader: &Reader| reader.length().unwrap_or(EAGRE_UNKNOWN);
     // SAFETY: the caller's promise.
-    value(EAGRE_UNKNOWN, || {
-        Ok(unsafe { shared(reader, "reader")? }.or_length(|reader| reader.length().unwrap_or(EAGRE_UNKNOWN)))
-    })
+    value(EAGRE_UNKNOWN, || Ok(unsafe { shared(reader, "reader")? }.or_length(length)))
 }
 
 /// How many bytes have been consumed, or declared read by eagre_reader_advance_to. EAGRE_UNKNOWN if reader is null.

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { SMALL = 64 << 10 };
@@ -217,6 +218,51 @@ static void the_reader_goes(void) {
     }
 }
 
+enum { CHILDREN = 6 };
+static int children[CHILDREN];
+
+/* Processes that will be told an address, read a few bytes from there, and end in the middle of the stream. */
+static void beget(void) {
+    for (int at = 0; at < CHILDREN; at++) {
+        int ends[2];
+        if (pipe(ends) != 0) exit(2);
+        if (fork() == 0) {
+            struct Caller caller = {.options = patient(at & 1 ? "not a secret, but long enough" : NULL)};
+            char out[10];
+            close(ends[1]);
+            if (read(ends[0], caller.address, sizeof caller.address) < (ssize_t)sizeof caller.address) _exit(1);
+            call_to_read(&caller);
+            if (caller.status == EAGRE_OK) eagre_reader_copy_out(caller.reader, out, sizeof out, NULL);
+            _exit(0);
+        }
+        close(ends[0]);
+        children[at] = ends[1];
+    }
+}
+
+static void the_process_ends(void) {
+    static const char piece[SMALL];
+    for (int at = 0; at < CHILDREN; at++) {
+        EagreNetworkOptions options = patient(at & 1 ? "not a secret, but long enough" : NULL);
+        char address[64] = {0};
+        EagreWriter *writer;
+        EagreStatus status = EAGRE_OK;
+        /* Nobody will call again. */
+        options.retry_ns = 100000000;
+        EagreListener *listener = listen_with(&options, address);
+        CHECK(write(children[at], address, sizeof address) == sizeof address);
+        close(children[at]);
+        IS(eagre_listener_writer(listener, "stream", 0, &writer), EAGRE_OK);
+        while (status == EAGRE_OK) status = eagre_writer_copy_in(writer, piece, sizeof piece);
+        CHECK(status == EAGRE_SYSTEM);
+        IS(eagre_writer_finish(writer), EAGRE_NETWORK);
+        CHECK(strstr(eagre_last_error(), "no other connection came about") != NULL);
+        eagre_writer_close(writer);
+        eagre_listener_close(listener);
+    }
+    while (wait(NULL) > 0) continue;
+}
+
 static void cancelled(void) {
     EagreWriter *writer;
     EagreReader *reader;
@@ -331,11 +377,13 @@ static void token_files(void) {
 }
 
 int main(void) {
+    beget();
     bytes_arrive();
     nothing_arrives();
     strangers();
     the_writer_goes();
     the_reader_goes();
+    the_process_ends();
     cancelled();
     within_a_process();
     misuse();

@@ -166,11 +166,12 @@ impl Sink {
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         let Some(end) = py.detach(|| self.end().take()) else { return Ok(()) };
         let stop = || self.control.cancel();
-        Ok(match end.target {
+        let finished = match end.target {
             // Whether all has arrived when a signal comes first is not known.
-            Target::Network(_) => leaving(py, &stop, || end.finish())??,
-            Target::File(_) | Target::Pipe(_) => waiting(py, &stop, || end.finish())??,
-        })
+            Target::Network(_) => leaving(py, &stop, || end.finish()),
+            Target::File(_) | Target::Pipe(_) => waiting(py, &stop, || end.finish()),
+        };
+        Ok(finished??)
     }
 
     /// Gives up: no file appears, and a reader gets an error with this message.
