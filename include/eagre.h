@@ -829,8 +829,8 @@ enum EagreStatus eagre_writer_complete(struct EagreWriter *writer, struct EagreW
 
 // Closes this end and frees the handle. Null is nothing.
 //
-// Closed before it was finished, the reader gets EAGRE_WRITER_GONE (on another host, EAGRE_SYSTEM), and not a short stream. With a sink, closing does
-// not wait for it; finishing does. Pointers of this end are not to be used any more.
+// Closed before it was finished, the reader gets EAGRE_WRITER_GONE (on another host, EAGRE_SYSTEM), and not a short stream. With a
+// sink, closing does not wait for it; finishing does. Pointers of this end are not to be used any more.
 void eagre_writer_close(struct EagreWriter *writer);
 
 // ---- Streams: the reader ----
