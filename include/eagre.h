@@ -829,8 +829,8 @@ enum EagreStatus eagre_writer_complete(struct EagreWriter *writer, struct EagreW
 
 // Closes this end and frees the handle. Null is nothing.
 //
-// Closed before it was finished, the reader gets EAGRE_WRITER_GONE (on another host, EAGRE_SYSTEM), and not a short stream. With a sink, closing does
-// not wait for it; finishing does. Pointers of this end are not to be used any more.
+// Closed before it was finished, the reader gets EAGRE_WRITER_GONE (on another host, EAGRE_SYSTEM), and not a short stream. With a
+// sink, closing does not wait for it; finishing does. Pointers of this end are not to be used any more.
 void eagre_writer_close(struct EagreWriter *writer);
 
 // ---- Streams: the reader ----
@@ -1008,9 +1008,10 @@ enum EagreStatus eagre_network_options_default(struct EagreNetworkOptions *optio
 // Opens a stream that is written here and read on another host, where eagre_listener_reader asks for this name. Waits for that as
 // long as options.retry_ns says.
 //
-// address is HOST, HOST:PORT or [IPV6]:PORT; the port is 7373 where none is named. options may be null. Every form of the writer
-// works on it: pointers, explicit calls, blocks. eagre_writer_finish waits until the other side has everything, and has compared
-// the digest of the whole stream. A connection that breaks is made again, and the stream goes on where the other side has it.
+// address is HOST or HOST:PORT, where HOST may be a number of IPv6 in brackets; the port is 7373 where none is named. options may be
+// null. Every form of the writer works on it: pointers, explicit calls, blocks. eagre_writer_finish waits until the other side has
+// everything, and has compared the digest of the whole stream. A connection that breaks is made again, and the stream goes on where
+// the other side has it.
 //
 // Fails with EAGRE_INVALID if the address cannot be read or its host is unknown; EAGRE_SETTING; EAGRE_RESOURCES; EAGRE_NETWORK if
 // nobody answers or asks for the stream, or the two sides do not trust each other; EAGRE_UNAVAILABLE if the library was built

@@ -322,8 +322,8 @@ pub unsafe extern "C" fn eagre_writer_complete(writer: *mut EagreWriter, block: 
 
 /// Closes this end and frees the handle. Null is nothing.
 ///
-/// Closed before it was finished, the reader gets EAGRE_WRITER_GONE (on another host, EAGRE_SYSTEM), and not a short stream. With a sink, closing does
-/// not wait for it; finishing does. Pointers of this end are not to be used any more.
+/// Closed before it was finished, the reader gets EAGRE_WRITER_GONE (on another host, EAGRE_SYSTEM), and not a short stream. With a
+/// sink, closing does not wait for it; finishing does. Pointers of this end are not to be used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_writer_close(writer: *mut EagreWriter) {
     status(|| {
