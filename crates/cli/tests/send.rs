@@ -210,7 +210,9 @@ fn pipes() {
     for (code, out, err) in [sent, received] {
         assert_eq!((code, out.len(), err.lines().count()), (Some(2), 0, 1));
         assert!(
-            err.contains("what is sent: it is more than one file, which a pipe cannot take; receive them into a directory"),
+            err.contains(
+                "what is sent: it is more than one file, which a pipe cannot take; receive them into a directory"
+            ),
             "{err}"
         );
     }
@@ -218,7 +220,10 @@ fn pipes() {
     let (sent, received) = transfer(from.path(), &[], &["-".as_ref()], to.path(), &[]);
     for (code, _, err) in [sent, received] {
         assert_eq!(code, Some(2));
-        assert!(err.contains("what is sent: it is a pipe, which has no name; receive it with 'eagre receive -'"), "{err}");
+        assert!(
+            err.contains("what is sent: it is a pipe, which has no name; receive it with 'eagre receive -'"),
+            "{err}"
+        );
     }
     assert_eq!(names(to.path()), [""; 0]);
 }
