@@ -14,7 +14,8 @@
 //
 // Errors: functions return an EagreStatus, EAGRE_OK being 0, or a pointer that is null on failure. eagre_last_error()
 // then has one line with the stream, the reason and the cure. A null pointer where none is allowed is EAGRE_INVALID
-// and does no harm. Nothing aborts the process except a touch outside a pointer's window, which is reported first.
+// and does no harm. Nothing aborts the process except a touch outside a pointer's window, which is reported first, and memory
+// that is refused to streams between hosts.
 //
 // Memory: the library owns what it gives out. Each handle has a function that frees it (..._close, or for blocks
 // complete, release and abandon), which takes a null pointer too. Strings passed in are copied.
