@@ -57,7 +57,9 @@ impl Contender for Hosts {
     fn run(&mut self, size: u64) -> Result<Measured, Trouble> {
         let (writer, reader) = std::thread::scope(|scope| {
             let writer = scope.spawn(|| self.connector.writer("row"));
-            (writer.join(), self.listener.reader("row"))
+            // Each waits for the other.
+            let reader = self.listener.reader("row");
+            (writer.join(), reader)
         });
         let writer = writer.map_err(|_| Trouble::Failed("the connecting thread panicked".into()))?;
         let (mut writer, mut reader) = (writer.map_err(trouble)?, reader.map_err(trouble)?);
@@ -208,7 +210,9 @@ fn keys() -> Result<Keys, rustls::Error> {
     let client = client.dangerous().with_custom_certificate_verifier(trusts).with_no_client_auth();
     let server = ServerConfig::builder_with_provider(provider).with_protocol_versions(version)?;
     let resolver = Arc::new(AlwaysResolvesServerRawPublicKeys::new(key));
-    let server = server.with_no_client_auth().with_cert_resolver(resolver);
+    let mut server = server.with_no_client_auth().with_cert_resolver(resolver);
+    // A client that never reads would reset the connection when it closes it.
+    server.send_tls13_tickets = 0;
     Ok(Keys { client: Arc::new(client), server: Arc::new(server) })
 }
 

@@ -111,7 +111,7 @@ impl Drop for User {
             if settled && pointer_in_use {
                 shrink(&self.0);
             }
-            if !settled || pointer_in_use || !shut(&self.0) {
+            if !settled || pointer_in_use || !shut_soon(&self.0) {
                 let mut retired = RETIRED.lock().unwrap_or_else(PoisonError::into_inner);
                 keep(&mut retired, (Instant::now(), self.0.clone()));
             }
@@ -211,6 +211,20 @@ fn shut(core: &Core) -> bool {
     *registered = None;
     unmap(core);
     true
+}
+
+/// Shuts a stream that has settled. On a busy machine the pager may come back once more, for a fault that nobody waits in: that is
+/// waited for, too.
+fn shut_soon(core: &Core) -> bool {
+    for _ in 0..10 {
+        if shut(core) {
+            return true;
+        }
+        if !settle(core) {
+            return false;
+        }
+    }
+    false
 }
 
 fn unmap(core: &Core) {

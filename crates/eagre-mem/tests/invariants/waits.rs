@@ -7,6 +7,7 @@ use eagre_mem::stream::{PipeBuilder, StreamErrorKind, Wait, wait_report};
 use eagre_mem::{End, Trap};
 use std::io::{BufRead, BufReader};
 use std::os::fd::FromRawFd;
+use std::time::Duration;
 
 /// Looks until an end of the stream `name` waits. Waiting is the state under test; there is no other sign of it.
 pub(crate) fn until_waiting(name: &str, end: End) -> Wait {
@@ -44,6 +45,36 @@ each_pair! {
             });
             assert!(wait_report().iter().all(|wait| wait.stream != name), "still reported");
         }
+    }
+
+    fn invariant_7_a_wait_with_a_limit_ends(pair) {
+        let hour = Duration::from_secs(3600);
+        let (builder, name) = named(pair, "waits for a while");
+        let (mut writer, mut reader) = builder.open().unwrap().split();
+        let control = reader.control();
+        assert!(writer.wait(Duration::ZERO));
+        for limit in [Duration::ZERO, Duration::from_millis(1)] {
+            assert!(!reader.wait(limit));
+        }
+        assert!(wait_report().iter().all(|wait| wait.stream != name), "still reported");
+        std::thread::scope(|scope| {
+            let reading = scope.spawn(|| reader.wait(hour) && reader.take().unwrap().is_some());
+            assert_eq!(until_waiting(&name, End::Reader).block, 0);
+            writer.copy_in(&vec![9; SMALL]).unwrap();
+            assert!(reading.join().unwrap());
+            // The reader has the block, and gives none back: when the others are full, the writer waits.
+            let writing = scope.spawn(|| {
+                while writer.wait(Duration::ZERO) {
+                    writer.copy_in(&vec![9; SMALL]).unwrap();
+                }
+                writer.wait(hour)
+            });
+            until_waiting(&name, End::Writer);
+            // A failure ends the wait, and the next call says why.
+            control.fail_reader("enough");
+            assert!(writing.join().unwrap());
+        });
+        assert_eq!(writer.take().unwrap_err().kind(), StreamErrorKind::ReaderGone);
     }
 
     fn invariant_7_a_waiting_writer_is_reported(pair) {
