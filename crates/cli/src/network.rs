@@ -58,7 +58,9 @@ impl Network {
     /// The options for the streams of a command.
     pub(crate) fn options(&self, what: &str) -> Result<Options, Failure> {
         let security = self.security(what).map_err(|error| failure(what, &error))?;
-        let options = Options::new().security(security).retry(Duration::from_secs(self.retry));
+        // No addresses beside the blocks, so that 'ulimit -v' matters little.
+        let stream = eagre::Pipe::builder().explicit();
+        let options = Options::new().security(security).retry(Duration::from_secs(self.retry)).stream(stream);
         Ok(match self.limit {
             Some(limit) => options.limit(limit),
             None => options,

@@ -33,7 +33,7 @@ fn a_line_that_is_cut_again_and_again_loses_nothing() {
                     let cuts = line.cuts();
                     line.cut_after(1 + random.u64(..4_000_000));
                     while line.cuts() == cuts && !reading.is_finished() {
-                        thread::sleep(Duration::from_millis(1));
+                        thread::yield_now();
                     }
                 }
                 line.cut_after(0);
@@ -82,8 +82,10 @@ fn a_line_that_goes_silent_is_given_up_and_made_again() {
             writer.copy_in(&expected(3_000_000, 3_000_000)).unwrap();
             writer.finish().unwrap()
         });
-        // Long enough for both sides to notice, however busy the machine is: the cut ends the wait of a side that has not.
-        thread::sleep(Duration::from_secs(3));
+        // The caller has noticed when it calls again. The cut ends the wait of the other side, if that has not.
+        while line.calls() < 2 {
+            thread::yield_now();
+        }
         line.cut();
         line.hold(false);
         assert_eq!(consume(&mut reader).unwrap(), 6_000_000);
@@ -95,12 +97,17 @@ fn a_line_that_goes_silent_is_given_up_and_made_again() {
 #[test]
 fn idle_streams_stay_open() {
     let short = || Options::new().retry(Duration::from_secs(60)).silence(Duration::from_secs(2));
-    let (listener, address) = listener(&short());
-    let connector = Connector::new(&address).unwrap().options(short());
+    let (listener, _) = listener(&short());
+    let line = Line::to(listener.local_address());
+    let connector = Connector::new(&line.address.to_string()).unwrap().options(short());
     let (mut writer, mut reader) = open(&listener, &connector, true, "idle");
     produce(&mut writer, 1000).unwrap();
-    // Twice the time after which silence counts as a broken line.
-    thread::sleep(Duration::from_secs(4));
+    // Both sides say eight times that they live, in 32 bytes each: that takes twice the time after which silence counts as a broken
+    // line.
+    let before = line.carried();
+    while line.carried() < before + 16 * 32 {
+        thread::yield_now();
+    }
     thread::scope(|scope| {
         let writing = scope.spawn(move || writer.finish().unwrap());
         assert_eq!(consume(&mut reader).unwrap(), 1000);

@@ -110,6 +110,10 @@ struct Shared {
     /// One bit is turned after so many more bytes; 0: not at all.
     disturb_after: AtomicU64,
     cuts: AtomicU64,
+    /// How many connections were made.
+    calls: AtomicU64,
+    /// How many bytes were carried, in both directions.
+    carried: AtomicU64,
     sockets: Mutex<Vec<TcpStream>>,
 }
 
@@ -124,6 +128,7 @@ impl Line {
                     continue;
                 }
                 let Ok(far) = TcpStream::connect(target) else { continue };
+                shared.calls.fetch_add(1, SeqCst);
                 let mut sockets = shared.sockets.lock().unwrap();
                 for (from, to) in [(&near, &far), (&far, &near)] {
                     sockets.push(from.try_clone().unwrap());
@@ -162,6 +167,16 @@ impl Line {
         self.shared.disturb_after.store(bytes, SeqCst);
     }
 
+    /// How many connections were made.
+    pub(crate) fn calls(&self) -> u64 {
+        self.shared.calls.load(SeqCst)
+    }
+
+    /// How many bytes were carried, in both directions.
+    pub(crate) fn carried(&self) -> u64 {
+        self.shared.carried.load(SeqCst)
+    }
+
     /// How often it was cut by itself.
     pub(crate) fn cuts(&self) -> u64 {
         self.shared.cuts.load(SeqCst)
@@ -195,6 +210,7 @@ impl Shared {
                 let _ = to.shutdown(Shutdown::Write);
                 return;
             }
+            self.carried.fetch_add(read as u64, SeqCst);
             if Shared::count_down(&self.disturb_after, read) {
                 bytes[read / 2] ^= 0x10;
             }
