@@ -479,8 +479,8 @@ typedef struct EagreNetworkOptions {
     // For how long the other side may be silent before the connection counts as broken, in nanoseconds. Both sides need about the
     // same. Default 15 s; at least 200 ms.
     uint64_t silence_ns;
-    // How many bytes may be on their way: the writer's side keeps them until the other side has them. 2 to 56 blocks; default
-    // 16 MiB. A link of so many bytes per round trip is filled.
+    // How many bytes may be on their way: the writer's side keeps them until the other side has them. 2 to 56 blocks. A link
+    // of so many bytes per round trip is filled. 0, the default: 16 MiB, and 4 MiB where the other side is on this machine.
     uint64_t window;
     // The blocks of this side's streams, in bytes: a power of two from 64 KiB to 64 MiB. 0: the default, 1 MiB.
     uint64_t block_size;

@@ -33,7 +33,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) secret: Secret<'a>,
     pub(crate) retry: Duration,
     pub(crate) silence: Duration,
-    pub(crate) window: usize,
+    pub(crate) window: Option<usize>,
     pub(crate) block_size: Option<eagre::BlockSize>,
     pub(crate) length: Option<u64>,
     pub(crate) limit: Option<u64>,

@@ -50,8 +50,8 @@ pub struct EagreNetworkOptions {
     /// For how long the other side may be silent before the connection counts as broken, in nanoseconds. Both sides need about the
     /// same. Default 15 s; at least 200 ms.
     pub silence_ns: u64,
-    /// How many bytes may be on their way: the writer's side keeps them until the other side has them. 2 to 56 blocks; default
-    /// 16 MiB. A link of so many bytes per round trip is filled.
+    /// How many bytes may be on their way: the writer's side keeps them until the other side has them. 2 to 56 blocks. A link
+    /// of so many bytes per round trip is filled. 0, the default: 16 MiB, and 4 MiB where the other side is on this machine.
     pub window: u64,
     /// The blocks of this side's streams, in bytes: a power of two from 64 KiB to 64 MiB. 0: the default, 1 MiB.
     pub block_size: u64,
@@ -82,7 +82,7 @@ unsafe impl Versioned for EagreNetworkOptions {
         flags: 0,
         retry_ns: 30_000_000_000,
         silence_ns: 15_000_000_000,
-        window: 16 << 20,
+        window: 0,
         block_size: 0,
         length: EAGRE_UNKNOWN,
         limit: 0,
@@ -114,7 +114,7 @@ impl EagreNetworkOptions {
             secret: unsafe { options.secret()? },
             retry: Duration::from_nanos(options.retry_ns),
             silence: Duration::from_nanos(options.silence_ns),
-            window,
+            window: (window != 0).then_some(window),
             block_size: (options.block_size != 0).then(|| block_size(options.block_size)).transpose()?,
             length: (options.length != EAGRE_UNKNOWN).then_some(options.length),
             limit: (options.limit != 0).then_some(options.limit),

@@ -43,7 +43,7 @@ impl Connector {
     pub fn writer(&self, name: &str) -> Result<NetworkWriter, NetError> {
         let own = self.options.state(Role::Writes);
         let (session, _) = self.call(name, Role::Writes, own)?;
-        let (writer, reader) = self.options.outgoing(session.place())?.split();
+        let (writer, reader) = self.options.outgoing(&session)?.split();
         NetworkWriter::start(writer, reader, session, own)
     }
 
@@ -55,7 +55,7 @@ impl Connector {
     pub fn reader(&self, name: &str) -> Result<NetworkReader, NetError> {
         let own = self.options.state(Role::Reads);
         let (session, there) = self.call(name, Role::Reads, own)?;
-        let (writer, reader) = self.options.incoming(session.place(), there.length)?.split();
+        let (writer, reader) = self.options.incoming(&session, there.length)?.split();
         NetworkReader::start(writer, reader, session, own)
     }
 

@@ -207,7 +207,7 @@ impl Offer {
         self.check_role(Role::Writes)?;
         let (own, options) = (self.options.state(Role::Reads), self.options.clone());
         let (session, there) = self.welcome(own)?;
-        let (writer, reader) = options.incoming(session.place(), there.length)?.split();
+        let (writer, reader) = options.incoming(&session, there.length)?.split();
         NetworkReader::start(writer, reader, session, own)
     }
 
@@ -219,7 +219,7 @@ impl Offer {
         self.check_role(Role::Reads)?;
         let (own, options) = (self.options.state(Role::Writes), self.options.clone());
         let (session, _) = self.welcome(own)?;
-        let (writer, reader) = options.outgoing(session.place())?.split();
+        let (writer, reader) = options.outgoing(&session)?.split();
         NetworkWriter::start(writer, reader, session, own)
     }
 

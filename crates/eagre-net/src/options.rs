@@ -8,6 +8,15 @@ use crate::cancel::Cancel;
 use crate::error::{NetError, NetErrorKind};
 use crate::greeting::{Role, State};
 use crate::security::Security;
+use crate::session::Session;
+
+/// How much may be on its way unless the user says otherwise.
+const WINDOW: usize = 16 << 20;
+/// The same where the other side is on this machine: nothing is on its way for long, and a stream goes around all its blocks. Few of
+/// them stay in the caches.
+const WINDOW_HERE: usize = 4 << 20;
+/// The most blocks of a window: those of a stream fit a mask of 64 bits.
+const MOST_BLOCKS: usize = 56;
 
 /// The settings of a stream between hosts. Both sides have their own; only [`Security`] must agree.
 #[derive(Clone, Debug)]
@@ -21,7 +30,7 @@ pub struct Options {
     pub(crate) no_progress: Option<Duration>,
     pub(crate) cancel: Option<Cancel>,
     block: BlockSize,
-    window: usize,
+    window: Option<usize>,
     stream: PipeBuilder,
 }
 
@@ -32,7 +41,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Plain on loopback and nothing elsewhere, 30 s of retries, and a window of 16 MiB in blocks of 1 MiB.
+    /// Plain on loopback and nothing elsewhere, 30 s of retries, and blocks of 1 MiB.
     pub fn new() -> Options {
         Options {
             security: Security::loopback(),
@@ -43,7 +52,7 @@ impl Options {
             no_progress: None,
             cancel: None,
             block: BlockSize::new(1 << 20).unwrap_or(BlockSize::DEFAULT),
-            window: 16 << 20,
+            window: None,
             stream: Pipe::builder(),
         }
     }
@@ -68,9 +77,10 @@ impl Options {
     }
 
     /// How many bytes may be on their way: the writer's side keeps them until the other side has them. As fast a link as
-    /// window / round-trip time is filled: 16 MiB, the default, are 1.3 Gbit/s at 100 ms. Up to 56 blocks.
+    /// window / round-trip time is filled: 16 MiB are 1.3 Gbit/s at 100 ms. Up to 56 blocks. Default: 16 MiB, and 4 MiB where
+    /// the other side is on this machine.
     pub fn window(mut self, bytes: usize) -> Options {
-        self.window = bytes;
+        self.window = Some(bytes);
         self
     }
 
@@ -113,13 +123,20 @@ impl Options {
         self
     }
 
-    /// How many blocks the window has.
-    fn blocks(&self) -> Result<u32, NetError> {
-        let blocks = self.window.div_ceil(self.block.bytes()).max(2);
-        u32::try_from(blocks).ok().filter(|&blocks| blocks <= 56).ok_or_else(|| {
+    /// How many blocks the window has. `here`: the other side is on this machine.
+    fn blocks(&self, here: bool) -> Result<u32, NetError> {
+        let blocks = match self.window {
+            Some(window) => window.div_ceil(self.block.bytes()),
+            None => (if here { WINDOW_HERE } else { WINDOW } / self.block.bytes()).min(MOST_BLOCKS),
+        };
+        let blocks = blocks.max(2);
+        u32::try_from(blocks).ok().filter(|_| blocks <= MOST_BLOCKS).ok_or_else(|| {
             NetError::new(
                 NetErrorKind::Setting,
-                format_args!("a window of {blocks} blocks of {}: it can have 56; use larger blocks", self.block),
+                format_args!(
+                    "a window of {blocks} blocks of {}: it can have {MOST_BLOCKS}; use larger blocks",
+                    self.block
+                ),
             )
         })
     }
@@ -127,7 +144,8 @@ impl Options {
     /// What this side says of the end of a stream that it opens.
     pub(crate) fn state(&self, role: Role) -> State {
         let length = self.length.filter(|_| role == Role::Writes);
-        State { block: self.block.bytes() as u64, window: self.window.max(1) as u64, length, received: 0 }
+        let window = self.window.unwrap_or(WINDOW_HERE).max(1) as u64;
+        State { block: self.block.bytes() as u64, window, length, received: 0 }
     }
 
     /// What this side says of the end of a stream that somebody else has opened. How far it looks back is not known: at least the
@@ -138,15 +156,15 @@ impl Options {
     }
 
     /// A stream whose reader is the network: it looks back as far as the other side has not got everything.
-    pub(crate) fn outgoing(&self, name: &str) -> Result<Pipe, NetError> {
-        let stream = self.stream.clone().lookback(self.blocks()?);
-        self.open(stream, name, self.length)
+    pub(crate) fn outgoing(&self, session: &Session) -> Result<Pipe, NetError> {
+        let stream = self.stream.clone().lookback(self.blocks(session.is_here())?);
+        self.open(stream, session.place(), self.length)
     }
 
     /// A stream whose writer is the network.
-    pub(crate) fn incoming(&self, name: &str, length: Option<u64>) -> Result<Pipe, NetError> {
-        let stream = self.stream.clone().rewrite(0).read_ahead(self.blocks()?.min(8));
-        self.open(stream, name, length)
+    pub(crate) fn incoming(&self, session: &Session, length: Option<u64>) -> Result<Pipe, NetError> {
+        let stream = self.stream.clone().rewrite(0).read_ahead(self.blocks(session.is_here())?.min(8));
+        self.open(stream, session.place(), length)
     }
 
     fn open(&self, stream: PipeBuilder, name: &str, length: Option<u64>) -> Result<Pipe, NetError> {

@@ -37,6 +37,7 @@ pub(crate) struct Session {
     options: Options,
     /// Where the other side is, for messages.
     place: String,
+    here: bool,
     /// A connection that has been made already.
     ready: Option<(Arc<Link>, State)>,
     /// Since when there has been trouble without progress, and what it was.
@@ -58,7 +59,7 @@ impl Session {
         let mut session = Session::new(way(hello), place, options);
         let cancelled = || options.cancel.as_ref().is_some_and(Cancel::is_cancelled);
         let (link, state) = session.dial(None, &cancelled)?;
-        session.ready = Some((link, state));
+        session.begin(link, state);
         Ok((session, state))
     }
 
@@ -73,7 +74,7 @@ impl Session {
     ) -> Session {
         let place = format!("{} at {}", hello.name, link.peer());
         let mut session = Session::new(Way::Called { slot, _entry: entry }, place, options);
-        session.ready = Some((link, hello.state));
+        session.begin(link, hello.state);
         session
     }
 
@@ -82,11 +83,18 @@ impl Session {
             way,
             options: options.clone(),
             place,
+            here: false,
             ready: None,
             trouble: None,
             reconnections: 0,
             connected: Instant::now(),
         }
+    }
+
+    /// The first connection.
+    fn begin(&mut self, link: Arc<Link>, state: State) {
+        self.here = link.peer().ip().to_canonical().is_loopback();
+        self.ready = Some((link, state));
     }
 
     pub(crate) fn options(&self) -> &Options {
@@ -96,6 +104,11 @@ impl Session {
     /// Where the other side is.
     pub(crate) fn place(&self) -> &str {
         &self.place
+    }
+
+    /// Whether the other side was on this machine when the stream began.
+    pub(crate) fn is_here(&self) -> bool {
+        self.here
     }
 
     pub(crate) fn reconnections(&self) -> u32 {

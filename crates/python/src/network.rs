@@ -38,7 +38,7 @@ pub(crate) struct Settings {
     #[pyo3(item)]
     silence: f64,
     #[pyo3(item)]
-    window: usize,
+    window: Option<usize>,
     #[pyo3(item)]
     block: usize,
     #[pyo3(item)]
@@ -54,11 +54,11 @@ impl Settings {
         let options = Options::new()
             .stream(Pipe::builder().lookback(KEPT).explicit())
             .block_size(block)
-            .window(self.window)
             .retry(seconds(self.retry, function, "retry")?)
             .silence(seconds(self.silence, function, "silence")?)
             .security(self.security().map_err(|failed| error::of_network(&failed))?);
-        Ok(self.limit.map_or(options.clone(), |limit| options.limit(limit)))
+        let options = self.window.into_iter().fold(options, Options::window);
+        Ok(self.limit.into_iter().fold(options, Options::limit))
     }
 
     /// At most one of them is given.

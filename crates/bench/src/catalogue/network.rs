@@ -20,13 +20,23 @@ pub(super) const ROWS: &[Row] = &[
         contenders: &[
             Entry::new(
                 "sockets",
-                Way::Network(Network::Sockets),
+                Way::Network(Network::Sockets { checks: false }),
                 "fills a buffer of 256 KiB, writes it; reads into another, sums it. No checks, one thread an end",
+            ),
+            Entry::new(
+                "checked sockets",
+                Way::Network(Network::Sockets { checks: true }),
+                "the same, with the checks that Eagre does: XXH3 of each buffer, BLAKE3 of all, on both sides",
             ),
             eagre("explicit", false, false, "Eagre: explicit calls; every piece checked, the stream digested (BLAKE3)"),
             eagre("pointer", false, true, "Eagre: the same through plain pointers"),
         ],
-        targets: &[Target::must("explicit", 0.9, "sockets"), Target::must("pointer", 0.9, "sockets")],
+        targets: &[
+            Target::must("explicit", 0.9, "sockets"),
+            Target::must("pointer", 0.9, "sockets"),
+            Target::must("explicit", 0.9, "checked sockets"),
+            Target::must("pointer", 0.9, "checked sockets"),
+        ],
     },
     Row {
         name: "net-tls",

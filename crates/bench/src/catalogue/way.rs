@@ -66,9 +66,9 @@ pub(crate) enum Way {
 /// What carries bytes over TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Network {
-    /// `write` and `read` of a buffer.
-    Sockets,
-    /// The same through rustls, with the digests that Eagre computes.
+    /// `write` and `read` of a buffer. `checks`: with the digests that Eagre computes.
+    Sockets { checks: bool },
+    /// The same through rustls, with the digests.
     Rustls,
     /// A stream of Eagre between two hosts.
     Eagre { tls: bool, pointers: bool },

@@ -26,8 +26,8 @@ const TOKEN: &[u8] = b"of the benchmark, and no secret";
 
 pub(crate) fn network(network: Network) -> Result<Box<dyn Contender>, Trouble> {
     Ok(match network {
-        Network::Sockets => Box::new(ByHand::new(false)?),
-        Network::Rustls => Box::new(ByHand::new(true)?),
+        Network::Sockets { checks } => Box::new(ByHand::new(false, checks)?),
+        Network::Rustls => Box::new(ByHand::new(true, true)?),
         Network::Eagre { tls, pointers } => Box::new(Hosts::new(tls, pointers)?),
     })
 }
@@ -87,13 +87,14 @@ struct ByHand {
     source: Region,
     target: Region,
     tls: Option<Keys>,
+    checks: bool,
 }
 
 impl ByHand {
-    fn new(tls: bool) -> Result<ByHand, Trouble> {
+    fn new(tls: bool, checks: bool) -> Result<ByHand, Trouble> {
         let buffer = || Region::touched(BUFFER, Pages::Huge).map_err(|e| Trouble::failed("memory", e));
         let tls = tls.then(keys).transpose().map_err(|e| Trouble::failed("rustls", e))?;
-        Ok(ByHand { source: buffer()?, target: buffer()?, tls })
+        Ok(ByHand { source: buffer()?, target: buffer()?, tls, checks })
     }
 }
 
@@ -106,53 +107,66 @@ impl Contender for ByHand {
         let (source, target) = (self.source.words_mut(), self.target.words_mut());
         let (source, target) = (&mut source[..BUFFER / 8], &mut target[..BUFFER / 8]);
         let Some(keys) = &self.tls else {
+            let (mut sent, mut got) = (Checks::none_unless(self.checks), Checks::none_unless(self.checks));
             let (took, (), answer) = two_threads(
-                move || write(near, source, size, |_| {}).map_err(|e| Trouble::failed("write", e)),
-                move || read(far, target, |_| {}).map_err(|e| Trouble::failed("read", e))?.answer(),
+                || write(near, source, size, |bytes| sent.add(bytes)).map_err(|e| Trouble::failed("write", e)),
+                || read(far, target, |bytes| got.add(bytes)).map_err(|e| Trouble::failed("read", e))?.answer(),
             )?;
+            same(&sent, &got)?;
             return Ok(Measured::pipe(took, size, answer));
         };
         let client = rustls::ClientConnection::new(keys.client.clone(), "eagre".try_into().expect("a name"));
         let client = client.map_err(|e| Trouble::failed("rustls", e))?;
         let server = rustls::ServerConnection::new(keys.server.clone()).map_err(|e| Trouble::failed("rustls", e))?;
-        let (took, sent, (answer, got)) = two_threads(
-            move || {
-                let mut checks = Checks::default();
+        let (mut sent, mut got) = (Checks::default(), Checks::default());
+        let (took, (), answer) = two_threads(
+            || {
                 let mut stream = rustls::StreamOwned::new(client, near);
-                write(&mut stream, source, size, |bytes| checks.add(bytes)).map_err(|e| Trouble::failed("write", e))?;
+                write(&mut stream, source, size, |bytes| sent.add(bytes)).map_err(|e| Trouble::failed("write", e))?;
                 stream.conn.send_close_notify();
-                stream.flush().map_err(|e| Trouble::failed("close", e))?;
-                Ok(checks.result())
+                stream.flush().map_err(|e| Trouble::failed("close", e))
             },
-            move || {
-                let mut checks = Checks::default();
+            || {
                 let stream = rustls::StreamOwned::new(server, far);
-                let tally = read(stream, target, |bytes| checks.add(bytes)).map_err(|e| Trouble::failed("read", e))?;
-                Ok((tally.answer()?, checks.result()))
+                read(stream, target, |bytes| got.add(bytes)).map_err(|e| Trouble::failed("read", e))?.answer()
             },
         )?;
-        if sent.1 != got.1 {
-            return Err(Trouble::Wrong("the two digests differ".into()));
-        }
+        same(&sent, &got)?;
         Ok(Measured::pipe(took, size, answer))
     }
 }
 
 /// What Eagre computes of the bytes that it carries.
-#[derive(Default)]
 struct Checks {
+    on: bool,
     pieces: u64,
     digest: blake3::Hasher,
 }
 
+impl Default for Checks {
+    fn default() -> Checks {
+        Checks::none_unless(true)
+    }
+}
+
+fn same(sent: &Checks, got: &Checks) -> Result<(), Trouble> {
+    match sent.digest.finalize() == got.digest.finalize() {
+        true => Ok(()),
+        false => Err(Trouble::Wrong("the two digests differ".into())),
+    }
+}
+
 impl Checks {
-    fn add(&mut self, bytes: &[u8]) {
-        self.pieces ^= xxhash_rust::xxh3::xxh3_64(bytes);
-        self.digest.update(bytes);
+    fn none_unless(on: bool) -> Checks {
+        Checks { on, pieces: 0, digest: blake3::Hasher::new() }
     }
 
-    fn result(self) -> (u64, blake3::Hash) {
-        (self.pieces, self.digest.finalize())
+    fn add(&mut self, bytes: &[u8]) {
+        if !self.on {
+            return;
+        }
+        self.pieces ^= xxhash_rust::xxh3::xxh3_64(bytes);
+        self.digest.update(bytes);
     }
 }
 

@@ -35,7 +35,10 @@ fn ended(error: NetError, failure: Option<StreamError>) -> Fault {
 
 impl Options {
     pub(crate) fn new(wanted: Wanted<'_>) -> Result<Options, Fault> {
-        let mut options = eagre_net::Options::new().retry(wanted.retry).silence(wanted.silence).window(wanted.window);
+        let mut options = eagre_net::Options::new().retry(wanted.retry).silence(wanted.silence);
+        if let Some(window) = wanted.window {
+            options = options.window(window);
+        }
         if let Some(stream) = wanted.stream {
             options = options.stream(stream);
         }

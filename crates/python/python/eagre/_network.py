@@ -31,6 +31,7 @@ class Connector:
         retry: for how many seconds a connection that cannot be made, or has broken, is tried again.
         silence: for how many seconds the other side may be silent before the connection counts as broken.
         window: the bytes that may be on their way; the writer's side keeps them until they have arrived. 2 to 56 blocks.
+            Default: 16 MiB, and 4 MiB where the other side is on this machine.
         block: the bytes of a block, a power of two from 64 KiB to 64 MiB.
         limit: the most bytes a second that this side sends.
 
@@ -49,7 +50,7 @@ class Connector:
         insecure_plain: bool = False,
         retry: float = 30.0,
         silence: float = 15.0,
-        window: int = 16 << 20,
+        window: int | None = None,
         block: int = 1 << 20,
         limit: int | None = None,
     ) -> None:
@@ -108,7 +109,7 @@ class Listener:
         insecure_plain: bool = False,
         retry: float = 30.0,
         silence: float = 15.0,
-        window: int = 16 << 20,
+        window: int | None = None,
         block: int = 1 << 20,
         limit: int | None = None,
     ) -> None:
