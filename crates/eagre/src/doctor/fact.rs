@@ -18,6 +18,8 @@ pub enum Group {
     HugePages,
     /// Limits of this process, and limits of every process.
     Limits,
+    /// Connections to other hosts.
+    Network,
     /// The control group this process runs in.
     Cgroup,
     /// The processor.
@@ -33,6 +35,7 @@ impl fmt::Display for Group {
             Group::Memory => "memory",
             Group::HugePages => "huge pages",
             Group::Limits => "limits",
+            Group::Network => "network",
             Group::Cgroup => "control group",
             Group::Cpu => "processor",
         })

@@ -25,6 +25,7 @@ mod huge;
 mod kernel;
 mod limits;
 mod memory;
+mod network;
 mod streams;
 
 use crate::{Trap, probe};
@@ -63,8 +64,16 @@ impl Diagnosis {
 }
 
 /// The functions that examine a host.
-const SUBJECTS: [fn(&host::Host) -> Vec<Fact>; 7] =
-    [kernel::facts, faults::facts, memory::facts, huge::facts, limits::facts, cgroup::facts, cpu::facts];
+const SUBJECTS: [fn(&host::Host) -> Vec<Fact>; 8] = [
+    kernel::facts,
+    faults::facts,
+    memory::facts,
+    huge::facts,
+    limits::facts,
+    network::facts,
+    cgroup::facts,
+    cpu::facts,
+];
 
 /// Examines this machine from the point of view of this process.
 #[must_use]
