@@ -35,6 +35,12 @@ impl Connector {
         self
     }
 
+    /// One whose streams are digested, or not.
+    #[cfg(feature = "transfer")]
+    pub(crate) fn digested(&self, digest: bool) -> Connector {
+        Connector { address: self.address.clone(), options: self.options.clone().digested(digest) }
+    }
+
     /// Opens a stream that is written here and read there, where somebody asks for a reader of this name. Waits for that, and for
     /// a listener, as long as [`Options::retry`] says.
     ///
@@ -43,7 +49,7 @@ impl Connector {
     pub fn writer(&self, name: &str) -> Result<NetworkWriter, NetError> {
         let own = self.options.state(Role::Writes);
         let (session, _) = self.call(name, Role::Writes, own)?;
-        let (writer, reader) = self.options.outgoing(&session)?.split();
+        let (writer, reader) = self.options.outgoing(session.place(), session.is_here())?.split();
         NetworkWriter::start(writer, reader, session, own)
     }
 
@@ -55,7 +61,7 @@ impl Connector {
     pub fn reader(&self, name: &str) -> Result<NetworkReader, NetError> {
         let own = self.options.state(Role::Reads);
         let (session, there) = self.call(name, Role::Reads, own)?;
-        let (writer, reader) = self.options.incoming(&session, there.length)?.split();
+        let (writer, reader) = self.options.incoming(session.place(), session.is_here(), there.length)?.split();
         NetworkReader::start(writer, reader, session, own)
     }
 

@@ -7,7 +7,7 @@
 //!        16 session (16)   32 state (32)   64 round trip, in microseconds (4)   68 zeros   72 XXH3 of all other bytes   80 name
 //! Reply   0 "EAGRENET"   8 version   9 status   10 length of the text (2)   12 zeros
 //!        16 state (32)   48 zeros   56 XXH3 of all other bytes   64 text
-//! state   0 size of a block   8 window   16 length, or 2^64 - 1   24 how much has been received
+//! state   0 size of a block (4)   4 1: no digest of the whole (4)   8 window   16 length, or 2^64 - 1   24 how much has been received
 //! ```
 
 use std::time::{Duration, Instant};
@@ -46,20 +46,27 @@ pub(crate) struct State {
     pub(crate) length: Option<u64>,
     /// How many bytes the reader's side has, checked.
     pub(crate) received: u64,
+    /// Whether it wants a digest of the whole stream. There is one if both sides do.
+    pub(crate) digest: bool,
 }
 
 impl State {
     fn write(&self, bytes: &mut [u8]) {
-        let numbers = [self.block, self.window, self.length.unwrap_or(UNKNOWN), self.received];
+        // Sizes of blocks have at most 31 bits.
+        let first = self.block | u64::from(!self.digest) << 32;
+        let numbers = [first, self.window, self.length.unwrap_or(UNKNOWN), self.received];
         for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
             place.copy_from_slice(&number.to_le_bytes());
         }
     }
 
     fn read(bytes: &[u8]) -> Option<State> {
-        let [block, window, length, received] = [0, 8, 16, 24].map(|at| number(bytes, at));
-        let state = State { block, window, length: Some(length).filter(|&length| length != UNKNOWN), received };
-        (block.is_power_of_two() && (1 << 12..=1 << 30).contains(&block) && window > 0).then_some(state)
+        let [first, window, length, received] = [0, 8, 16, 24].map(|at| number(bytes, at));
+        let (block, undigested) = (first & u64::from(u32::MAX), first >> 32);
+        let length = Some(length).filter(|&length| length != UNKNOWN);
+        let state = State { block, window, length, received, digest: undigested == 0 };
+        (undigested <= 1 && block.is_power_of_two() && (1 << 12..=1 << 30).contains(&block) && window > 0)
+            .then_some(state)
     }
 }
 
@@ -242,7 +249,7 @@ mod tests {
     use super::*;
 
     fn hello() -> Hello {
-        let state = State { block: 1 << 20, window: 16 << 20, length: Some(7), received: 3 };
+        let state = State { block: 1 << 20, window: 16 << 20, length: Some(7), received: 3, digest: true };
         Hello {
             session: [9; 16],
             role: Role::Reads,
@@ -275,6 +282,7 @@ mod tests {
         }
         for reply in [
             Reply::Welcome(State { length: None, ..hello().state }),
+            Reply::Welcome(State { digest: false, ..hello().state }),
             Reply::Forgotten,
             Reply::Refused("no".into()),
             Reply::Busy,

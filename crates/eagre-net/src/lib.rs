@@ -32,12 +32,13 @@
 //! | `listener` | the side that waits for others | `ends`, `session`, `options`, `greeting`, `link`, `address`, `error` |
 //! | `connector` | the side that calls | `ends`, `session`, `options`, `greeting`, `security`, `address`, `error` |
 //! | `ends` | what a user holds: a stream's end, and the thread beside it | `sending`, `receiving`, `session`, `greeting`, `error` |
-//! | `receiving` | the thread that fills a stream from connections | `sending`, `session`, `greeting`, `link`, `frame`, `error` |
-//! | `sending` | the thread that empties a stream into connections | `session`, `greeting`, `link`, `frame`, `error` |
+//! | `receiving` | the thread that fills a stream from connections | `sending`, `digest`, `session`, `greeting`, `link`, `frame`, `error` |
+//! | `sending` | the thread that empties a stream into connections | `digest`, `session`, `greeting`, `link`, `frame`, `error` |
 //! | `session` | one stream's life over several connections | `cancel`, `options`, `greeting`, `link`, `address`, `error` |
 //! | `options` | the settings of a stream | `cancel`, `greeting`, `security`, `error` |
 //! | `greeting` | the first messages on a connection | `link`, `error` |
 //! | `link` | one connection, plain or TLS | `frame`, `security`, `error` |
+//! | `digest` | the digest of a whole stream | `frame` |
 //! | `frame` | messages on a connection | none |
 //! | `security` | keys, and who is trusted | `error` |
 //! | `address` | host and port | `error` |
@@ -50,6 +51,7 @@
 mod address;
 mod cancel;
 mod connector;
+mod digest;
 mod ends;
 mod error;
 mod frame;

@@ -199,6 +199,12 @@ impl Offer {
         self.caller.link.peer()
     }
 
+    /// The same stream, digested or not.
+    #[cfg(feature = "transfer")]
+    pub(crate) fn digested(self, digest: bool) -> Offer {
+        Offer { options: self.options.digested(digest), ..self }
+    }
+
     /// Opens the stream to be read here.
     ///
     /// # Errors
@@ -207,7 +213,7 @@ impl Offer {
         self.check_role(Role::Writes)?;
         let (own, options) = (self.options.state(Role::Reads), self.options.clone());
         let (session, there) = self.welcome(own)?;
-        let (writer, reader) = options.incoming(&session, there.length)?.split();
+        let (writer, reader) = options.incoming(session.place(), session.is_here(), there.length)?.split();
         NetworkReader::start(writer, reader, session, own)
     }
 
@@ -219,7 +225,7 @@ impl Offer {
         self.check_role(Role::Reads)?;
         let (own, options) = (self.options.state(Role::Writes), self.options.clone());
         let (session, _) = self.welcome(own)?;
-        let (writer, reader) = options.outgoing(&session)?.split();
+        let (writer, reader) = options.outgoing(session.place(), session.is_here())?.split();
         NetworkWriter::start(writer, reader, session, own)
     }
 

@@ -8,7 +8,6 @@ use crate::cancel::Cancel;
 use crate::error::{NetError, NetErrorKind};
 use crate::greeting::{Role, State};
 use crate::security::Security;
-use crate::session::Session;
 
 /// How much may be on its way unless the user says otherwise.
 const WINDOW: usize = 16 << 20;
@@ -29,6 +28,8 @@ pub struct Options {
     pub(crate) limit: Option<u64>,
     pub(crate) no_progress: Option<Duration>,
     pub(crate) cancel: Option<Cancel>,
+    /// Whether this side wants a digest of the whole stream.
+    pub(crate) digest: bool,
     block: BlockSize,
     window: Option<usize>,
     stream: PipeBuilder,
@@ -51,6 +52,7 @@ impl Options {
             limit: None,
             no_progress: None,
             cancel: None,
+            digest: true,
             block: BlockSize::new(1 << 20).unwrap_or(BlockSize::DEFAULT),
             window: None,
             stream: Pipe::builder(),
@@ -123,6 +125,12 @@ impl Options {
         self
     }
 
+    /// Whether this side wants a digest of the whole stream. If not, what the stream holds must have digests of its own.
+    #[cfg(feature = "transfer")]
+    pub(crate) fn digested(self, digest: bool) -> Options {
+        Options { digest, ..self }
+    }
+
     /// How many blocks the window has. `here`: the other side is on this machine.
     fn blocks(&self, here: bool) -> Result<u32, NetError> {
         let blocks = match self.window {
@@ -145,7 +153,7 @@ impl Options {
     pub(crate) fn state(&self, role: Role) -> State {
         let length = self.length.filter(|_| role == Role::Writes);
         let window = self.window.unwrap_or(WINDOW_HERE).max(1) as u64;
-        State { block: self.block.bytes() as u64, window, length, received: 0 }
+        State { block: self.block.bytes() as u64, window, length, received: 0, digest: self.digest }
     }
 
     /// What this side says of the end of a stream that somebody else has opened. How far it looks back is not known: at least the
@@ -155,16 +163,16 @@ impl Options {
         State { block, window: block, ..self.state(role) }
     }
 
-    /// A stream whose reader is the network: it looks back as far as the other side has not got everything.
-    pub(crate) fn outgoing(&self, session: &Session) -> Result<Pipe, NetError> {
-        let stream = self.stream.clone().lookback(self.blocks(session.is_here())?);
-        self.open(stream, session.place(), self.length)
+    /// A stream whose reader is the network, and whose other side may be `here`, on this machine: it looks back as far as the other side has not got everything.
+    pub(crate) fn outgoing(&self, name: &str, here: bool) -> Result<Pipe, NetError> {
+        let stream = self.stream.clone().lookback(self.blocks(here)?);
+        self.open(stream, name, self.length)
     }
 
     /// A stream whose writer is the network.
-    pub(crate) fn incoming(&self, session: &Session, length: Option<u64>) -> Result<Pipe, NetError> {
-        let stream = self.stream.clone().rewrite(0).read_ahead(self.blocks(session.is_here())?.min(8));
-        self.open(stream, session.place(), length)
+    pub(crate) fn incoming(&self, name: &str, here: bool, length: Option<u64>) -> Result<Pipe, NetError> {
+        let stream = self.stream.clone().rewrite(0).read_ahead(self.blocks(here)?.min(8));
+        self.open(stream, name, length)
     }
 
     fn open(&self, stream: PipeBuilder, name: &str, length: Option<u64>) -> Result<Pipe, NetError> {

@@ -8,6 +8,7 @@ use std::io;
 
 use eagre::{StreamErrorKind, WriteBlock, Writer};
 
+use crate::digest::Digest;
 use crate::error::NetError;
 use crate::frame::{DIGEST, Header, Kind};
 use crate::greeting::State;
@@ -28,7 +29,7 @@ pub(crate) struct Receiving {
     /// How many bytes have arrived, and are right.
     received: u64,
     acknowledged: u64,
-    digest: blake3::Hasher,
+    digest: Digest,
     /// Whether the stream has arrived to its end.
     ended: bool,
     finished: bool,
@@ -37,7 +38,7 @@ pub(crate) struct Receiving {
 impl Receiving {
     pub(crate) fn new(writer: Writer, session: Session, own: State) -> Receiving {
         let received = writer.position();
-        let digest = blake3::Hasher::new();
+        let digest = Digest::new(own.digest);
         Receiving {
             writer,
             session,
@@ -88,13 +89,14 @@ impl Receiving {
     }
 
     fn summary(&self) -> Summary {
-        let digest = *self.digest.finalize().as_bytes();
+        let digest = self.digest.so_far();
         Summary { bytes: self.received, digest, reconnections: self.session.reconnections() }
     }
 
     /// Takes what one connection brings.
     fn over(&mut self, link: &Link, there: &State) -> Result<(), Stop> {
         link.listens_again();
+        self.digest.unless(!there.digest);
         let place = self.session.place().to_owned();
         let largest = self.own.block.min(there.block).min(PIECE);
         let every = ACKNOWLEDGED.min(there.window / 4);
@@ -156,7 +158,7 @@ impl Receiving {
             false => Err(Broken::Garbled("bytes arrived damaged")),
         });
         if arrived.is_ok() {
-            self.digest.update(bytes);
+            self.digest.add(bytes);
             self.received += u64::from(header.length);
         }
         match self.received - block.offset() == self.own.block {
@@ -186,7 +188,7 @@ impl Receiving {
         if !whole {
             return Err(Stop::protocol(place, "the stream ended where it does not end"));
         }
-        if digest != *self.digest.finalize().as_bytes() {
+        if digest != self.digest.so_far() {
             return Err(Stop::protocol(place, "the digest of the stream is not that of its bytes"));
         }
         self.ended = true;

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use eagre::{ReadBlock, Reader, StreamError, StreamErrorKind};
 
+use crate::digest::Digest;
 use crate::error::{NetError, NetErrorKind};
 use crate::frame::Kind;
 use crate::greeting::State;
@@ -90,7 +91,7 @@ pub(crate) struct Sending {
     /// Whether the stream has been taken to its end.
     ended: bool,
     /// The digest of all bytes up to `digested`.
-    digest: blake3::Hasher,
+    digest: Digest,
     digested: u64,
     pace: Option<Pace>,
 }
@@ -99,7 +100,7 @@ impl Sending {
     pub(crate) fn new(reader: Reader, session: Session, own: State) -> Sending {
         let pace = session.options().limit.map(Pace::new);
         let taken = reader.position();
-        let (digest, kept) = (blake3::Hasher::new(), VecDeque::new());
+        let (digest, kept) = (Digest::new(own.digest), VecDeque::new());
         Sending { reader, session, own, kept, taken, ended: false, digest, digested: taken, pace }
     }
 
@@ -145,7 +146,7 @@ impl Sending {
             }
             match outcome {
                 Ok(()) => {
-                    let digest = *self.digest.finalize().as_bytes();
+                    let digest = self.digest.so_far();
                     return Ok(Summary { bytes: self.taken, digest, reconnections: self.session.reconnections() });
                 }
                 Err(Stop::Broken(broken)) => self.session.broke(&broken, acks.progress(there.received)),
@@ -157,6 +158,7 @@ impl Sending {
     /// Carries what one connection does.
     fn over(&mut self, link: &Link, there: &State, acks: &Acks) -> Result<(), Stop> {
         link.listens_again();
+        self.digest.unless(!there.digest);
         let place = self.session.place().to_owned();
         let kept_from = self.kept.front().map_or(self.taken, ReadBlock::offset);
         let mut position = there.received;
@@ -185,7 +187,7 @@ impl Sending {
                 // A piece that is sent again has been digested, perhaps in part.
                 let fresh = (position + length as u64).saturating_sub(self.digested);
                 if fresh > 0 {
-                    self.digest.update(&bytes[length - fresh as usize..]);
+                    self.digest.add(&bytes[length - fresh as usize..]);
                     self.digested += fresh;
                 }
                 acks.may_hear_of(position + length as u64);
@@ -198,7 +200,7 @@ impl Sending {
                 position += length as u64;
             } else if self.ended {
                 if !said_end {
-                    link.send(Kind::End, position, self.digest.finalize().as_bytes())?;
+                    link.send(Kind::End, position, &self.digest.so_far())?;
                     said_end = true;
                 }
                 if acks.is_done(position) {

@@ -57,6 +57,8 @@ pub(super) struct Talk<'a> {
 }
 
 const LIST: &str = "list";
+/// This one is not digested as a whole: each file in it is.
+const DATA: &str = "data";
 /// How long the other streams of a round may come behind the first.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -94,7 +96,7 @@ impl<'a> Talk<'a> {
     pub(super) fn sender(&mut self) -> Result<Streams<NetworkWriter, NetworkReader>, TransferError> {
         let list = self.writer(LIST)?;
         let streams =
-            Streams { list, have: self.reader("have")?, data: self.writer("data")?, done: self.reader("done")? };
+            Streams { list, have: self.reader("have")?, data: self.writer(DATA)?, done: self.reader("done")? };
         let Streams { list, have, data, done } = &streams;
         self.under_way.has(vec![list.control(), have.control(), data.control(), done.control()]);
         self.round += 1;
@@ -105,7 +107,7 @@ impl<'a> Talk<'a> {
     pub(super) fn receiver(&mut self) -> Result<Streams<NetworkReader, NetworkWriter>, TransferError> {
         let list = self.reader(LIST)?;
         let streams =
-            Streams { list, have: self.writer("have")?, data: self.reader("data")?, done: self.writer("done")? };
+            Streams { list, have: self.writer("have")?, data: self.reader(DATA)?, done: self.writer("done")? };
         let Streams { list, have, data, done } = &streams;
         self.under_way.has(vec![list.control(), have.control(), data.control(), done.control()]);
         self.round += 1;
@@ -115,8 +117,8 @@ impl<'a> Talk<'a> {
     fn writer(&mut self, stream: &str) -> Result<NetworkWriter, TransferError> {
         let name = self.name(stream);
         let opened = match self.peer {
-            Peer::Connector(connector) => connector.writer(&name),
-            Peer::Listener(listener) => self.called(listener, &name, false)?.writer(),
+            Peer::Connector(connector) => connector.digested(stream != DATA).writer(&name),
+            Peer::Listener(listener) => self.called(listener, &name, false)?.digested(stream != DATA).writer(),
         };
         opened.map_err(told)
     }
@@ -124,8 +126,8 @@ impl<'a> Talk<'a> {
     fn reader(&mut self, stream: &str) -> Result<NetworkReader, TransferError> {
         let name = self.name(stream);
         let opened = match self.peer {
-            Peer::Connector(connector) => connector.reader(&name),
-            Peer::Listener(listener) => self.called(listener, &name, true)?.reader(),
+            Peer::Connector(connector) => connector.digested(stream != DATA).reader(&name),
+            Peer::Listener(listener) => self.called(listener, &name, true)?.digested(stream != DATA).reader(),
         };
         opened.map_err(told)
     }
