@@ -10,6 +10,7 @@ pub(crate) mod map;
 pub(crate) mod process;
 pub(crate) mod processors;
 pub(crate) mod ring;
+pub(crate) mod shared;
 pub(crate) mod signal;
 pub(crate) mod thread;
 pub(crate) mod tools;
