@@ -120,6 +120,8 @@ pub fn check_environment() -> Result<(), String> {
 
 #[doc(hidden)]
 pub use eagre_mem::heap;
+#[cfg(all(target_os = "linux", not(miri)))]
+pub use eagre_mem::process;
 pub use eagre_mem::stream::{
     Control, EndStats, OnFailure, OpenError, Pipe, PipeBuilder, ReadBlock, Reader, Sink, SinkWriter, Source,
     StreamError, StreamErrorKind, StreamStats, Wait, WriteBlock, Writer, wait_report,

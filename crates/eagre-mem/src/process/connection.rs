@@ -7,13 +7,15 @@
 #![forbid(unsafe_code)]
 
 use crate::stream::OpenError;
-use crate::sys::{Errno, Refusal, socket};
+use crate::sys::socket::{self, Seen};
+use crate::sys::{Errno, Refusal};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 /// One side of a connection between two processes: what a stream is opened on.
 ///
@@ -151,14 +153,15 @@ impl Listener {
         Ok(Listener { socket, path, inode })
     }
 
-    /// Waits for the next process of the same user that connects. Others are turned away.
+    /// Waits for the next process of the same user that connects. Others are turned away, and who has hung up already is passed over.
     ///
     /// # Errors
     /// [`OpenError::Resources`]: there are no descriptors left.
     pub fn accept(&self) -> Result<Connection, OpenError> {
         loop {
             let connected = socket::accept(&self.socket).map_err(refused)?;
-            if check_user(&connected).is_ok() {
+            let waits = socket::watch(&connected, None, Some(Duration::ZERO)) != Seen::Gone;
+            if waits && check_user(&connected).is_ok() {
                 return Ok(Connection(connected));
             }
         }

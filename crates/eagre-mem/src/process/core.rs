@@ -296,8 +296,7 @@ impl Core {
         }
         if next < count && !touching.own {
             // SAFETY: a block of our own ring.
-            let filled =
-                unsafe { shared::fill_tables(self.ring_address(next), self.config.block.bytes(), access(self.end)) };
+            let filled = unsafe { shared::fill_tables(self.ring_address(next), self.config.block.bytes()) };
             filled.map_err(|errno| self.refused(errno))?;
         }
         if self.end == End::Writer && next == count {

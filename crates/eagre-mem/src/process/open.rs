@@ -142,7 +142,8 @@ impl Options {
 pub(super) fn join(connection: Connection, end: End) -> Result<User, OpenError> {
     process::remember();
     let socket = connection.into_socket()?;
-    let mut packet = [0; Hello::BYTES];
+    // One byte more: a longer packet is none of ours.
+    let mut packet = [0; Hello::BYTES + 1];
     let (len, fds) = socket::receive_with(&socket, &mut packet).map_err(refused)?;
     let unfit = |why: &str| OpenError::Unavailable(why.to_owned());
     if len == 0 {

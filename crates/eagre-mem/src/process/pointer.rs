@@ -155,7 +155,7 @@ impl Pointer {
             self.opened[(block % core.count()) as usize].store(block + 1, SeqCst);
         }
         // SAFETY: as above, and open now.
-        unsafe { shared::fill_tables(address, len, access) }.map_err(|errno| core.refused(errno))
+        unsafe { shared::fill_tables(address, len) }.map_err(|errno| core.refused(errno))
     }
 
     /// Maps the lap of a block, closed, unless it is.

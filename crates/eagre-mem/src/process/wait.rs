@@ -14,7 +14,7 @@ use super::hello::{Identity, WAKE};
 use crate::stream::error::Failure;
 use crate::stream::{StreamError, StreamErrorKind};
 use crate::sys::socket::{self, Seen};
-use crate::sys::{futex, process};
+use crate::sys::{Errno, futex, process};
 use crate::trap::End;
 use std::sync::atomic::Ordering::*;
 use std::time::Duration;
@@ -130,44 +130,51 @@ impl Core {
 
     /// Sleeps until the other process wakes this one, or is gone.
     fn sleep(&self, limit: Option<Duration>) {
-        match socket::watch(&self.socket, self.other.get(), limit) {
-            Seen::Nothing => {}
+        let gone = match socket::watch(&self.socket, self.other.get(), limit) {
+            Seen::Nothing => false,
             Seen::Packet => self.read_packets(),
             Seen::Gone => {
                 self.read_packets();
-                if !self.has_news() {
-                    self.died.store(true, SeqCst);
-                    let kind = match self.end {
-                        End::Writer => StreamErrorKind::ReaderGone,
-                        End::Reader => StreamErrorKind::WriterGone,
-                    };
-                    self.fail((kind, self.end.peer()).into());
-                }
+                true
             }
+        };
+        // What it said before is said.
+        if gone && !self.has_news() {
+            self.died.store(true, SeqCst);
+            let kind = match self.end {
+                End::Writer => StreamErrorKind::ReaderGone,
+                End::Reader => StreamErrorKind::WriterGone,
+            };
+            self.fail((kind, self.end.peer()).into());
         }
     }
 
-    /// Takes in what the other process has sent: wake-ups, and once who it is.
-    fn read_packets(&self) {
+    /// Takes in what the other process has sent: wake-ups, and once who it is. Returns whether that process is known to be gone.
+    fn read_packets(&self) -> bool {
         let mut packet = [0; Identity::BYTES];
+        let mut gone = false;
         // A process that sends for ever does not keep this one here.
         for _ in 0..64 {
-            let Ok(len @ 1..) = socket::receive(&self.socket, &mut packet) else { return };
+            let Ok(len @ 1..) = socket::receive(&self.socket, &mut packet) else { break };
             if let Some(identity) = Identity::read(&packet[..len]) {
-                self.meet(identity);
+                gone |= !self.meet(identity);
             }
         }
+        gone
     }
 
     /// Watches the other process, as far as it can be known by its number. The connection tells of its end in most cases; not if
-    /// a child that it has forked has it still.
-    pub(super) fn meet(&self, identity: Identity) {
+    /// a child that it has forked has it still. Returns whether there is such a process, for all that is known.
+    pub(super) fn meet(&self, identity: Identity) -> bool {
         let number = identity.number_in(self.space);
-        if let Some(number) = number.filter(|&number| number != process::id() && self.other.get().is_none())
-            && let Ok(process) = socket::open_process(number)
-        {
-            self.other.set(process);
+        let Some(number) = number.filter(|&number| number != process::id() && self.other.get().is_none()) else {
+            return true;
+        };
+        match socket::open_process(number) {
+            Ok(process) => self.other.set(process),
+            Err(errno) => return errno != Errno::SRCH,
         }
+        true
     }
 
     /// Wakes the other end if it sleeps.

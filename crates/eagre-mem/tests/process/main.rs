@@ -7,15 +7,20 @@
 mod common;
 
 mod content;
+mod death;
+mod hostile;
+mod many;
+mod names;
 mod peer;
+mod pointers;
 
 use common::Watchdog;
 
 /// The other process of the tests.
 #[test]
 fn child() {
-    let parts: Vec<peer::Part> = content::PARTS.iter().copied().collect();
-    peer::serve(&parts);
+    let parts = [content::PARTS, death::PARTS, many::PARTS, names::PARTS, pointers::PARTS];
+    peer::serve(&parts.concat());
 }
 
 /// Ends a test that hangs.

@@ -143,9 +143,8 @@ pub(crate) fn receive_with(
     for message in control.drain() {
         let RecvAncillaryMessage::ScmRights(passed) = message else { continue };
         for fd in passed {
-            if let Some(place) = fds.iter_mut().find(|place| place.is_none()) {
-                *place = Some(above_standard(fd)?);
-            }
+            let place = fds.iter_mut().find(|place| place.is_none());
+            *place.ok_or(Refusal { call: "recvmsg", errno: Errno::INVAL })? = Some(above_standard(fd)?);
         }
     }
     if received.flags.contains(ReturnFlags::CTRUNC) {
