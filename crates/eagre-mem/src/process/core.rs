@@ -251,7 +251,7 @@ impl Core {
         if own && self.pointer.get().is_none_or(|pointer| block >= pointer.capacity) {
             return Step::Fail((StreamErrorKind::CapacityExceeded, self.end).into());
         }
-        let mut looked = false;
+        let (mut looked, mut took) = (false, false);
         loop {
             let mut flow = self.flow();
             let (touch, given) = match self.end {
@@ -260,12 +260,15 @@ impl Core {
             };
             self.give(given);
             let brought = match touch {
-                Touch::Ready if own => return self.open(block).err().unwrap_or(Step::Ready),
+                Touch::Ready if own && !took => return self.open(block).err().unwrap_or(Step::Ready),
                 Touch::Ready => return Step::Ready,
                 Touch::Behind => return Step::Behind,
                 Touch::PastEnd => return Step::PastEnd,
                 Touch::Wait if looked => return Step::Wait,
-                Touch::Take(next) if looked => self.take(touching, next),
+                Touch::Take(next) if looked => {
+                    took = true;
+                    self.take(touching, next)
+                }
                 // Once for each block, so that a failure of the other end is seen early.
                 Touch::Wait | Touch::Take(_) => {
                     looked = true;
@@ -290,19 +293,18 @@ impl Core {
     /// This end takes its next block.
     fn take(&self, touching: Touching, next: u64) -> Result<(), Step> {
         let count = self.count();
+        if self.end == End::Writer && next == count {
+            // A stream that comes round is worth huge pages. Where there are none, small ones do.
+            // SAFETY: our own ring.
+            let _ = unsafe { self.blocks.collapse(0..count as usize, self.ring.start()) };
+        }
         if let Some(pointer) = self.pointer.get() {
-            // Here another block comes into the memory of block `next - K`.
-            pointer.revoke(self, next)?;
+            pointer.take(self, next)?;
         }
         if next < count && !touching.own {
             // SAFETY: a block of our own ring.
             let filled = unsafe { shared::fill_tables(self.ring_address(next), self.config.block.bytes()) };
             filled.map_err(|errno| self.refused(errno))?;
-        }
-        if self.end == End::Writer && next == count {
-            // A stream that comes round is worth huge pages. Where there are none, small ones do.
-            // SAFETY: our own ring.
-            let _ = unsafe { self.blocks.collapse(0..count as usize, self.ring.start()) };
         }
         let skipped = next < touching.block || touching.zero;
         if self.end == End::Writer && skipped && next >= count {

@@ -1,18 +1,21 @@
 //! The addresses of a pointer end.
 //!
-//! The range is mapped a *lap* at a time: all `K` blocks in order, closed. The touch of a block is a fault; the step opens the
-//! block. Behind the window blocks are closed again for good, several at a time:
+//! Each block of memory is mapped at one address of the range: that of the block of the stream that was last in it.
+//! When this end takes block `i`, the mapping moves there from the address of block `i - K`, page tables and all
+//! (`mremap`), which is closed for good:
 //!
 //! ```text
-//!      gone            window    a lap, closed      nothing
-//!  ├──────────────┼──┬──┬──────┼──────────────┼──────────────────▶
-//!    a touch is an    open      a touch opens   a touch maps a lap
-//!    error
+//!      gone           behind the window    window         nothing
+//!  ├───────────────┼────────────────────┼──────────┼─────────────────▶
+//!    a touch is an   a touch is not       a touch    a touch is a
+//!    error           noticed              is free    fault
+//!                    └──── K blocks at most ────┘
 //! ```
 //!
-//! A block behind the window must be closed before other bytes come into the same memory as block `i + K`, and not
-//! earlier. So one call closes up to `K - 1 - L` blocks, and what is stored late, within that distance, is not
-//! noticed; but it reaches the block it was meant for, never another.
+//! No table is filled but in the first two laps, and nobody else's is touched: the other process has its own. The price
+//! is that a touch just behind the window is not noticed. It reaches the block it was meant for, because the address is
+//! closed before other bytes come into that memory. (Between the two calls of a move another thread that touches the
+//! old address, which has no business there, may reach the next block.)
 //!
 //! # Safety
 //! The range belongs to this end. Its pieces are mapped and closed with the end's claim held.
@@ -23,7 +26,7 @@ use crate::memory::reservation::{self, Reservation};
 use crate::mover::Engine;
 use crate::options;
 use crate::stream::{StreamError, StreamErrorKind};
-use crate::sys::shared::{self, Access};
+use crate::sys::shared;
 use crate::sys::{Errno, Refusal, facts, map};
 use crate::trap::registry::{self, Registration};
 use crate::trap::{self, Context, Resolve, Trap};
@@ -34,18 +37,18 @@ use std::sync::atomic::{AtomicU64, Ordering::*};
 /// The address space of a pointer, and the least that it opens with.
 const CAPACITY: u64 = 1 << 40;
 const LEAST_CAPACITY: u64 = 64 << 20;
+/// How many laps of blocks may lie behind as mappings.
+const LAPS: u64 = 8;
 
 /// The range of a pointer end.
 pub(super) struct Pointer {
     range: Reservation,
     /// In blocks.
     pub(super) capacity: u64,
-    /// The laps that are mapped: one past the number of the last even one, and of the last odd one.
-    laps: [AtomicU64; 2],
-    /// One past the number of the block that is open, for each block of memory.
-    opened: Vec<AtomicU64>,
-    /// All blocks below this one are closed for good.
-    revoked: AtomicU64,
+    /// For each block of memory, one past the number of the block of the stream at whose address it is mapped, or 0.
+    mapped: Vec<AtomicU64>,
+    /// Below this block there are empty addresses.
+    closed: AtomicU64,
     /// The chunks that got throw-away pages last, one past their numbers.
     drained: [AtomicU64; 2],
 }
@@ -102,7 +105,7 @@ impl Pointer {
     fn new(core: &Core) -> Result<Pointer, Refusal> {
         let block = core.config.block;
         let slots = || Ok::<_, Refused>(AtomicU64::new(0));
-        let opened = heap::several(core.count() as usize, slots).map_err(Refusal::from)?;
+        let mapped = heap::several(core.count() as usize, slots).map_err(Refusal::from)?;
         // One more block than bytes: a zero byte follows the last one.
         let blocks = |bytes: u64| block.block_of(bytes) + 1;
         let limited = facts::address_space().map_or(u64::MAX, |limit| limit / 16);
@@ -118,14 +121,7 @@ impl Pointer {
                 Err(refusal) => return Err(refusal),
             }
         };
-        Ok(Pointer {
-            range,
-            capacity,
-            laps: Default::default(),
-            opened,
-            revoked: AtomicU64::new(0),
-            drained: Default::default(),
-        })
+        Ok(Pointer { range, capacity, mapped, closed: AtomicU64::new(0), drained: Default::default() })
     }
 
     /// The block that an address lies in. `None`: it lies in the guard before the first one.
@@ -141,61 +137,90 @@ impl Pointer {
         self.range.start() + core.config.block.start_of(block) as usize
     }
 
-    fn is_open(&self, block: u64) -> bool {
-        self.opened[(block % self.opened.len() as u64) as usize].load(SeqCst) == block + 1
+    fn slot(&self, block: u64) -> &AtomicU64 {
+        &self.mapped[(block % self.mapped.len() as u64) as usize]
     }
 
-    /// Opens a block that this end holds. Called again for one that is open, it sees to it that its pages are there.
+    /// This end takes a block: its memory comes to its address, from wherever that was before.
+    pub(super) fn take(&self, core: &Core, block: u64) -> Result<(), Step> {
+        let (slot, len) = (self.slot(block), core.config.block.bytes());
+        let from = slot.load(SeqCst).checked_sub(1).map(|old| self.address(core, old));
+        if block >= self.capacity {
+            // Beyond the range: for explicit calls only.
+            if let Some(from) = from {
+                // SAFETY: a block of our own range that the window has left.
+                unsafe { map::close(from, len) }.map_err(|errno| core.refused(errno))?;
+                slot.store(0, SeqCst);
+            }
+            return Ok(());
+        }
+        let to = self.address(core, block);
+        // SAFETY: two blocks of our own range: the window has left one, and has not come to the other.
+        match from.map(|from| unsafe { map::remap_shared(from, to, len) }) {
+            Some(Ok(())) => slot.store(block + 1, SeqCst),
+            // Kernels before 5.13 do not move shared memory so.
+            Some(Err(errno)) if errno != Errno::INVAL => return Err(core.refused(errno)),
+            _ => {
+                if let Some(from) = from {
+                    // SAFETY: as above.
+                    unsafe { map::close(from, len) }.map_err(|errno| core.refused(errno))?;
+                }
+                self.map(core, block)?;
+            }
+        }
+        // The second time the pages may have become huge, and the tables be empty once more.
+        if block < 2 * core.count() {
+            // SAFETY: mapped there, and open.
+            unsafe { shared::fill_tables(to, len) }.map_err(|errno| core.refused(errno))?;
+        }
+        self.close(core, (block + 1).saturating_sub(core.count()))
+    }
+
+    /// Makes empty addresses of the mappings that moves have left behind, below block `passed`: now and then, since each lap is a
+    /// mapping of its own.
+    fn close(&self, core: &Core, passed: u64) -> Result<(), Step> {
+        let closed = self.closed.load(SeqCst);
+        if passed < closed + LAPS * core.count() {
+            return Ok(());
+        }
+        let (from, to) = (self.address(core, closed), self.address(core, passed));
+        // SAFETY: all that is in use is ahead of that.
+        unsafe {
+            map::close(from, to - from).map_err(|errno| core.refused(errno))?;
+            self.range.trim(core.config.block.start_of(passed));
+        }
+        self.closed.store(passed, SeqCst);
+        Ok(())
+    }
+
+    fn map(&self, core: &Core, block: u64) -> Result<(), Step> {
+        let index = (block % core.count()) as usize;
+        // SAFETY: a block of our own range where nothing is yet, or throw-away pages.
+        let mapped = unsafe { core.blocks.map(index..index + 1, self.address(core, block), access(core.end)) };
+        mapped.map_err(|errno| core.refused(errno))?;
+        self.slot(block).store(block + 1, SeqCst);
+        Ok(())
+    }
+
+    /// Sees to it that a block of the window is there: it is not if it was taken before there was a pointer, and pages of it are
+    /// not where the other process has punched a hole.
     pub(super) fn open(&self, core: &Core, block: u64) -> Result<(), Step> {
-        let (address, len, access) = (self.address(core, block), core.config.block.bytes(), access(core.end));
-        if !self.is_open(block) {
-            self.map_lap(core, block).map_err(|errno| core.refused(errno))?;
-            // SAFETY: a block of a lap of our own range, which is mapped.
-            unsafe { shared::set_access(address, len, access) }.map_err(|errno| core.refused(errno))?;
-            self.opened[(block % core.count()) as usize].store(block + 1, SeqCst);
+        if !self.is_mapped(block) {
+            self.map(core, block)?;
         }
-        // SAFETY: as above, and open now.
-        unsafe { shared::fill_tables(address, len) }.map_err(|errno| core.refused(errno))
+        // SAFETY: mapped there, and open.
+        let filled = unsafe { shared::fill_tables(self.address(core, block), core.config.block.bytes()) };
+        filled.map_err(|errno| core.refused(errno))
     }
 
-    /// Maps the lap of a block, closed, unless it is.
-    fn map_lap(&self, core: &Core, block: u64) -> Result<(), Errno> {
-        let count = core.count();
-        let lap = block / count;
-        let mapped = &self.laps[(lap % 2) as usize];
-        if mapped.load(SeqCst) != lap + 1 {
-            let blocks = count.min(self.capacity - lap * count);
-            // SAFETY: addresses of our own range where nothing is yet, or throw-away pages.
-            unsafe { core.blocks.map(0..blocks as usize, self.address(core, lap * count), Access::Closed)? };
-            mapped.store(lap + 1, SeqCst);
-        }
-        Ok(())
-    }
-
-    /// Before block `next` comes into the memory of an earlier one: closes what the window has left behind, if the earlier
-    /// one has not been closed yet.
-    pub(super) fn revoke(&self, core: &Core, next: u64) -> Result<(), Step> {
-        let revoked = self.revoked.load(SeqCst);
-        if next < core.count() || next - core.count() < revoked {
-            return Ok(());
-        }
-        let until = next.saturating_sub(core.behind()).min(self.capacity);
-        if until <= revoked {
-            return Ok(());
-        }
-        let (from, to) = (self.address(core, revoked), self.address(core, until));
-        // SAFETY: blocks of our own range that the window has left.
-        unsafe { map::close(from, to - from) }.map_err(|errno| core.refused(errno))?;
-        self.revoked.store(until, SeqCst);
-        // SAFETY: nothing is there any more.
-        unsafe { self.range.trim(core.config.block.start_of(until)) };
-        Ok(())
+    fn is_mapped(&self, block: u64) -> bool {
+        self.slot(block).load(SeqCst) == block + 1
     }
 
     /// Puts throw-away memory behind an address of a stream that has failed. Called with the claim held.
     pub(super) fn drain(&self, core: &Core, offset: u64) -> Result<(), Errno> {
         let chunk = core.config.block.block_of(offset);
-        if chunk >= self.revoked.load(SeqCst) && self.is_open(chunk) {
+        if self.is_mapped(chunk) {
             return Ok(());
         }
         let len = core.config.block.bytes();
