@@ -102,6 +102,9 @@ mod pages {
     struct Memory;
     #[doc = include_str!("../../../docs/partition.md")]
     struct Partition;
+    #[cfg(target_os = "linux")]
+    #[doc = include_str!("../../../docs/process.md")]
+    struct Process;
     #[doc = include_str!("../../../docs/sorting-files.md")]
     struct SortingFiles;
     #[doc = include_str!("../../../docs/sorting.md")]

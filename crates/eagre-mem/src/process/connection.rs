@@ -8,7 +8,7 @@
 
 use crate::stream::OpenError;
 use crate::sys::socket::{self, Seen};
-use crate::sys::{Errno, Refusal};
+use crate::sys::{Errno, Refusal, process};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -117,6 +117,7 @@ pub struct Listener {
     socket: OwnedFd,
     path: PathBuf,
     inode: u64,
+    process: u32,
 }
 
 impl Listener {
@@ -127,6 +128,7 @@ impl Listener {
     /// [`OpenError::Setting`]: not a name: it has a slash, or is too long. [`OpenError::Unavailable`]: somebody listens
     /// there, or this user has no such folder.
     pub fn bind(name: &str) -> Result<Listener, OpenError> {
+        process::remember();
         let folder = folder()?;
         let path = path_of(&folder, name)?;
         let made = std::fs::DirBuilder::new().mode(0o700).create(&folder);
@@ -150,7 +152,7 @@ impl Listener {
         };
         let socket = socket.map_err(refused)?;
         let inode = inode(&path);
-        Ok(Listener { socket, path, inode })
+        Ok(Listener { socket, path, inode, process: process::id() })
     }
 
     /// Waits for the next process of the same user that connects. Others are turned away, and who has hung up already is passed over.
@@ -177,8 +179,8 @@ impl AsFd for Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // Only what is ours: the file may have been replaced.
-        if self.inode != 0 && inode(&self.path) == self.inode {
+        // Only what is ours: the file may have been replaced, or this be a forked child.
+        if self.process == process::id() && self.inode != 0 && inode(&self.path) == self.inode {
             let _ = std::fs::remove_file(&self.path);
         }
     }

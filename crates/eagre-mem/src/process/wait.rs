@@ -19,6 +19,9 @@ use crate::trap::End;
 use std::sync::atomic::Ordering::*;
 use std::time::Duration;
 
+/// How long a sleep takes at most: a kernel that is out of memory may lose a packet.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 /// Why an end did not get the block it asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Missed {
@@ -128,9 +131,10 @@ impl Core {
         }
     }
 
-    /// Sleeps until the other process wakes this one, or is gone.
+    /// Sleeps until the other process wakes this one, or is gone. May return early.
     fn sleep(&self, limit: Option<Duration>) {
-        let gone = match socket::watch(&self.socket, self.other.get(), limit) {
+        let limit = limit.map_or(LOOK_AGAIN, |limit| limit.min(LOOK_AGAIN));
+        let gone = match socket::watch(&self.socket, self.other.get(), Some(limit)) {
             Seen::Nothing => false,
             Seen::Packet => self.read_packets(),
             Seen::Gone => {

@@ -179,7 +179,7 @@ pub(crate) fn shut(socket: &OwnedFd) {
 pub(crate) fn open_process(number: u32) -> Result<OwnedFd, Errno> {
     let process = i32::try_from(number).ok().and_then(rustix::process::Pid::from_raw).ok_or(Errno::INVAL)?;
     // From kernel 5.3 on. It is close-on-exec.
-    Ok(rustix::process::pidfd_open(process, rustix::process::PidfdFlags::empty())?)
+    super::above_standard(rustix::process::pidfd_open(process, rustix::process::PidfdFlags::empty())?)
 }
 
 /// Which numbers this process knows others by; 0 if it is not known.
