@@ -37,6 +37,7 @@
 //! The unsafe code here reads and writes blocks that the protocol says belong to the end that does it.
 
 mod connection;
+mod control;
 mod core;
 mod faults;
 mod hello;
@@ -48,6 +49,7 @@ mod wait;
 mod writer;
 
 pub use connection::{Connection, Listener};
+pub use control::Control;
 pub use open::Options;
 pub use reader::{ReadBlock, Reader};
 pub use writer::{WriteBlock, Writer};

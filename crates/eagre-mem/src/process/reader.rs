@@ -1,6 +1,7 @@
 //! The reading end.
 
 use super::connection::Connection;
+use super::control::Control;
 use super::core::{Touching, User};
 use super::open::join;
 use super::wait::Missed;
@@ -54,6 +55,11 @@ impl Reader {
     /// Blocks taken are still out; or the stream has failed.
     fn busy(&self) -> StreamError {
         self.core.status.failure().map_or_else(|| self.error(StreamErrorKind::Busy), |failure| self.core.error(failure))
+    }
+
+    /// A handle to cancel the stream from another thread.
+    pub fn control(&self) -> Control {
+        Control::of(&self.core)
     }
 
     /// The stream's name, as the process that made it has said.

@@ -358,6 +358,31 @@ fn a_wait_that_takes_too_long_fails_both() {
 }
 
 #[test]
+fn a_stream_that_is_cancelled_fails_for_both() {
+    let _dog = watched("a_stream_that_is_cancelled_fails_for_both");
+    for way in ["explicit", "pointer"] {
+        let (ours, theirs) = Connection::pair().unwrap();
+        let mut writer = small().writer(ours).unwrap();
+        let mut reader = Reader::join(theirs).unwrap();
+        let control = reader.control();
+        std::thread::scope(|scope| {
+            // Each waits for the other, or comes to the error before.
+            let reading = scope.spawn(move || {
+                let error = read(&mut reader, way);
+                drop(reader);
+                error.kind()
+            });
+            write_blocks(&mut writer, 4);
+            control.cancel();
+            assert_eq!(write(&mut writer, "explicit", &AtomicBool::new(false)).kind(), StreamErrorKind::Cancelled);
+            assert_eq!(reading.join().unwrap(), StreamErrorKind::Cancelled);
+        });
+        // Nobody is left.
+        control.cancel();
+    }
+}
+
+#[test]
 fn an_end_in_a_forked_child_is_none() {
     let _dog = watched("an_end_in_a_forked_child_is_none");
     let (ours, theirs) = Connection::pair().unwrap();
