@@ -26,7 +26,7 @@ use crate::memory::reservation::{self, Reservation};
 use crate::mover::Engine;
 use crate::options;
 use crate::stream::{StreamError, StreamErrorKind};
-use crate::sys::shared;
+use crate::sys::shared::{self, Access};
 use crate::sys::{Errno, Refusal, facts, map};
 use crate::trap::registry::{self, Registration};
 use crate::trap::{self, Context, Resolve, Trap};
@@ -156,7 +156,10 @@ impl Pointer {
         }
         let to = self.address(core, block);
         // SAFETY: two blocks of our own range: the window has left one, and has not come to the other.
-        match from.map(|from| unsafe { map::remap_shared(from, to, len) }) {
+        let moved = from.map(|from| unsafe {
+            map::move_mapping(from, to, len).and_then(|()| shared::set_access(from, len, Access::Closed))
+        });
+        match moved {
             Some(Ok(())) => slot.store(block + 1, SeqCst),
             // Kernels before 5.13 do not move shared memory so.
             Some(Err(errno)) if errno != Errno::INVAL => return Err(core.refused(errno)),

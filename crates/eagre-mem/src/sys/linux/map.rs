@@ -174,24 +174,14 @@ pub(crate) unsafe fn remap(from: usize, to: usize, len: usize) -> Result<(), Err
     Ok(())
 }
 
-/// The same for memory with a descriptor (kernel 5.13): `from` is closed afterwards, and still a mapping of it.
+/// Moves what is mapped at `from` to `to`, with its page tables; `from` is an empty mapping of the same kind afterwards, as open as it was.
 ///
 /// # Errors
-/// `EINVAL` on older kernels.
+/// `EINVAL` for memory with a descriptor on kernels before 5.13.
 ///
 /// # Safety
 /// As for [`remap`].
-pub(crate) unsafe fn remap_shared(from: usize, to: usize, len: usize) -> Result<(), Errno> {
-    // SAFETY: the caller owns both ranges.
-    unsafe {
-        move_mapping(from, to, len)?;
-        shut(from, len)
-    }
-}
-
-/// # Safety
-/// As for [`remap`].
-unsafe fn move_mapping(from: usize, to: usize, len: usize) -> Result<(), Errno> {
+pub(crate) unsafe fn move_mapping(from: usize, to: usize, len: usize) -> Result<(), Errno> {
     let flags = MremapFlags::MAYMOVE | MremapFlags::DONTUNMAP;
     // SAFETY: the caller owns both ranges; `mremap_fixed` adds MREMAP_FIXED, which replaces the destination.
     unsafe {

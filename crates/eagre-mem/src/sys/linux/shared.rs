@@ -6,13 +6,15 @@ use super::{Errno, Refusal};
 use crate::units::HUGE_PAGE;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
-use rustix::mm::{self, Advice, MapFlags, ProtFlags};
+use rustix::mm::{self, Advice, MapFlags, MprotectFlags, ProtFlags};
 use std::ffi::c_void;
 use std::ptr;
 
 /// What a mapping lets this process do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
+    /// A touch is a fault.
+    Closed,
     Read,
     ReadWrite,
 }
@@ -93,6 +95,7 @@ pub(crate) unsafe fn map(
     access: Access,
 ) -> Result<(), Errno> {
     let access = match access {
+        Access::Closed => ProtFlags::empty(),
         Access::Read => ProtFlags::READ,
         Access::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
     };
@@ -104,6 +107,21 @@ pub(crate) unsafe fn map(
         mm::madvise(at(address), len, Advice::LinuxDontDump)?;
     }
     Ok(())
+}
+
+/// Opens or closes what is mapped in a range.
+///
+/// # Safety
+/// The range belongs to the caller, and memory with a descriptor is mapped all over it.
+#[inline]
+pub(crate) unsafe fn set_access(address: usize, len: usize, access: Access) -> Result<(), Errno> {
+    let access = match access {
+        Access::Closed => MprotectFlags::empty(),
+        Access::Read => MprotectFlags::READ,
+        Access::ReadWrite => MprotectFlags::READ | MprotectFlags::WRITE,
+    };
+    // SAFETY: the caller owns the range.
+    unsafe { mm::mprotect(at(address), len, access) }.map_err(Errno::from)
 }
 
 /// Fills the page tables of a range, so that no touch in it is a fault.

@@ -379,6 +379,7 @@ pub(crate) mod shared {
     /// What a mapping lets this process do.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) enum Access {
+        Closed,
         Read,
         ReadWrite,
     }
@@ -398,6 +399,14 @@ pub(crate) mod shared {
     /// # Safety
     /// The range belongs to the caller.
     pub(crate) unsafe fn map(_: &OwnedFd, _: usize, _: usize, _: usize, _: Access) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    /// Always `ENOSYS`.
+    ///
+    /// # Safety
+    /// The range belongs to the caller.
+    pub(crate) unsafe fn set_access(_: usize, _: usize, _: Access) -> Result<(), Errno> {
         Err(Errno::NOSYS)
     }
 
