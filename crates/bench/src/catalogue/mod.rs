@@ -1,6 +1,6 @@
 //! Every benchmark, as data: work, sizes, contenders, target ratios and where they come from.
 //!
-//! Nothing else in this crate names a row, a size or a target. The rows are in [`streams`] (blocks and pipes), [`network`], [`memory`]
+//! Nothing else in this crate names a row, a size or a target. The rows are in [`streams`] (blocks and pipes), [`network`], [`process`], [`memory`]
 //! (memory that grows), [`partition`], [`rewire`], [`sort`], [`files`] and [`external`]. [`work`] and [`way`] say what there is to do and
 //! how contenders do it, [`mod@unit`] what their speeds are shown in, [`target`] what can be asked of them.
 
@@ -10,6 +10,7 @@ mod files;
 mod memory;
 mod network;
 mod partition;
+mod process;
 mod rewire;
 mod rewiring;
 mod sort;
@@ -27,7 +28,7 @@ pub(crate) use rewiring::{FilePages, Fill, Rewiring, Timed, Wiring};
 pub(crate) use sorting::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Slack, Sorting, TRIAL};
 pub(crate) use target::{Against, Bound, Figure, Target};
 pub(crate) use unit::Unit;
-pub(crate) use way::{Behind, Buckets, Growth, Method, Network, Program, Setting, Way};
+pub(crate) use way::{Behind, Buckets, Carrier, Growth, Method, Network, Program, Setting, Way};
 pub(crate) use work::{Cache, Corpus, FileJob, Half, Place, Task, Work};
 
 const KIB: u64 = 1 << 10;
@@ -93,6 +94,7 @@ pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
     streams::ROWS
         .iter()
         .chain(network::ROWS)
+        .chain(process::ROWS)
         .chain(memory::ROWS)
         .chain(partition::ROWS)
         .chain(rewire::ROWS)
@@ -155,6 +157,10 @@ mod tests {
                         assert!(streams > 0);
                         assert!(case.quick <= 32 * MIB && case.size % 8 == 0);
                         assert_eq!(case.quick % 8, 0);
+                    }
+                    Work::Processes { block } => {
+                        assert!(block.is_power_of_two());
+                        assert!(case.quick <= 32 * MIB && (case.size % 8, case.quick % 8) == (0, 0));
                     }
                     Work::File(_) | Work::Fill | Work::Vanish(_) | Work::Scatter { .. } => {
                         assert!(case.quick <= 32 * MIB && (case.size % 8, case.quick % 8) == (0, 0))

@@ -31,6 +31,7 @@ pub(crate) mod pool;
 pub(crate) mod raw;
 pub(crate) mod region;
 pub(crate) mod reservation;
+pub(crate) mod shared;
 pub(crate) mod slot;
 pub(crate) mod slots;
 pub(crate) mod vanishing;

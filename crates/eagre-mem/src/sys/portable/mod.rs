@@ -369,3 +369,60 @@ pub(crate) mod ring {
         }
     }
 }
+
+pub(crate) mod shared {
+    //! Memory has no descriptors here.
+
+    use super::{Errno, Refusal};
+    use std::os::fd::OwnedFd;
+
+    /// What a mapping lets this process do.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum Access {
+        Closed,
+        Read,
+        ReadWrite,
+    }
+
+    /// Always `ENOSYS`.
+    pub(crate) fn create(_: usize, _: bool) -> Result<OwnedFd, Refusal> {
+        Err(Refusal { call: "memfd_create", errno: Errno::NOSYS })
+    }
+
+    /// Always `ENOSYS`.
+    pub(crate) fn check(_: &OwnedFd, _: usize) -> Result<(), Refusal> {
+        Err(Refusal { call: "fcntl(F_GET_SEALS)", errno: Errno::NOSYS })
+    }
+
+    /// Always `ENOSYS`.
+    ///
+    /// # Safety
+    /// The range belongs to the caller.
+    pub(crate) unsafe fn map(_: &OwnedFd, _: usize, _: usize, _: usize, _: Access) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    /// Always `ENOSYS`.
+    ///
+    /// # Safety
+    /// The range belongs to the caller.
+    pub(crate) unsafe fn set_access(_: usize, _: usize, _: Access) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    /// Always `ENOSYS`.
+    ///
+    /// # Safety
+    /// The range belongs to the caller.
+    pub(crate) unsafe fn fill_tables(_: usize, _: usize) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    /// Always `ENOSYS`.
+    ///
+    /// # Safety
+    /// The range belongs to the caller.
+    pub(crate) unsafe fn collapse(_: usize, _: usize) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
+}
