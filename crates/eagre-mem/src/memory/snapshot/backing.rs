@@ -1,5 +1,6 @@
 //! The memory of an array, and its snapshots.
 
+use super::density::Density;
 use super::geometry::Geometry;
 use super::lanes::{Lanes, MOST};
 use super::live::Live;
@@ -27,6 +28,8 @@ pub(super) struct Backing {
     pub(super) moment: AtomicU64,
     /// For each block the moment in which it was opened.
     pub(super) opened: Vec<AtomicU64>,
+    /// For each group.
+    pub(super) density: Vec<Density>,
     /// The array's memory is made of huge pages.
     pub(super) huge: bool,
     /// Held while a snapshot is taken or dropped; how many there are.
@@ -59,6 +62,7 @@ impl Backing {
             live: Live::new()?,
             moment: AtomicU64::new(1),
             opened: heap::several(geometry.blocks(), || Ok::<_, RewireError>(AtomicU64::new(0)))?,
+            density: heap::several(geometry.groups(), || Ok::<_, RewireError>(Density::default()))?,
             huge: false,
             snapshots: Mutex::new(0),
             gone: AtomicBool::new(false),
@@ -138,6 +142,23 @@ impl Backing {
         }
         all.views().push(view.clone());
         Ok(view)
+    }
+
+    /// Makes sure that a snapshot can be read.
+    pub(super) fn read(&self, view: &View) -> Result<(), RewireError> {
+        if view.is_read() {
+            return Ok(());
+        }
+        self.check_here()?;
+        let all = self.live.all();
+        // Another reader may have come first.
+        if !view.is_read() {
+            // SAFETY: all claims are held, and nobody reads before this.
+            unsafe { view.begin_reading(&self.lanes) }
+                .map_err(|refusal| no_memory(self.geometry.len as u64, refusal))?;
+        }
+        drop(all);
+        Ok(())
     }
 
     /// Drops a snapshot.

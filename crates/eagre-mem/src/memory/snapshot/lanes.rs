@@ -12,6 +12,7 @@
 //! A lane is addresses of a file; memory is in it where a block is kept. A *reserved* lane has its memory from the start and keeps
 //! it, and is mapped, so that a copy is no system call.
 
+use super::copying;
 use super::geometry::Geometry;
 use crate::heap;
 use crate::memory::reservation::Reservation;
@@ -130,7 +131,7 @@ impl Lanes {
                 let to: *mut u8 = ptr::with_exposed_provenance_mut(mapped.range.start() + bytes.start);
                 let from: *const u8 = ptr::with_exposed_provenance(address);
                 // SAFETY: the lane is mapped there, all of it has memory, and nobody sees these places; see above.
-                unsafe { ptr::copy_nonoverlapping(from, to, bytes.len()) };
+                unsafe { copying::copy(to, from, bytes.len()) };
                 Ok(())
             }
             // SAFETY: the caller's contract.

@@ -15,6 +15,8 @@
 //! written before they are shown.
 
 mod backing;
+mod copying;
+mod density;
 mod faults;
 mod geometry;
 mod lanes;
@@ -259,11 +261,31 @@ pub struct Snapshot<T> {
     elements: PhantomData<T>,
 }
 
+impl<T: Plain> Snapshot<T> {
+    /// All elements.
+    ///
+    /// # Errors
+    /// The first call maps the blocks that were copied; the mappings were counted when the snapshot was taken, but the kernel may
+    /// lack memory for them: [`OutOfMemory`](RewireErrorKind::OutOfMemory). [`Forked`](RewireErrorKind::Forked).
+    pub fn as_slice(&self) -> Result<&[T], RewireError> {
+        self.backing.read(&self.view)?;
+        // SAFETY: the snapshot's own addresses, whose bytes never change.
+        Ok(unsafe { slice::from_raw_parts(ptr::with_exposed_provenance(self.view.start()), self.len) })
+    }
+}
+
 impl<T: Plain> Deref for Snapshot<T> {
     type Target = [T];
+
+    /// As [`Snapshot::as_slice`].
+    ///
+    /// # Panics
+    /// Where that returns an error.
     fn deref(&self) -> &[T] {
-        // SAFETY: the snapshot's own addresses, whose bytes never change.
-        unsafe { slice::from_raw_parts(ptr::with_exposed_provenance(self.view.start()), self.len) }
+        match self.as_slice() {
+            Ok(elements) => elements,
+            Err(error) => panic!("{error}"),
+        }
     }
 }
 

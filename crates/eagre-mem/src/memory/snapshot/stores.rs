@@ -17,6 +17,8 @@
 use super::backing::Backing;
 use super::geometry::SINGLES;
 use super::live::InGroup;
+use super::view::View;
+use crate::heap::Shared;
 use crate::sys::shared::{self, Access};
 use crate::sys::{Errno, Refusal};
 use std::ops::Range;
@@ -57,12 +59,23 @@ impl Backing {
             let until = (run.end..all.end).take_while(|&block| !newest.shares(block)).last();
             return self.unlock(from.unwrap_or(run.start)..until.map_or(run.end, |last| last + 1));
         };
-        let run = if views[oldest..].iter().any(|view| view.singles(group) >= SINGLES) { all } else { run };
-        if run.len() < self.geometry.blocks_of(group).len() {
-            views[oldest..].iter().for_each(|view| view.count_single(group));
+        let sharing = &views[oldest..];
+        let run = if self.takes_all(group, sharing) { all.clone() } else { run };
+        if run != all {
+            sharing.iter().for_each(|view| view.count_single(group));
         }
         self.keep(claim, run.clone())?;
         self.unlock(run)
+    }
+
+    /// Whether a store to a block that these snapshots share, oldest first, should copy all of its group.
+    fn takes_all(&self, group: usize, sharing: &[Shared<View>]) -> bool {
+        let density = &self.density[group];
+        if sharing.iter().any(|view| view.singles(group) >= SINGLES) {
+            density.has_filled();
+            return true;
+        }
+        sharing.last().is_some_and(|newest| newest.singles(group) == 0) && density.is_dense()
     }
 
     /// Copies what snapshots share of a run, and lets them see the copies.

@@ -1,4 +1,7 @@
 //! What a snapshot sees: addresses of its own, on the array's memory and on blocks that are kept.
+//!
+//! Until somebody reads the snapshot, only the list of its blocks is kept up to date, which costs stores nothing. The first reader
+//! maps what lies in lanes, in as few pieces as it has; from then on each store that keeps a block maps it too.
 
 use super::geometry::Geometry;
 use super::lanes::Lanes;
@@ -9,7 +12,7 @@ use crate::sys::shared::{self, Access};
 use crate::units::HUGE_PAGE;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU8, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::*};
 
 /// The addresses of a snapshot, and what lies there.
 pub(super) struct View {
@@ -19,6 +22,8 @@ pub(super) struct View {
     lanes: Vec<AtomicU8>,
     /// For each group how many blocks were kept by themselves.
     singles: Vec<AtomicU8>,
+    /// Somebody reads it: what is kept must be mapped.
+    read: AtomicBool,
     /// Mappings that were set aside for it.
     pub(super) mappings: u64,
 }
@@ -35,7 +40,7 @@ impl View {
             unsafe { range.unmap() };
             return Err(Refusal { call: "mmap", errno });
         }
-        Ok(View { range, geometry, lanes, singles, mappings })
+        Ok(View { range, geometry, lanes, singles, read: AtomicBool::new(false), mappings })
     }
 
     pub(super) fn start(&self) -> usize {
@@ -66,11 +71,41 @@ impl View {
     /// # Safety
     /// The lane holds in these places what the array holds; the caller has the claim of their group.
     pub(super) unsafe fn see(&self, kept: &Lanes, lane: usize, blocks: &Range<usize>) -> Result<(), Refusal> {
-        let address = self.range.start() + self.geometry.bytes(blocks).start;
-        // SAFETY: addresses of our own. What is mapped there has the contents that were there: readers notice nothing.
-        unsafe { kept.map(lane, blocks, address)? };
+        if self.is_read() {
+            // SAFETY: addresses of our own. What is mapped there has the contents that were there: readers notice nothing.
+            unsafe { kept.map(lane, blocks, self.address(blocks))? };
+        }
         self.lanes[blocks.clone()].iter().for_each(|entry| entry.store(lane as u8 + 1, Release));
         Ok(())
+    }
+
+    #[inline]
+    pub(super) fn is_read(&self) -> bool {
+        self.read.load(Acquire)
+    }
+
+    /// Maps all that is kept, for the first reader.
+    ///
+    /// # Safety
+    /// The caller has all claims, and nobody reads the snapshot before.
+    pub(super) unsafe fn begin_reading(&self, kept: &Lanes) -> Result<(), Refusal> {
+        let mut at = 0;
+        while at < self.geometry.blocks() {
+            let lane = self.lane_of(at);
+            let end = at + (at..self.geometry.blocks()).take_while(|&block| self.lane_of(block) == lane).count();
+            if let Some(lane) = lane {
+                let blocks = at..end;
+                // SAFETY: addresses of our own, which nobody reads yet.
+                unsafe { kept.map(lane, &blocks, self.address(&blocks))? };
+            }
+            at = end;
+        }
+        self.read.store(true, Release);
+        Ok(())
+    }
+
+    fn address(&self, blocks: &Range<usize>) -> usize {
+        self.range.start() + self.geometry.bytes(blocks).start
     }
 
     /// Gives the addresses back.
