@@ -140,15 +140,14 @@ impl Lanes {
         }
     }
 
-    /// Maps kept blocks for reading at `address`. Safe in handlers.
+    /// Maps kept blocks for reading at `address`, one of many pieces. Safe in handlers.
     ///
     /// # Safety
     /// The range belongs to the caller, who gives up its contents.
-    pub(super) unsafe fn map(&self, lane: usize, blocks: &Range<usize>, address: usize) -> Result<(), Refusal> {
+    pub(super) unsafe fn map(&self, lane: usize, blocks: &Range<usize>, address: usize) -> Result<(), Errno> {
         let len = self.geometry.bytes(blocks).len();
         // SAFETY: the caller's contract.
-        unsafe { shared::map(&self.fd, self.offset(lane, blocks.start), address, len, Access::Read) }
-            .map_err(Refusal::of("mmap"))
+        unsafe { shared::map_piece(&self.fd, self.offset(lane, blocks.start), address, len, Access::Read) }
     }
 
     /// One more snapshot sees these places.

@@ -7,8 +7,8 @@ use super::geometry::Geometry;
 use super::lanes::Lanes;
 use crate::heap;
 use crate::memory::reservation::Reservation;
-use crate::sys::Refusal;
 use crate::sys::shared::{self, Access};
+use crate::sys::{Errno, Refusal};
 use crate::units::HUGE_PAGE;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -73,7 +73,8 @@ impl View {
     pub(super) unsafe fn see(&self, kept: &Lanes, lane: usize, blocks: &Range<usize>) -> Result<(), Refusal> {
         if self.is_read() {
             // SAFETY: addresses of our own. What is mapped there has the contents that were there: readers notice nothing.
-            unsafe { kept.map(lane, blocks, self.address(blocks))? };
+            unsafe { self.map(kept, lane, blocks).and_then(|()| self.keep_out(blocks)) }
+                .map_err(Refusal::of("mmap"))?;
         }
         self.lanes[blocks.clone()].iter().for_each(|entry| entry.store(lane as u8 + 1, Release));
         Ok(())
@@ -96,16 +97,29 @@ impl View {
             if let Some(lane) = lane {
                 let blocks = at..end;
                 // SAFETY: addresses of our own, which nobody reads yet.
-                unsafe { kept.map(lane, &blocks, self.address(&blocks))? };
+                unsafe { self.map(kept, lane, &blocks) }.map_err(Refusal::of("mmap"))?;
             }
             at = end;
         }
+        // SAFETY: addresses of our own.
+        unsafe { self.keep_out(&(0..self.geometry.blocks())) }.map_err(Refusal::of("madvise"))?;
         self.read.store(true, Release);
         Ok(())
     }
 
-    fn address(&self, blocks: &Range<usize>) -> usize {
-        self.range.start() + self.geometry.bytes(blocks).start
+    /// # Safety
+    /// The lane holds in these places what the snapshot shows there, or nobody reads it yet.
+    unsafe fn map(&self, kept: &Lanes, lane: usize, blocks: &Range<usize>) -> Result<(), Errno> {
+        // SAFETY: addresses of our own.
+        unsafe { kept.map(lane, blocks, self.range.start() + self.geometry.bytes(blocks).start) }
+    }
+
+    /// # Safety
+    /// Something is mapped all over these blocks.
+    unsafe fn keep_out(&self, blocks: &Range<usize>) -> Result<(), Errno> {
+        let bytes = self.geometry.bytes(blocks);
+        // SAFETY: addresses of our own.
+        unsafe { shared::keep_out(self.range.start() + bytes.start, bytes.len()) }
     }
 
     /// Gives the addresses back.

@@ -154,6 +154,25 @@ pub(crate) unsafe fn map(
     len: usize,
     access: Access,
 ) -> Result<(), Errno> {
+    // SAFETY: the caller's contract.
+    unsafe {
+        map_piece(fd, offset, address, len, access)?;
+        keep_out(address, len)
+    }
+}
+
+/// The same for one of many pieces of a range, which is [kept out](keep_out) of children and dumps when all are mapped.
+///
+/// # Safety
+/// The range belongs to the caller, who gives up its contents.
+#[inline]
+pub(crate) unsafe fn map_piece(
+    fd: impl AsFd,
+    offset: usize,
+    address: usize,
+    len: usize,
+    access: Access,
+) -> Result<(), Errno> {
     let access = match access {
         Access::Closed => ProtFlags::empty(),
         Access::Read => ProtFlags::READ,
@@ -161,8 +180,18 @@ pub(crate) unsafe fn map(
     };
     let flags = MapFlags::SHARED | MapFlags::NORESERVE | MapFlags::FIXED;
     // SAFETY: the caller owns the range and its contents.
+    unsafe { mm::mmap(at(address), len, access, flags, fd, offset as u64)? };
+    Ok(())
+}
+
+/// Keeps what is mapped in a range out of forked children and core dumps.
+///
+/// # Safety
+/// The range belongs to the caller.
+#[inline]
+pub(crate) unsafe fn keep_out(address: usize, len: usize) -> Result<(), Errno> {
+    // SAFETY: the caller owns the range; contents do not change.
     unsafe {
-        mm::mmap(at(address), len, access, flags, fd, offset as u64)?;
         mm::madvise(at(address), len, Advice::LinuxDontFork)?;
         mm::madvise(at(address), len, Advice::LinuxDontDump)?;
     }

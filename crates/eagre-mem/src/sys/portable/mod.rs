@@ -432,6 +432,22 @@ pub(crate) mod shared {
     ///
     /// # Safety
     /// The range belongs to the caller.
+    pub(crate) unsafe fn map_piece(_: &OwnedFd, _: usize, _: usize, _: usize, _: Access) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    /// Always `ENOSYS`.
+    ///
+    /// # Safety
+    /// The range belongs to the caller.
+    pub(crate) unsafe fn keep_out(_: usize, _: usize) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    /// Always `ENOSYS`.
+    ///
+    /// # Safety
+    /// The range belongs to the caller.
     pub(crate) unsafe fn set_access(_: usize, _: usize, _: Access) -> Result<(), Errno> {
         Err(Errno::NOSYS)
     }
