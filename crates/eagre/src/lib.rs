@@ -100,6 +100,8 @@ mod pages {
     struct Device;
     #[doc = include_str!("../../../docs/memory.md")]
     struct Memory;
+    #[doc = include_str!("../../../docs/snapshots.md")]
+    struct Snapshots;
     #[doc = include_str!("../../../docs/partition.md")]
     struct Partition;
     #[doc = include_str!("../../../docs/sorting-files.md")]

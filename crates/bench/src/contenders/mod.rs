@@ -161,7 +161,7 @@ pub(crate) fn build(entry: &Entry, work: Work, store: &Arc<Store>) -> Result<Box
             _ => Err(mismatch(entry.way)),
         },
         Work::Snapshot(moments) => match entry.way {
-            Way::Moment(keep) => Ok(Box::new(snapshot::Snapshots { keep, moments })),
+            Way::Moment(keep) => Ok(Box::new(snapshot::Snapshots::new(keep, moments)?)),
             _ => Err(mismatch(entry.way)),
         },
         Work::Scatter { bits } => match entry.way {

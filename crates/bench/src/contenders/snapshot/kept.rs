@@ -36,11 +36,11 @@ pub(super) trait Moment {
     fn end(self: Box<Self>) -> Result<(), Trouble>;
 }
 
-/// An array of `bytes` bytes, touched.
-pub(super) fn array(keep: Keep, bytes: usize) -> Result<Box<dyn Array>, Trouble> {
+/// An array of `bytes` bytes, touched, of which so many moments are held at once at most.
+pub(super) fn array(keep: Keep, bytes: usize, most: usize) -> Result<Box<dyn Array>, Trouble> {
     Ok(match keep {
         Keep::Eagre { block, reserved } => {
-            let options = SnapshotOptions::new().block(block as usize).reserve(usize::from(reserved) * 2);
+            let options = SnapshotOptions::new().block(block as usize).reserve(if reserved { most } else { 0 });
             Box::new(options.array::<u64>(bytes / 8).map_err(memory)?)
         }
         Keep::Fork(pages) => Box::new(Forking(Region::touched(bytes, pages).map_err(memory)?)),

@@ -21,13 +21,36 @@ const ROUNDS: u32 = 4;
 
 /// Takes snapshots of an array, and stores to it.
 pub(crate) struct Snapshots {
-    pub(crate) keep: Keep,
-    pub(crate) moments: Moments,
+    keep: Keep,
+    moments: Moments,
+}
+
+impl Snapshots {
+    pub(crate) fn new(keep: Keep, moments: Moments) -> Result<Snapshots, Trouble> {
+        match (keep, moments) {
+            (Keep::Private, Moments::Take { held: true }) => {
+                Err(Trouble::Unavailable("a private mapping keeps one moment at a time".into()))
+            }
+            _ => Ok(Snapshots { keep, moments }),
+        }
+    }
+
+    /// The most moments that are held at once.
+    fn most(&self) -> usize {
+        match self.moments {
+            Moments::Take { held } => 1 + usize::from(held),
+            Moments::Update { .. } => 1,
+        }
+    }
 }
 
 impl Contender for Snapshots {
     fn run(&mut self, size: u64) -> Result<Measured, Trouble> {
-        let mut work = Updates { array: kept::array(self.keep, size as usize)?, pages: size as usize / 4096, done: 0 };
+        let mut work = Updates {
+            array: kept::array(self.keep, size as usize, self.most())?,
+            pages: size as usize / 4096,
+            done: 0,
+        };
         let (mut took, mut amount) = (Duration::ZERO, 0);
         let (mut answer, mut expected) = (0, 0);
         let mut check = |moment: &mut Box<dyn Moment>, before: u64| {

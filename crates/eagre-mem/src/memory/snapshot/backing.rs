@@ -38,7 +38,30 @@ pub(super) struct Backing {
     gone: AtomicBool,
     /// A touch outside has been reported.
     pub(super) reported: AtomicBool,
+    /// Mappings that were set aside for the array and reserved lanes.
+    _mappings: SetAside,
     process: u32,
+}
+
+/// Mappings that are given back with this, in the process that has set them aside.
+struct SetAside {
+    count: u64,
+    process: u32,
+}
+
+impl SetAside {
+    fn new(count: u64) -> Result<SetAside, RewireError> {
+        mapping_budget::claim(count)?;
+        Ok(SetAside { count, process: process::id() })
+    }
+}
+
+impl Drop for SetAside {
+    fn drop(&mut self) {
+        if self.process == process::id() {
+            mapping_budget::release(self.count);
+        }
+    }
 }
 
 impl Backing {
@@ -51,6 +74,8 @@ impl Backing {
             return Err(RewireError::new(RewireErrorKind::OutOfMemory, detail));
         }
         let refused = |refusal| no_memory(bytes, refusal);
+        // The guards are one more.
+        let mappings = SetAside::new(reserved as u64 + 2)?;
         let array = shared::create(geometry.len, false).map_err(refused)?;
         let lanes = Lanes::new(geometry, reserved).map_err(refused)?;
         let mut backing = Backing {
@@ -67,6 +92,7 @@ impl Backing {
             snapshots: Mutex::new(0),
             gone: AtomicBool::new(false),
             reported: AtomicBool::new(false),
+            _mappings: mappings,
             process: process::id(),
         };
         // SAFETY: nobody has seen the range. Its guard behind stays closed.

@@ -29,7 +29,6 @@ pub use options::SnapshotOptions;
 
 use super::Plain;
 use super::error::{RewireError, RewireErrorKind};
-use super::mapping_budget;
 use crate::heap::Shared;
 use crate::sys::Refusal;
 use crate::trap;
@@ -72,9 +71,8 @@ use view::View;
 /// - A store for whose copy there is no memory ends the process, with a line that says so: a pointer cannot be told.
 ///   [`make_writable`](Self::make_writable) and [`write`](Self::write) return an error. [`SnapshotOptions::reserve`] takes the memory
 ///   beforehand.
-/// - A system call that writes to a block (`read`, `recv`) is no fault: it gets `EFAULT` if the block is closed. So does every
-///   system call made by the threads of others; [`make_writable`](Self::make_writable) opens blocks beforehand, until the next snapshot.
-///   What a device or the kernel writes to pages it has pinned (`O_DIRECT`, io_uring) goes to the array and to every snapshot that
+/// - A system call that writes to a closed block (`read`, `recv`) is no fault: it gets `EFAULT`.
+///   [`make_writable`](Self::make_writable) opens blocks beforehand, until the next snapshot. What a device or the kernel writes to pages it has pinned (`O_DIRECT`, io_uring) goes to the array and to every snapshot that
 ///   shares the page: none should be taken while that is under way.
 /// - A thread that blocks SIGSEGV dies at its first fault, as it would at any other.
 ///
@@ -247,7 +245,6 @@ impl<T> Drop for SnapshotArray<T> {
         self.registration = None;
         // SAFETY: withdrawn, and no borrow outlives the array.
         unsafe { self.backing.leave() };
-        mapping_budget::release(options::MAPPINGS);
     }
 }
 

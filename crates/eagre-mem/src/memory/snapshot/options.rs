@@ -6,16 +6,13 @@ use super::geometry::Geometry;
 use crate::heap::Room;
 use crate::memory::Plain;
 use crate::memory::error::{RewireError, RewireErrorKind};
-use crate::memory::mapping_budget::{self, Mappings};
+use crate::memory::mapping_budget::Mappings;
 use crate::options;
 use crate::sys::process;
 use crate::trap::registry::{self, Registration};
 use crate::trap::{self, End, Resolve, Trap};
 use crate::units::Bytes;
 use std::marker::PhantomData;
-
-/// The mappings of an array without snapshots.
-pub(super) const MAPPINGS: u64 = 2;
 
 /// How a [`SnapshotArray`] is made.
 ///
@@ -97,12 +94,7 @@ impl SnapshotOptions {
             trap::install_handler().map_err(|errno| RewireError::new(RewireErrorKind::System, errno))?;
         }
         let room = Room::new()?;
-        mapping_budget::claim(MAPPINGS)?;
-        let release = |error| {
-            mapping_budget::release(MAPPINGS);
-            error
-        };
-        let backing = room.put(Backing::new(geometry, self.reserve).map_err(release)?);
+        let backing = room.put(Backing::new(geometry, self.reserve)?);
         let mut registration = None;
         if trap {
             let resolver = &raw const *backing as *const dyn Resolve;
@@ -110,7 +102,7 @@ impl SnapshotOptions {
             registration = unsafe { Registration::new(backing.range.addresses(), resolver, End::Writer) };
             if registration.is_none() {
                 let detail = format_args!("{} ranges with pointers are in use", registry::CAPACITY);
-                return Err(release(RewireError::new(RewireErrorKind::OutOfAddresses, detail)));
+                return Err(RewireError::new(RewireErrorKind::OutOfAddresses, detail));
             }
         }
         Ok(SnapshotArray { backing, registration, len, elements: PhantomData })
@@ -120,7 +112,7 @@ impl SnapshotOptions {
 /// Whether one snapshot fits into what a process may have.
 fn check_mappings(geometry: Geometry) -> Result<(), RewireError> {
     let Mappings { budget, .. } = Mappings::now();
-    let most = |geometry: Geometry| MAPPINGS + 2 * geometry.most_mappings(1);
+    let most = |geometry: Geometry| 2 * geometry.most_mappings(1);
     if most(geometry) <= budget {
         return Ok(());
     }

@@ -39,7 +39,7 @@ fn at(address: usize) -> *mut c_void {
 pub(crate) fn create(len: usize, huge: bool) -> Result<OwnedFd, Refusal> {
     let kind = if huge { MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB } else { MemfdFlags::empty() };
     let fd = make(kind)?;
-    rustix::fs::ftruncate(&fd, len as u64).map_err(Refusal::of("ftruncate"))?;
+    grow(&fd, len)?;
     make_room(&fd, 0..len)?;
     rustix::fs::fcntl_add_seals(&fd, SEALS).map_err(Refusal::of("fcntl(F_ADD_SEALS)"))?;
     Ok(fd)
@@ -80,11 +80,16 @@ pub(crate) fn create_sparse() -> Result<OwnedFd, Refusal> {
     Ok(fd)
 }
 
-/// Makes sparse memory `len` bytes long.
+/// Makes memory `len` bytes long.
 ///
 /// # Errors
-/// The call that was refused.
+/// The call that was refused. `EFBIG`: the limit of the process on files (`ulimit -f`), beyond which the kernel would send a
+/// signal.
 pub(crate) fn grow(fd: &OwnedFd, len: usize) -> Result<(), Refusal> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    if limit.is_some_and(|limit| len as u64 > limit) {
+        return Err(Refusal { call: "ftruncate", errno: rustix::io::Errno::FBIG.into() });
+    }
     rustix::fs::ftruncate(fd, len as u64).map_err(Refusal::of("ftruncate"))
 }
 
