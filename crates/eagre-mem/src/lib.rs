@@ -60,7 +60,8 @@ pub use memory::mapping::{LookError, Mapping};
 pub use memory::pool::{Pool, PoolStats};
 pub use memory::{
     Appender, Block, GrowingBuffer, Mappings, NotAppended, NotMapped, Plain, RawBlock, Region, Rejected, RewireError,
-    RewireErrorKind, RewiredIntoIter, RewiredVec, StreamPool, VanishingArray,
+    RewireErrorKind, RewiredIntoIter, RewiredVec, Snapshot, SnapshotArray, SnapshotOptions, SnapshotStats, StreamPool,
+    VanishingArray,
 };
 pub use mover::Mover;
 pub use open::check_environment;

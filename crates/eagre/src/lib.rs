@@ -100,6 +100,8 @@ mod pages {
     struct Device;
     #[doc = include_str!("../../../docs/memory.md")]
     struct Memory;
+    #[doc = include_str!("../../../docs/snapshots.md")]
+    struct Snapshots;
     #[doc = include_str!("../../../docs/partition.md")]
     struct Partition;
     #[cfg(target_os = "linux")]
@@ -131,6 +133,6 @@ pub use eagre_mem::stream::{
 };
 pub use eagre_mem::{
     Appender, Block, BlockSize, End, GrowingBuffer, Mappings, Mover, NotAppended, NotMapped, Plain, Pool, PoolStats,
-    RawBlock, Region, Rejected, RewireError, RewireErrorKind, RewiredIntoIter, RewiredVec, StreamPool, Trap,
-    VanishingArray, options, probe,
+    RawBlock, Region, Rejected, RewireError, RewireErrorKind, RewiredIntoIter, RewiredVec, Snapshot, SnapshotArray,
+    SnapshotOptions, SnapshotStats, StreamPool, Trap, VanishingArray, options, probe,
 };

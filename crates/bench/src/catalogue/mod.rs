@@ -1,7 +1,7 @@
 //! Every benchmark, as data: work, sizes, contenders, target ratios and where they come from.
 //!
 //! Nothing else in this crate names a row, a size or a target. The rows are in [`streams`] (blocks and pipes), [`network`], [`process`], [`memory`]
-//! (memory that grows), [`partition`], [`rewire`], [`sort`], [`files`] and [`external`]. [`work`] and [`way`] say what there is to do and
+//! (memory that grows), [`partition`], [`snapshot`], [`rewire`], [`sort`], [`files`] and [`external`]. [`work`] and [`way`] say what there is to do and
 //! how contenders do it, [`mod@unit`] what their speeds are shown in, [`target`] what can be asked of them.
 
 mod external;
@@ -13,6 +13,7 @@ mod partition;
 mod process;
 mod rewire;
 mod rewiring;
+mod snapshot;
 mod sort;
 mod sorting;
 mod streams;
@@ -28,8 +29,8 @@ pub(crate) use rewiring::{FilePages, Fill, Rewiring, Timed, Wiring};
 pub(crate) use sorting::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Slack, Sorting, TRIAL};
 pub(crate) use target::{Against, Bound, Figure, Target};
 pub(crate) use unit::Unit;
-pub(crate) use way::{Behind, Buckets, Carrier, Growth, Method, Network, Program, Setting, Way};
-pub(crate) use work::{Cache, Corpus, FileJob, Half, Place, Task, Work};
+pub(crate) use way::{Behind, Buckets, Carrier, Growth, Keep, Method, Network, Program, Setting, Way};
+pub(crate) use work::{Cache, Corpus, FileJob, Half, Moments, Place, Task, Work};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -97,6 +98,7 @@ pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
         .chain(process::ROWS)
         .chain(memory::ROWS)
         .chain(partition::ROWS)
+        .chain(snapshot::ROWS)
         .chain(rewire::ROWS)
         .chain(sort::ROWS)
         .chain(files::ROWS)
@@ -165,6 +167,7 @@ mod tests {
                     Work::File(_) | Work::Fill | Work::Vanish(_) | Work::Scatter { .. } => {
                         assert!(case.quick <= 32 * MIB && (case.size % 8, case.quick % 8) == (0, 0))
                     }
+                    Work::Snapshot(_) => assert!(case.size % (2 * MIB) == 0 && case.quick % (2 * MIB) == 0),
                     Work::Partition { .. } => assert!(case.quick <= 1 << 22 && case.size.is_power_of_two()),
                     Work::Sort(_) => assert!(case.quick <= 1 << 13 && case.size.is_power_of_two()),
                     Work::Rewire(Rewiring { block, .. }) => {

@@ -11,6 +11,10 @@ pub(crate) enum Unit {
     MicrosecondsPerMove,
     /// Time per access.
     NanosecondsPerAccess,
+    /// Time per snapshot.
+    MicrosecondsPerSnapshot,
+    /// Time per update.
+    MicrosecondsPerUpdate,
     /// As the first, with faults, moves, switches and processor time per gigabyte.
     Overhead,
     /// Millions of rows per second, divided by the cores that could work on them.
@@ -27,6 +31,8 @@ impl Unit {
             Unit::GigabytesPerSecondPerCore => "GB/s per core",
             Unit::MicrosecondsPerMove => "us per move",
             Unit::NanosecondsPerAccess => "ns per access",
+            Unit::MicrosecondsPerSnapshot => "us per snapshot",
+            Unit::MicrosecondsPerUpdate => "us per update",
             Unit::MegarowsPerSecondPerCore => "M rows/s per core",
             Unit::MegakeysPerSecond => "M keys/s",
         }
@@ -39,6 +45,8 @@ impl Unit {
             Unit::GigabytesPerSecondPerCore,
             Unit::MicrosecondsPerMove,
             Unit::NanosecondsPerAccess,
+            Unit::MicrosecondsPerSnapshot,
+            Unit::MicrosecondsPerUpdate,
             Unit::MegarowsPerSecondPerCore,
             Unit::MegakeysPerSecond,
         ];
@@ -48,7 +56,7 @@ impl Unit {
     /// A rate as tables show it.
     pub(crate) fn shown(self, rate: f64) -> f64 {
         match self {
-            Unit::MicrosecondsPerMove => 1e6 / rate,
+            Unit::MicrosecondsPerMove | Unit::MicrosecondsPerSnapshot | Unit::MicrosecondsPerUpdate => 1e6 / rate,
             Unit::NanosecondsPerAccess => 1e9 / rate,
             _ => rate,
         }
@@ -56,7 +64,13 @@ impl Unit {
 
     /// Whether it is a time: then less is better.
     pub(crate) const fn is_time(self) -> bool {
-        matches!(self, Unit::MicrosecondsPerMove | Unit::NanosecondsPerAccess)
+        matches!(
+            self,
+            Unit::MicrosecondsPerMove
+                | Unit::NanosecondsPerAccess
+                | Unit::MicrosecondsPerSnapshot
+                | Unit::MicrosecondsPerUpdate
+        )
     }
 
     /// What costs are counted per.
@@ -64,6 +78,8 @@ impl Unit {
         match self {
             Unit::MicrosecondsPerMove => "move",
             Unit::NanosecondsPerAccess => "access",
+            Unit::MicrosecondsPerSnapshot => "snapshot",
+            Unit::MicrosecondsPerUpdate => "update",
             Unit::MegarowsPerSecondPerCore => "M rows",
             Unit::MegakeysPerSecond => "M keys",
             _ => "GB",

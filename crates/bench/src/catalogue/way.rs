@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{By, Kernel, Sorter, Wiring};
+use crate::memory::Pages;
 
 /// How a contender does the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub(crate) enum Way {
     Wired(Wiring),
     /// Arrays behind plain pointers.
     Array(Behind),
+    /// One moment of an array, kept in such a way.
+    Moment(Keep),
     /// A file job by code of this program, in a process of its own.
     Own(Method),
     /// A file job by another program.
@@ -146,6 +149,7 @@ impl Way {
                 | Way::Partition(Buckets::Eagre | Buckets::EagreDense | Buckets::EagreVanishing)
                 | Way::Wired(Wiring::Eagre)
                 | Way::Array(Behind::Vanishing(_))
+                | Way::Moment(Keep::Eagre { .. })
                 | Way::Own(Method::Eagre | Method::EagrePointer)
                 | Way::Program(Program::Eagre)
                 | Way::Sort(By::Eagre(_))
@@ -226,4 +230,17 @@ pub(crate) enum Behind {
     Plain,
     /// A vanishing array, with this trap and mover.
     Vanishing(Setting),
+}
+
+/// How one moment of an array is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// An Eagre snapshot, with blocks of so many bytes; if `reserved`, with memory for all its copies.
+    Eagre { block: u64, reserved: bool },
+    /// The memory of a forked child.
+    Fork(Pages),
+    /// A copy, made at once, in memory that is there.
+    Copy,
+    /// A file in memory, whose private mapping (`MAP_PRIVATE`) is stored to; at the end, what was stored is written back.
+    Private,
 }

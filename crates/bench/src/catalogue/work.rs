@@ -23,6 +23,8 @@ pub(crate) enum Work {
     Rewire(Rewiring),
     /// Write words to an array and read them once; one of the two is timed.
     Vanish(Half),
+    /// Take snapshots of an array and store to random pages of it.
+    Snapshot(Moments),
     /// Partition words by their highest `bits` bits, one store per word.
     Scatter { bits: u32 },
     /// Something a user does with a large file.
@@ -135,6 +137,15 @@ pub(crate) enum Cache {
     Cold,
     /// All of it.
     Warm,
+}
+
+/// Snapshots of an array of pages, and stores to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moments {
+    /// The call that takes a snapshot is timed, of an array that was stored to; if `held`, while an older snapshot is held.
+    Take { held: bool },
+    /// All is timed: a snapshot, so many stores for each 1,000 pages, readiness for readers, the end of the snapshot.
+    Update { permille: u32 },
 }
 
 /// Which pass over an array is timed.

@@ -28,6 +28,8 @@ mod rewire;
 #[allow(unsafe_code, reason = "fills rtrb's uninitialised chunks")]
 mod ring;
 mod several;
+#[allow(unsafe_code, reason = "stores while something keeps what was there")]
+mod snapshot;
 pub(crate) mod sort;
 #[allow(unsafe_code, reason = "stream pointers")]
 pub(crate) mod stream;
@@ -162,6 +164,10 @@ pub(crate) fn build(entry: &Entry, work: Work, store: &Arc<Store>) -> Result<Box
         },
         Work::Vanish(half) => match entry.way {
             Way::Array(behind) => Ok(Box::new(vanish::OneArray::new(behind, half)?)),
+            _ => Err(mismatch(entry.way)),
+        },
+        Work::Snapshot(moments) => match entry.way {
+            Way::Moment(keep) => Ok(Box::new(snapshot::Snapshots::new(keep, moments)?)),
             _ => Err(mismatch(entry.way)),
         },
         Work::Scatter { bits } => match entry.way {

@@ -61,7 +61,10 @@ impl Unit {
     /// The amount of work of `measured`, in gigabytes, moves, accesses, or millions of rows or keys.
     fn amount(self, measured: &Measured) -> f64 {
         match self {
-            Unit::MicrosecondsPerMove | Unit::NanosecondsPerAccess => measured.amount as f64,
+            Unit::MicrosecondsPerMove
+            | Unit::NanosecondsPerAccess
+            | Unit::MicrosecondsPerSnapshot
+            | Unit::MicrosecondsPerUpdate => measured.amount as f64,
             Unit::MegarowsPerSecondPerCore | Unit::MegakeysPerSecond => measured.amount as f64 / 1e6,
             _ => measured.amount as f64 / 1e9,
         }

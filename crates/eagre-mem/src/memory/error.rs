@@ -49,7 +49,7 @@ impl RewireErrorKind {
             OutOfBlocks => ("the pool's budget is used up", "raise EAGRE_POOL, or make the pool with a larger budget"),
             OutOfMemory => ("no memory left", "use less, or raise `ulimit -v` or the control group's limit"),
             OutOfAddresses => ("no addresses left", "raise `ulimit -v`, or ask for less"),
-            OutOfMappings => ("too many mappings", "raise vm.max_map_count, or use the mover `move`"),
+            OutOfMappings => ("too many mappings", "raise vm.max_map_count, or use larger blocks or the mover `move`"),
             Pinned => ("a block is pinned by I/O, or locked", "wait until the I/O has ended, or munlock it"),
             Occupied => ("the slot holds a block", "unmap it first"),
             OtherPool => ("the block belongs to another pool", "map it in a region of its own pool"),

@@ -16,6 +16,10 @@ const HELD: u32 = 1;
 const CONTENDED: u32 = 2;
 
 impl Claim {
+    pub(crate) const fn new() -> Claim {
+        Claim(AtomicU32::new(FREE))
+    }
+
     /// Waits for the right and takes it.
     #[inline]
     pub(crate) fn take(&self) -> Claimed<'_> {

@@ -8,6 +8,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::mm::{self, Advice, MapFlags, MprotectFlags, ProtFlags};
 use std::ffi::c_void;
+use std::ops::Range;
 use std::ptr;
 
 /// What a mapping lets this process do.
@@ -37,24 +38,28 @@ fn at(address: usize) -> *mut c_void {
 /// The call that was refused; with `huge` also where there are no such pages.
 pub(crate) fn create(len: usize, huge: bool) -> Result<OwnedFd, Refusal> {
     let kind = if huge { MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB } else { MemfdFlags::empty() };
+    let fd = make(kind)?;
+    grow(&fd, len)?;
+    make_room(&fd, 0..len)?;
+    rustix::fs::fcntl_add_seals(&fd, SEALS).map_err(Refusal::of("fcntl(F_ADD_SEALS)"))?;
+    Ok(fd)
+}
+
+fn make(kind: MemfdFlags) -> Result<OwnedFd, Refusal> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | kind;
     // Kernels before 6.3 do not know that memory need not be executable.
     let made = rustix::fs::memfd_create(c"eagre", flags | MemfdFlags::NOEXEC_SEAL)
         .or_else(|_| rustix::fs::memfd_create(c"eagre", flags));
     let fd = made.map_err(Refusal::of("memfd_create"))?;
-    let fd = super::above_standard(fd).map_err(Refusal::of("fcntl"))?;
-    rustix::fs::ftruncate(&fd, len as u64).map_err(Refusal::of("ftruncate"))?;
-    make_room(&fd, len)?;
-    rustix::fs::fcntl_add_seals(&fd, SEALS).map_err(Refusal::of("fcntl(F_ADD_SEALS)"))?;
-    Ok(fd)
+    super::above_standard(fd).map_err(Refusal::of("fcntl"))
 }
 
 /// Makes sure that there is memory behind every byte.
-fn make_room(fd: &OwnedFd, len: usize) -> Result<(), Refusal> {
+fn make_room(fd: &OwnedFd, range: Range<usize>) -> Result<(), Refusal> {
     // In pieces: a signal makes the kernel begin again.
     const PIECE: usize = 2 * HUGE_PAGE;
-    for start in (0..len).step_by(PIECE) {
-        let piece = (len - start).min(PIECE) as u64;
+    for start in range.clone().step_by(PIECE) {
+        let piece = (range.end - start).min(PIECE) as u64;
         let room = || rustix::fs::fallocate(fd, FallocateFlags::empty(), start as u64, piece);
         rustix::io::retry_on_intr(room).map_err(|refused| match refused {
             rustix::io::Errno::NOSPC => Refusal { call: "fallocate", errno: Errno::NOMEM },
@@ -62,6 +67,66 @@ fn make_room(fd: &OwnedFd, len: usize) -> Result<(), Refusal> {
         })?;
     }
     Ok(())
+}
+
+/// Creates memory that is there only where it is [written](write) or [asked for](add_room), and that [grows](grow).
+///
+/// # Errors
+/// The call that was refused.
+pub(crate) fn create_sparse() -> Result<OwnedFd, Refusal> {
+    let fd = make(MemfdFlags::empty())?;
+    rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK.union(SealFlags::SEAL))
+        .map_err(Refusal::of("fcntl(F_ADD_SEALS)"))?;
+    Ok(fd)
+}
+
+/// Makes memory `len` bytes long.
+///
+/// # Errors
+/// The call that was refused. `EFBIG`: the limit of the process on files (`ulimit -f`), beyond which the kernel would send a
+/// signal.
+pub(crate) fn grow(fd: &OwnedFd, len: usize) -> Result<(), Refusal> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    if limit.is_some_and(|limit| len as u64 > limit) {
+        return Err(Refusal { call: "ftruncate", errno: rustix::io::Errno::FBIG.into() });
+    }
+    rustix::fs::ftruncate(fd, len as u64).map_err(Refusal::of("ftruncate"))
+}
+
+/// Makes sure that there is memory behind a range of sparse memory.
+///
+/// # Errors
+/// The call that was refused.
+pub(crate) fn add_room(fd: &OwnedFd, range: Range<usize>) -> Result<(), Refusal> {
+    make_room(fd, range)
+}
+
+/// Copies `len` bytes at `address` to `offset` of sparse memory, which gets what it needs for them. Safe in handlers.
+///
+/// # Errors
+/// `ENOSPC`, `ENOMEM`: there is no memory.
+///
+/// # Safety
+/// The bytes are there, and nobody changes them meanwhile.
+pub(crate) unsafe fn write(fd: &OwnedFd, offset: usize, address: usize, len: usize) -> Result<(), Errno> {
+    // SAFETY: the caller's contract.
+    let bytes = unsafe { std::slice::from_raw_parts(at(address).cast::<u8>().cast_const(), len) };
+    let mut done = 0;
+    while done < len {
+        match rustix::io::pwrite(fd, &bytes[done..], (offset + done) as u64) {
+            Ok(0) => return Err(Errno::NOMEM),
+            Ok(written) => done += written,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(refused) => return Err(refused.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Gives the memory behind a range of sparse memory back; it reads as zeros. What the kernel refuses stays.
+pub(crate) fn punch(fd: &OwnedFd, offset: usize, len: usize) {
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    let _ = rustix::io::retry_on_intr(|| rustix::fs::fallocate(fd, flags, offset as u64, len as u64));
 }
 
 /// Checks a descriptor that somebody else has made: memory of `len` bytes of ordinary pages that cannot shrink, and all of
@@ -78,7 +143,7 @@ pub(crate) fn check(fd: &OwnedFd, len: usize) -> Result<(), Refusal> {
     if !sealed || u64::try_from(size) != Ok(len as u64) || kind as u32 == HUGETLBFS {
         return Err(wrong);
     }
-    make_room(fd, len)
+    make_room(fd, 0..len)
 }
 
 /// Maps `len` bytes from `offset` of the memory at `address`, in place of what was there. Not inherited by forked
@@ -94,6 +159,25 @@ pub(crate) unsafe fn map(
     len: usize,
     access: Access,
 ) -> Result<(), Errno> {
+    // SAFETY: the caller's contract.
+    unsafe {
+        map_piece(fd, offset, address, len, access)?;
+        keep_out(address, len)
+    }
+}
+
+/// The same for one of many pieces of a range, which is [kept out](keep_out) of children and dumps when all are mapped.
+///
+/// # Safety
+/// The range belongs to the caller, who gives up its contents.
+#[inline]
+pub(crate) unsafe fn map_piece(
+    fd: impl AsFd,
+    offset: usize,
+    address: usize,
+    len: usize,
+    access: Access,
+) -> Result<(), Errno> {
     let access = match access {
         Access::Closed => ProtFlags::empty(),
         Access::Read => ProtFlags::READ,
@@ -101,8 +185,18 @@ pub(crate) unsafe fn map(
     };
     let flags = MapFlags::SHARED | MapFlags::NORESERVE | MapFlags::FIXED;
     // SAFETY: the caller owns the range and its contents.
+    unsafe { mm::mmap(at(address), len, access, flags, fd, offset as u64)? };
+    Ok(())
+}
+
+/// Keeps what is mapped in a range out of forked children and core dumps.
+///
+/// # Safety
+/// The range belongs to the caller.
+#[inline]
+pub(crate) unsafe fn keep_out(address: usize, len: usize) -> Result<(), Errno> {
+    // SAFETY: the caller owns the range; contents do not change.
     unsafe {
-        mm::mmap(at(address), len, access, flags, fd, offset as u64)?;
         mm::madvise(at(address), len, Advice::LinuxDontFork)?;
         mm::madvise(at(address), len, Advice::LinuxDontDump)?;
     }

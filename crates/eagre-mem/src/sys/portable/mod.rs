@@ -390,6 +390,32 @@ pub(crate) mod shared {
     }
 
     /// Always `ENOSYS`.
+    pub(crate) fn create_sparse() -> Result<OwnedFd, Refusal> {
+        Err(Refusal { call: "memfd_create", errno: Errno::NOSYS })
+    }
+
+    /// Always `ENOSYS`.
+    pub(crate) fn grow(_: &OwnedFd, _: usize) -> Result<(), Refusal> {
+        Err(Refusal { call: "ftruncate", errno: Errno::NOSYS })
+    }
+
+    /// Always `ENOSYS`.
+    pub(crate) fn add_room(_: &OwnedFd, _: std::ops::Range<usize>) -> Result<(), Refusal> {
+        Err(Refusal { call: "fallocate", errno: Errno::NOSYS })
+    }
+
+    /// Always `ENOSYS`.
+    ///
+    /// # Safety
+    /// The bytes are there.
+    pub(crate) unsafe fn write(_: &OwnedFd, _: usize, _: usize, _: usize) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    /// There is nothing to give back.
+    pub(crate) fn punch(_: &OwnedFd, _: usize, _: usize) {}
+
+    /// Always `ENOSYS`.
     pub(crate) fn check(_: &OwnedFd, _: usize) -> Result<(), Refusal> {
         Err(Refusal { call: "fcntl(F_GET_SEALS)", errno: Errno::NOSYS })
     }
@@ -399,6 +425,22 @@ pub(crate) mod shared {
     /// # Safety
     /// The range belongs to the caller.
     pub(crate) unsafe fn map(_: &OwnedFd, _: usize, _: usize, _: usize, _: Access) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    /// Always `ENOSYS`.
+    ///
+    /// # Safety
+    /// The range belongs to the caller.
+    pub(crate) unsafe fn map_piece(_: &OwnedFd, _: usize, _: usize, _: usize, _: Access) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    /// Always `ENOSYS`.
+    ///
+    /// # Safety
+    /// The range belongs to the caller.
+    pub(crate) unsafe fn keep_out(_: usize, _: usize) -> Result<(), Errno> {
         Err(Errno::NOSYS)
     }
 
