@@ -29,7 +29,7 @@ pub(crate) use rewiring::{FilePages, Fill, Rewiring, Timed, Wiring};
 pub(crate) use sorting::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Slack, Sorting, TRIAL};
 pub(crate) use target::{Against, Bound, Figure, Target};
 pub(crate) use unit::Unit;
-pub(crate) use way::{Behind, Buckets, Carrier, Growth, Keep, Method, Network, Program, Setting, Way};
+pub(crate) use way::{Behind, Buckets, Carrier, Courier, Growth, Keep, Method, Network, Program, Setting, Way};
 pub(crate) use work::{Cache, Corpus, FileJob, Half, Moments, Place, Task, Work};
 
 const KIB: u64 = 1 << 10;
@@ -164,7 +164,7 @@ mod tests {
                         assert!(block.is_power_of_two());
                         assert!(case.quick <= 32 * MIB && (case.size % 8, case.quick % 8) == (0, 0));
                     }
-                    Work::File(_) | Work::Fill | Work::Vanish(_) | Work::Scatter { .. } => {
+                    Work::Send | Work::File(_) | Work::Fill | Work::Vanish(_) | Work::Scatter { .. } => {
                         assert!(case.quick <= 32 * MIB && (case.size % 8, case.quick % 8) == (0, 0))
                     }
                     Work::Snapshot(_) => assert!(case.size % (2 * MIB) == 0 && case.quick % (2 * MIB) == 0),

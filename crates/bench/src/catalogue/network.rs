@@ -1,12 +1,16 @@
 //! Rows about streams between hosts, over loopback: both ends are in this process, and share its processors.
 
-use super::{Case, Entry, GIB, MIB, Network, Row, Target, Unit, Way, Work};
+use super::{Case, Courier, Entry, GIB, MIB, Network, Row, Target, Unit, Way, Work};
 
 const CASES: &[Case] =
     &[Case { name: "4 GiB", work: Work::Pipe { streams: 1 }, size: 4 * GIB, quick: 16 * MIB + 4096 }];
 
 const fn eagre(name: &'static str, tls: bool, pointers: bool, about: &'static str) -> Entry {
     Entry::new(name, Way::Network(Network::Eagre { tls, pointers }), about)
+}
+
+const fn sends(name: &'static str, courier: Courier, about: &'static str) -> Entry {
+    Entry::new(name, Way::Send(courier), about)
 }
 
 /// The rows.
@@ -54,5 +58,24 @@ pub(super) const ROWS: &[Row] = &[
             eagre("pointer", true, true, "Eagre: plain pointers"),
         ],
         targets: &[Target::must("explicit", 0.9, "rustls"), Target::must("pointer", 0.9, "rustls")],
+    },
+    Row {
+        name: "send-file",
+        about: "send a file from one tmpfs to another over loopback, from before the sender starts until both sides have ended",
+        source: "streams between hosts, row 4",
+        unit: Unit::GigabytesPerSecond,
+        cases: &[Case { name: "2 GiB", work: Work::Send, size: 2 * GIB, quick: 8 * MIB + 4096 }],
+        contenders: &[
+            sends("eagre", Courier::Eagre { tls: true }, "eagre send and receive: TLS 1.3, digests compared (BLAKE3)"),
+            sends("eagre-plain", Courier::Eagre { tls: false }, "the same without TLS"),
+            sends("scp", Courier::Scp, "scp to an sshd"),
+            sends("rsync", Courier::Rsync, "rsync --whole-file to its daemon: plain"),
+            sends("mbuffer", Courier::Mbuffer, "mbuffer: plain, no checks"),
+        ],
+        targets: &[
+            Target::must("eagre", 2.0, "scp"),
+            Target::must("eagre-plain", 1.0, "rsync"),
+            Target::must("eagre-plain", 1.0, "mbuffer"),
+        ],
     },
 ];

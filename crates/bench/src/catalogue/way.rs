@@ -54,6 +54,8 @@ pub(crate) enum Way {
     Array(Behind),
     /// One moment of an array, kept in such a way.
     Moment(Keep),
+    /// A file over TCP.
+    Send(Courier),
     /// A file job by code of this program, in a process of its own.
     Own(Method),
     /// A file job by another program.
@@ -92,6 +94,19 @@ pub(crate) enum Carrier {
     Explicit,
     /// The same with plain pointers.
     Pointer,
+}
+
+/// What sends files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Courier {
+    /// `eagre send` and `eagre receive`, with a token or plain.
+    Eagre { tls: bool },
+    /// `rsync` to its daemon, plain.
+    Rsync,
+    /// `mbuffer`, plain and without checks.
+    Mbuffer,
+    /// `scp`.
+    Scp,
 }
 
 /// How code of this program does a file job.
@@ -145,6 +160,7 @@ impl Way {
                 | Way::StreamRead(_)
                 | Way::Network(Network::Eagre { .. })
                 | Way::Between(Carrier::Explicit | Carrier::Pointer)
+                | Way::Send(Courier::Eagre { .. })
                 | Way::Grow(Growth::Rewired | Growth::RewiredAppender | Growth::RewiredExtend | Growth::RewiredFresh)
                 | Way::Partition(Buckets::Eagre | Buckets::EagreDense | Buckets::EagreVanishing)
                 | Way::Wired(Wiring::Eagre)

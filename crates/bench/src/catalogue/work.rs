@@ -15,6 +15,8 @@ pub(crate) enum Work {
     /// Move blocks of `block` bytes to other addresses and back. If `peer_runs`, a second thread of the process runs
     /// meanwhile.
     Move { block: u64, pages: Pages, peer_runs: bool },
+    /// Send a file from one tmpfs to another over loopback.
+    Send,
     /// Read a file with one system call.
     Read,
     /// Append words to an empty vector.

@@ -27,6 +27,7 @@ mod read;
 mod rewire;
 #[allow(unsafe_code, reason = "fills rtrb's uninitialised chunks")]
 mod ring;
+mod send;
 mod several;
 #[allow(unsafe_code, reason = "stores while something keeps what was there")]
 mod snapshot;
@@ -150,6 +151,10 @@ pub(crate) fn build(entry: &Entry, work: Work, store: &Arc<Store>) -> Result<Box
                 _ => Err(mismatch(entry.way)),
             }
         }
+        Work::Send => match entry.way {
+            Way::Send(courier) => Ok(Box::new(send::Send::new(courier, store)?)),
+            _ => Err(mismatch(entry.way)),
+        },
         Work::Fill => match entry.way {
             Way::Grow(growth) => Ok(Box::new(grow::Grow(growth))),
             _ => Err(mismatch(entry.way)),
