@@ -11,7 +11,7 @@ use super::hello::{Hello, Identity, MOST_NAME, check_windows};
 use super::page::Page;
 use super::reader::Reader;
 use super::writer::Writer;
-use crate::heap::Room;
+use crate::heap::{self, Refused, Room};
 use crate::memory::shared::{Pages, SharedBlocks};
 use crate::memory::{RewireError, RewireErrorKind};
 use crate::stream::OpenError;
@@ -30,7 +30,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Options {
-    name: Option<String>,
+    name: Option<Result<String, Refused>>,
     block: BlockSize,
     windows: Windows,
     capacity: Option<u64>,
@@ -57,7 +57,7 @@ impl Options {
 
     /// A name for messages, in both processes; of a longer one the first 63 bytes. Default: `process #` and a number.
     pub fn name(mut self, name: &str) -> Options {
-        self.name = Some(name.to_owned());
+        self.name = Some(heap::whole_text(format_args!("{name}")));
         self
     }
 
@@ -121,18 +121,20 @@ impl Options {
         if self.capacity.is_some_and(|bytes| bytes > 1 << 46) {
             return Err(OpenError::Setting("more than 64 TiB of addresses; open with less".into()));
         }
-        let name = self.name.unwrap_or_else(|| format!("process #{}", NUMBER.fetch_add(1, Relaxed)));
+        let unnamed = || heap::whole_text(format_args!("process #{}", NUMBER.fetch_add(1, Relaxed)));
+        let mut name = self.name.unwrap_or_else(unnamed)?;
         let fits = name.char_indices().map(|(at, letter)| at + letter.len_utf8()).take_while(|&end| end <= MOST_NAME);
-        let name = name[..fits.last().unwrap_or(0)].to_owned();
+        name.truncate(fits.last().unwrap_or(0));
         let socket = connection.into_socket()?;
         let (block, windows, timeout) = (self.block, self.windows, self.timeout);
         // Had before the memory.
         let room = Room::new()?;
         let (page, page_fd) = Page::create().map_err(no_memory)?;
         let blocks = SharedBlocks::new(block, windows.blocks() as usize, Pages::Ordinary).map_err(no_memory)?;
-        let hello = Hello { end: end.peer(), block, windows, timeout, maker: Identity::own(), name: name.clone() };
-        let config = Config { name, block, windows, timeout, capacity: self.capacity };
-        socket::send_with(&socket, &hello.bytes(), &[page_fd.as_fd(), blocks.fd()]).map_err(refused)?;
+        let hello = Hello { end: end.peer(), block, windows, timeout, maker: Identity::own(), name };
+        let packet = hello.bytes();
+        let config = Config { name: hello.name, block, windows, timeout, capacity: self.capacity };
+        socket::send_with(&socket, &packet, &[page_fd.as_fd(), blocks.fd()]).map_err(refused)?;
         let core = Core::new(config, end, page, blocks, socket).map_err(no_addresses)?;
         Ok(room.put(core))
     }

@@ -75,8 +75,8 @@ impl Reader {
     /// The pointer to byte 0 of the stream. Reading through it consumes the stream.
     ///
     /// Valid until this end is dropped. A read may touch the furthest block read so far, the `M` blocks before it, and anything
-    /// after it up to the end and the zero byte that follows it. One that comes later may go unnoticed up to `K - 2` blocks further
-    /// back, where `K` is the number of blocks: then it may see newer bytes. One from further back ends the process with a message.
+    /// after it up to the end and the zero byte that follows it. One that comes later goes unnoticed if it is less than `K` blocks
+    /// behind the furthest, where `K` is the number of blocks: then it may see newer bytes. From there on it ends the process with a message.
     /// Prefer [`Reader::scope`], which also tells of failures.
     ///
     /// # Errors

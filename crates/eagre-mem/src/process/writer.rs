@@ -75,8 +75,8 @@ impl Writer {
     /// The pointer to byte 0 of the stream. Writing through it produces the stream.
     ///
     /// Valid until this end is dropped. A write may touch the furthest block written so far, the `L` blocks before it, and anything
-    /// after it. One that comes later may go unnoticed up to `K - 2` blocks further back, where `K` is the number of blocks: then the
-    /// reader may see it, or not; no other block changes. One from further back ends the process with a message. Prefer
+    /// after it. One that comes later goes unnoticed if it is less than `K` blocks behind the furthest, where `K` is the number of
+    /// blocks: then the reader may see it, or not; no other block changes. From there on it ends the process with a message. Prefer
     /// [`Writer::scope`], which also tells of failures.
     ///
     /// # Errors

@@ -114,22 +114,29 @@ fn rounds() -> usize {
     if std::env::var_os("EAGRE_LONG").is_some() { 250 } else { 25 }
 }
 
+/// The ways of both ends in a round, whether the other process is killed only when the stream flows, and after which pause. Any
+/// step will do, that of its start too.
+fn round(rng: &mut Rng, round: usize) -> (&'static str, &'static str, bool, Duration) {
+    let way = |bit: usize| ["explicit", "pointer"][round >> bit & 1];
+    let flows = round & 4 != 0;
+    (way(0), way(1), flows, Duration::from_micros(rng.below(if flows { 2_000 } else { 12_000 })))
+}
+
 #[test]
 fn a_reader_whose_writer_is_killed_at_any_step() {
     let _dog = watched("a_reader_whose_writer_is_killed_at_any_step");
     let mut rng = Rng::new(2401);
-    for round in 0..rounds() * 2 {
-        let way = ["explicit", "pointer"][round % 2];
-        let (peer, connection) = Peer::start("write for ever", ["explicit", "pointer"][round / 2 % 2]);
+    for number in 0..rounds() * 2 {
+        let (ours, theirs, flows, pause) = round(&mut rng, number);
+        let (peer, connection) = Peer::start("write for ever", theirs);
         let mut reader = small().reader(connection).unwrap();
-        // Any step will do, that of its start too.
-        let pause = Duration::from_micros(rng.below(12_000));
+        while flows && !reader.wait(Duration::from_secs(1)) {}
         let killer = std::thread::spawn(move || {
             std::thread::sleep(pause);
             peer.signal(libc::SIGKILL);
             peer.ends()
         });
-        assert_died(&read(&mut reader, way), StreamErrorKind::WriterGone);
+        assert_died(&read(&mut reader, ours), StreamErrorKind::WriterGone);
         assert_eq!(killer.join().unwrap(), Some(libc::SIGKILL));
     }
 }
@@ -138,36 +145,47 @@ fn a_reader_whose_writer_is_killed_at_any_step() {
 fn a_writer_whose_reader_is_killed_at_any_step() {
     let _dog = watched("a_writer_whose_reader_is_killed_at_any_step");
     let mut rng = Rng::new(2402);
-    for round in 0..rounds() * 2 {
-        let way = ["explicit", "pointer"][round % 2];
-        let (peer, connection) = Peer::start("read for ever", ["explicit", "pointer"][round / 2 % 2]);
+    for number in 0..rounds() * 2 {
+        let (ours, theirs, flows, pause) = round(&mut rng, number);
+        let (peer, connection) = Peer::start("read for ever", theirs);
         let mut writer = small().writer(connection).unwrap();
-        let pause = Duration::from_micros(rng.below(12_000));
         let stop = AtomicBool::new(false);
+        let (begin, begun) = std::sync::mpsc::channel();
         let error = std::thread::scope(|scope| {
-            scope.spawn(|| {
+            let stop = &stop;
+            scope.spawn(move || {
+                begun.recv().unwrap();
                 std::thread::sleep(pause);
                 peer.signal(libc::SIGKILL);
                 assert_eq!(peer.ends(), Some(libc::SIGKILL));
                 stop.store(true, SeqCst);
             });
-            // A pointer that stops before it has noticed is told when it finishes.
-            if way == "pointer" {
-                let written = writer.scope(|to| {
-                    let mut at = 0;
-                    while !stop.load(SeqCst) {
-                        // SAFETY: forward, in small steps.
-                        unsafe { put_through(to, at, at + SMALL as u64, 10_007) };
-                        at += SMALL as u64;
-                    }
-                    // More than there is room for.
-                    // SAFETY: as above.
-                    unsafe { put_through(to, at, at + 6 * SMALL as u64, 10_007) };
-                });
-                written.unwrap_err()
-            } else {
-                write(&mut writer, way, &stop)
+            if !flows {
+                begin.send(()).unwrap();
             }
+            if ours == "explicit" {
+                if flows {
+                    // More than there is room for: the reader has read.
+                    write_blocks(&mut writer, 7);
+                    begin.send(()).unwrap();
+                }
+                return write(&mut writer, ours, stop);
+            }
+            let written = writer.scope(|to| {
+                let mut at = 0;
+                while !stop.load(SeqCst) {
+                    // SAFETY: forward, in small steps.
+                    unsafe { put_through(to, at, at + SMALL as u64, 10_007) };
+                    at += SMALL as u64;
+                    if flows && at == 7 * SMALL as u64 {
+                        begin.send(()).unwrap();
+                    }
+                }
+                // Once more than there is room for, so that it notices.
+                // SAFETY: as above.
+                unsafe { put_through(to, at, at + 6 * SMALL as u64, 10_007) };
+            });
+            written.unwrap_err()
         });
         assert_died(&error, StreamErrorKind::ReaderGone);
     }

@@ -152,6 +152,10 @@ fn a_pointer_that_goes_too_far_gets_throw_away_pages() {
     assert_eq!(error.kind(), StreamErrorKind::PastEnd, "{error}");
 }
 
+/// In the block five behind the furthest of thirty, and in the next one: a stream has five.
+const NOTICED: usize = 24 * SMALL + 77;
+const UNNOTICED: usize = 25 * SMALL + 77;
+
 /// Touches a block that is closed for good; the argument says at which end.
 fn touch_behind(connection: Connection, argument: &str) {
     // What is said goes to the parent.
@@ -167,7 +171,8 @@ fn touch_behind(connection: Connection, argument: &str) {
                 unsafe {
                     put_through(to, 0, length, 10_000);
                     if argument == "writer" {
-                        to.add(77).write_volatile(1);
+                        to.add(UNNOTICED).read_volatile();
+                        to.add(NOTICED).write_volatile(1);
                     }
                 }
             });
@@ -177,22 +182,23 @@ fn touch_behind(connection: Connection, argument: &str) {
             // SAFETY: as above.
             unsafe {
                 check_through(from, 0, length, 9_000);
-                from.add(77).read_volatile()
+                from.add(UNNOTICED).read_volatile();
+                from.add(NOTICED).read_volatile()
             }
         });
     });
 }
 
 #[test]
-fn a_touch_far_behind_the_window_is_said_and_ends_the_process() {
-    let _dog = watched("a_touch_far_behind_the_window_is_said_and_ends_the_process");
+fn a_touch_behind_all_blocks_is_said_and_ends_the_process() {
+    let _dog = watched("a_touch_behind_all_blocks_is_said_and_ends_the_process");
     for (end, word, cure) in [("writer", "write", "rewrite(L)"), ("reader", "read", "lookback(M)")] {
         let (peer, connection) = Peer::start("touch behind", end);
         let mut said = [0u8; 500];
         let mut child = std::fs::File::from(std::os::fd::OwnedFd::from(connection));
         let got = std::io::Read::read(&mut child, &mut said).unwrap();
         let said = String::from_utf8_lossy(&said[..got]).into_owned();
-        let right = format!("eagre: stream narrow: {word} at offset 77: outside the window, bytes ");
+        let right = format!("eagre: stream narrow: {word} at offset {NOTICED}: outside the window, bytes ");
         assert!(said.starts_with(&right) && said.contains(cure), "{said}");
         assert_eq!(peer.ends(), Some(libc::SIGSEGV));
     }
