@@ -66,6 +66,7 @@ use crate::catalogue::{Row, rows};
 use crate::compare::CompareArguments;
 use crate::contenders::external::baselines as baseline_job;
 use crate::contenders::file::own as file_job;
+use crate::contenders::process as process_job;
 use crate::contenders::sort::job as sort_job;
 use crate::corpus::Store;
 use crate::grid::GridArguments;
@@ -109,6 +110,12 @@ enum Command {
     /// Sorts a file in this process as a paper says; `run` starts it.
     #[command(hide = true, name = baseline_job::COMMAND)]
     BaselineJob {
+        /// What to do, as JSON.
+        job: String,
+    },
+    /// Writes a stream for another process; `run` starts it.
+    #[command(hide = true, name = process_job::COMMAND)]
+    ProcessJob {
         /// What to do, as JSON.
         job: String,
     },
@@ -178,6 +185,7 @@ fn main() -> ExitCode {
             file_job::run(&job).and_then(|reply| print(&(reply + "\n"))).map(|()| ExitCode::SUCCESS)
         }
         Command::BaselineJob { job } => baseline_job::run(&job).map(|()| ExitCode::SUCCESS),
+        Command::ProcessJob { job } => process_job::run(&job).map(|()| ExitCode::SUCCESS),
         Command::SortJob { job } => sort_job::run(&job).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|message| {

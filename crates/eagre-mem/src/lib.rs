@@ -8,6 +8,7 @@
 //! | `open` | streams, pools and vectors with a trap and a mover that work here | `probe`, `transfer`, `stream`, `memory`, `trap`, `mover`, `options`, `heap`, `units` |
 //! | `probe` | which traps and movers work here, tried with real faults | `stream`, `trap`, `mover`, `sys`, `options`, `heap`, `units` |
 //! | `transfer` | blocks of a stream on their way from or to a file | `stream`, `sys` |
+//! | `process` | streams between two processes | `stream`, `memory`, `mover`, `trap`, `sys`, `options`, `heap`, `units` |
 //! | `stream` | the protocol, and the ends that drive it | `memory`, `trap`, `mover`, `sys`, `options`, `heap`, `units` |
 //! | `memory` | reservations, pools, what joins them, and mapped files | `trap`, `mover`, `sys`, `options`, `heap`, `units` |
 //! | `trap` | how a touch is noticed | `sys`, `heap`, `units` |
@@ -40,6 +41,9 @@ mod open;
 pub mod options;
 #[allow(unsafe_code)]
 pub mod probe;
+#[cfg(all(target_os = "linux", not(miri)))]
+#[allow(unsafe_code)]
+pub mod process;
 #[allow(unsafe_code)]
 pub mod stream;
 #[allow(unsafe_code)]

@@ -104,6 +104,9 @@ mod pages {
     struct Snapshots;
     #[doc = include_str!("../../../docs/partition.md")]
     struct Partition;
+    #[cfg(target_os = "linux")]
+    #[doc = include_str!("../../../docs/process.md")]
+    struct Process;
     #[doc = include_str!("../../../docs/sorting-files.md")]
     struct SortingFiles;
     #[doc = include_str!("../../../docs/sorting.md")]
@@ -122,6 +125,8 @@ pub fn check_environment() -> Result<(), String> {
 
 #[doc(hidden)]
 pub use eagre_mem::heap;
+#[cfg(all(target_os = "linux", not(miri)))]
+pub use eagre_mem::process;
 pub use eagre_mem::stream::{
     Control, EndStats, OnFailure, OpenError, Pipe, PipeBuilder, ReadBlock, Reader, Sink, SinkWriter, Source,
     StreamError, StreamErrorKind, StreamStats, Wait, WriteBlock, Writer, wait_report,

@@ -1,7 +1,7 @@
 //! Every benchmark, as data: work, sizes, contenders, target ratios and where they come from.
 //!
-//! Nothing else in this crate names a row, a size or a target. The rows are in [`streams`] (blocks and pipes), [`network`], [`memory`]
-//! (memory that grows), [`partition`], [`snapshot`], [`rewire`], [`sort`], [`files`] and [`external`]. [`work`] and [`way`] say what there is to do and
+//! Nothing else in this crate names a row, a size or a target. The rows are in [`streams`] (blocks and pipes), [`network`], [`process`],
+//! [`memory`] (memory that grows), [`partition`], [`snapshot`], [`rewire`], [`sort`], [`files`] and [`external`]. [`work`] and [`way`] say what there is to do and
 //! how contenders do it, [`mod@unit`] what their speeds are shown in, [`target`] what can be asked of them.
 
 mod external;
@@ -10,6 +10,7 @@ mod files;
 mod memory;
 mod network;
 mod partition;
+mod process;
 mod rewire;
 mod rewiring;
 mod snapshot;
@@ -28,7 +29,7 @@ pub(crate) use rewiring::{FilePages, Fill, Rewiring, Timed, Wiring};
 pub(crate) use sorting::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Slack, Sorting, TRIAL};
 pub(crate) use target::{Against, Bound, Figure, Target};
 pub(crate) use unit::Unit;
-pub(crate) use way::{Behind, Buckets, Growth, Keep, Method, Network, Program, Setting, Way};
+pub(crate) use way::{Behind, Buckets, Carrier, Growth, Keep, Method, Network, Program, Setting, Way};
 pub(crate) use work::{Cache, Corpus, FileJob, Half, Moments, Place, Task, Work};
 
 const KIB: u64 = 1 << 10;
@@ -94,6 +95,7 @@ pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
     streams::ROWS
         .iter()
         .chain(network::ROWS)
+        .chain(process::ROWS)
         .chain(memory::ROWS)
         .chain(partition::ROWS)
         .chain(snapshot::ROWS)
@@ -157,6 +159,10 @@ mod tests {
                         assert!(streams > 0);
                         assert!(case.quick <= 32 * MIB && case.size % 8 == 0);
                         assert_eq!(case.quick % 8, 0);
+                    }
+                    Work::Processes { block } => {
+                        assert!(block.is_power_of_two());
+                        assert!(case.quick <= 32 * MIB && (case.size % 8, case.quick % 8) == (0, 0));
                     }
                     Work::File(_) | Work::Fill | Work::Vanish(_) | Work::Scatter { .. } => {
                         assert!(case.quick <= 32 * MIB && (case.size % 8, case.quick % 8) == (0, 0))

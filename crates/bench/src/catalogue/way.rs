@@ -26,6 +26,8 @@ pub(crate) enum Way {
     Stream(Setting),
     /// Through TCP on loopback.
     Network(Network),
+    /// From another process.
+    Between(Carrier),
     /// Blocks moved by copying them: many in turn, or (`warm`) one to and fro in the cache.
     Memcpy { warm: bool },
     /// Blocks moved by `mremap`.
@@ -75,6 +77,21 @@ pub(crate) enum Network {
     Rustls,
     /// A stream of Eagre between two hosts.
     Eagre { tls: bool, pointers: bool },
+}
+
+/// What is between two processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Carrier {
+    /// A ring of shared blocks.
+    Ring,
+    /// `pipe(2)`.
+    OsPipe,
+    /// A Unix stream socket.
+    Socket,
+    /// A stream of Eagre, with explicit calls.
+    Explicit,
+    /// The same with plain pointers.
+    Pointer,
 }
 
 /// How code of this program does a file job.
@@ -127,6 +144,7 @@ impl Way {
             Way::Stream(_)
                 | Way::StreamRead(_)
                 | Way::Network(Network::Eagre { .. })
+                | Way::Between(Carrier::Explicit | Carrier::Pointer)
                 | Way::Grow(Growth::Rewired | Growth::RewiredAppender | Growth::RewiredExtend | Growth::RewiredFresh)
                 | Way::Partition(Buckets::Eagre | Buckets::EagreDense | Buckets::EagreVanishing)
                 | Way::Wired(Wiring::Eagre)

@@ -10,6 +10,8 @@ use crate::memory::Pages;
 pub(crate) enum Work {
     /// One thread fills a stream and another sums it; `streams` of them run at the same time.
     Pipe { streams: u32 },
+    /// One process fills a stream of blocks of `block` bytes, and another sums it.
+    Processes { block: u64 },
     /// Move blocks of `block` bytes to other addresses and back. If `peer_runs`, a second thread of the process runs
     /// meanwhile.
     Move { block: u64, pages: Pages, peer_runs: bool },

@@ -19,6 +19,8 @@ mod os_pipe;
 pub(crate) mod partition;
 #[allow(unsafe_code, reason = "system calls that move pages")]
 mod primitive;
+#[allow(unsafe_code, reason = "stream pointers, and memory that two processes share")]
+pub(crate) mod process;
 mod queue;
 mod read;
 #[allow(unsafe_code, reason = "memory that changes its address")]
@@ -132,6 +134,10 @@ pub(crate) fn build(entry: &Entry, work: Work, store: &Arc<Store>) -> Result<Box
         },
         Work::Pipe { streams } if streams > 1 && !entry.one => Ok(Box::new(several::Several::new(entry.way, streams)?)),
         Work::Pipe { .. } => pipe(entry.way),
+        Work::Processes { block } => match entry.way {
+            Way::Between(carrier) => Ok(Box::new(process::Processes::new(carrier, block))),
+            _ => Err(mismatch(entry.way)),
+        },
         Work::Move { block, pages, peer_runs } => {
             let load = primitive::Load { block: block as usize, pages, peer_runs };
             match entry.way {

@@ -77,11 +77,6 @@ impl SharedBlocks {
         self.fd.as_fd()
     }
 
-    /// What the blocks are made of, until they are collapsed.
-    pub(crate) fn pages(&self) -> Pages {
-        self.pages
-    }
-
     fn bytes(&self, run: &Range<usize>) -> Result<usize, Errno> {
         let inside = run.start < run.end && run.end <= self.blocks;
         if inside { Ok(run.len() * self.block.bytes()) } else { Err(Errno::INVAL) }
@@ -180,7 +175,7 @@ mod tests {
                     (0..words).for_each(|word| *at(start).add(word) = word as u64);
                     let huge = blocks.collapse(0..2, start);
                     assert!((0..words).all(|word| *at(start).add(words + word) == word as u64), "{huge}");
-                    assert!(huge || blocks.pages() == Pages::Ordinary);
+                    assert!(huge || blocks.pages == Pages::Ordinary);
                 }
             });
         }

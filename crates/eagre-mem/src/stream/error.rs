@@ -55,9 +55,11 @@ pub enum StreamErrorKind {
     OutOfMemory,
     /// The window has left behind the bytes that an explicit call asks for.
     BehindWindow,
+    /// Between processes: what the other one says of the stream contradicts itself.
+    Damaged,
 }
 
-const KINDS: [StreamErrorKind; 20] = {
+const KINDS: [StreamErrorKind; 21] = {
     use StreamErrorKind::*;
     [
         WriterFailed,
@@ -80,6 +82,7 @@ const KINDS: [StreamErrorKind; 20] = {
         Io,
         OutOfMemory,
         BehindWindow,
+        Damaged,
     ]
 };
 
@@ -114,6 +117,10 @@ impl StreamErrorKind {
                 "call advance_to with as many bytes as the pointer has read or written",
             ),
             Busy => ("blocks taken from this end are still out", "complete or release them first"),
+            Damaged => (
+                "what the other process says of the stream contradicts itself",
+                "run the same version of Eagre in both, and see who else writes to their memory",
+            ),
             System => ("the operating system refused", "see its message"),
             Closed => ("both ends are gone", "keep an end as long as its pointer is in use"),
             Io => ("the file at the far end failed", "see its message"),
@@ -314,8 +321,15 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    fn word(self) -> u64 {
-        (self.kind as u64 + 1) | (self.by as u64) << 8 | (self.errno as u64) << 32
+    pub(crate) fn word(self) -> u64 {
+        (self.kind as u64 + 1) | (self.by as u64) << 8 | u64::from(self.errno as u32) << 32
+    }
+
+    /// The failure that a word stands for. `None` for 0, and for what is no word of a failure.
+    pub(crate) fn from_word(word: u64) -> Option<Failure> {
+        let kind = *KINDS.get(usize::from(word as u8).checked_sub(1)?)?;
+        let by = if word & 0x100 == 0 { End::Writer } else { End::Reader };
+        Some(Failure { kind, errno: (word >> 32) as i32, by })
     }
 }
 
@@ -337,13 +351,7 @@ pub(crate) struct Status {
 impl Status {
     #[inline]
     pub(crate) fn failure(&self) -> Option<Failure> {
-        let word = self.word.load(SeqCst);
-        if word == 0 {
-            return None;
-        }
-        let kind = KINDS[(word & 0xFF) as usize - 1];
-        let by = if word & 0x100 == 0 { End::Writer } else { End::Reader };
-        Some(Failure { kind, errno: (word >> 32) as i32, by })
+        Failure::from_word(self.word.load(SeqCst))
     }
 
     /// Records a failure unless there is one already. Returns whether this was the first.
@@ -401,6 +409,9 @@ mod tests {
             assert!(status.set(failure));
             assert!(!status.set((StreamErrorKind::Cancelled, End::Writer).into()));
             assert_eq!(status.failure(), Some(failure));
+        }
+        for word in [0, KINDS.len() as u64 + 1, 0xFF, 1 << 40] {
+            assert_eq!(Failure::from_word(word), None);
         }
     }
 }

@@ -26,27 +26,23 @@ const LEAST_SPINS: u32 = if cfg!(miri) { 1 } else { 50 };
 /// `paid` after about twenty waits in which spinning did not help: it loses a quarter each time.
 const IN_VAIN: u32 = 4;
 
-/// Where one end waits.
-#[repr(align(64))]
+/// How long to look before sleeping: as long as that has paid lately.
 #[derive(Debug)]
-pub(crate) struct Gate {
-    /// Changes with every notification.
-    turn: AtomicU32,
-    waiting: AtomicU32,
+pub(crate) struct Patience {
     /// For how many looks spinning has paid lately. The waiting thread stores it.
     paid: AtomicU32,
     waits: AtomicU32,
 }
 
-impl Default for Gate {
-    fn default() -> Gate {
-        Gate { turn: 0.into(), waiting: 0.into(), paid: (MOST_SPINS / 2).into(), waits: 0.into() }
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience { paid: (MOST_SPINS / 2).into(), waits: 0.into() }
     }
 }
 
-impl Gate {
-    /// Waits until `ready` holds or about `limit` has passed. `ready` is called many times and must be cheap.
-    pub(crate) fn wait(&self, limit: Option<Duration>, mut ready: impl FnMut() -> bool) {
+impl Patience {
+    /// Looks for a while whether `ready` holds.
+    pub(crate) fn look(&self, mut ready: impl FnMut() -> bool) -> bool {
         let paid = self.paid.load(Relaxed);
         let waits = self.waits.load(Relaxed);
         self.waits.store(waits.wrapping_add(1), Relaxed);
@@ -55,11 +51,31 @@ impl Gate {
         for look in 0..looks {
             if ready() {
                 self.paid.store(paid - paid / 4 + look / 4, Relaxed);
-                return;
+                return true;
             }
             std::hint::spin_loop();
         }
         self.paid.store(paid - paid / 4, Relaxed);
+        false
+    }
+}
+
+/// Where one end waits.
+#[repr(align(64))]
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    /// Changes with every notification.
+    turn: AtomicU32,
+    waiting: AtomicU32,
+    patience: Patience,
+}
+
+impl Gate {
+    /// Waits until `ready` holds or about `limit` has passed. `ready` is called many times and must be cheap.
+    pub(crate) fn wait(&self, limit: Option<Duration>, mut ready: impl FnMut() -> bool) {
+        if self.patience.look(&mut ready) {
+            return;
+        }
         let turn = self.turn.load(SeqCst);
         self.waiting.fetch_or(SLEEPER, SeqCst);
         if !ready() {

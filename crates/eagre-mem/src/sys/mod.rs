@@ -30,6 +30,8 @@ pub(crate) struct Errno(pub(crate) i32);
 impl Errno {
     /// `EPERM`: forbidden.
     pub(crate) const PERM: Errno = Errno(1);
+    /// `ESRCH`: there is no such process.
+    pub(crate) const SRCH: Errno = Errno(3);
     /// `EINTR`: a signal came first.
     pub(crate) const INTR: Errno = Errno(4);
     /// `EAGAIN`: not now, or a limit is reached.

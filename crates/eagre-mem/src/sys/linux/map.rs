@@ -162,6 +162,26 @@ pub(crate) unsafe fn open_fresh(start: usize, len: usize) -> Result<(), Errno> {
 /// # Safety
 /// Both ranges belong to the caller and do not overlap; what was at `to` is gone.
 pub(crate) unsafe fn remap(from: usize, to: usize, len: usize) -> Result<(), Errno> {
+    // SAFETY: the caller owns both ranges.
+    unsafe {
+        move_mapping(from, to, len)?;
+        // The pages have moved, so this is no failure, whatever happens to the empty source. A process that locks all it maps
+        // (`mlockall`) may map nothing more at its limit, but may still close a mapping.
+        if close(from, len).is_err() {
+            let _ = shut(from, len);
+        }
+    }
+    Ok(())
+}
+
+/// Moves what is mapped at `from` to `to`, with its page tables; `from` is an empty mapping of the same kind afterwards, as open as it was.
+///
+/// # Errors
+/// `EINVAL` for memory with a descriptor on kernels before 5.13.
+///
+/// # Safety
+/// As for [`remap`].
+pub(crate) unsafe fn move_mapping(from: usize, to: usize, len: usize) -> Result<(), Errno> {
     let flags = MremapFlags::MAYMOVE | MremapFlags::DONTUNMAP;
     // SAFETY: the caller owns both ranges; `mremap_fixed` adds MREMAP_FIXED, which replaces the destination.
     unsafe {
@@ -173,11 +193,6 @@ pub(crate) unsafe fn remap(from: usize, to: usize, len: usize) -> Result<(), Err
                 let _ = keep_out(to, len);
             }
             return Err(refused.into());
-        }
-        // The pages have moved, so this is no failure, whatever happens to the empty source. A process that locks all it maps
-        // (`mlockall`) may map nothing more at its limit, but may still close a mapping.
-        if close(from, len).is_err() {
-            let _ = shut(from, len);
         }
     }
     Ok(())

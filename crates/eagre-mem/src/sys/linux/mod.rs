@@ -12,6 +12,7 @@ pub(crate) mod processors;
 pub(crate) mod ring;
 pub(crate) mod shared;
 pub(crate) mod signal;
+pub(crate) mod socket;
 pub(crate) mod thread;
 pub(crate) mod tools;
 pub(crate) mod uffd;

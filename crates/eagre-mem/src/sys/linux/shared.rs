@@ -221,12 +221,12 @@ pub(crate) unsafe fn set_access(address: usize, len: usize, access: Access) -> R
 /// Fills the page tables of a range, so that no touch in it is a fault.
 ///
 /// # Safety
-/// The range belongs to the caller and is open for `access`.
+/// The range belongs to the caller and is open.
 #[inline]
-pub(crate) unsafe fn fill_tables(address: usize, len: usize, access: Access) -> Result<(), Errno> {
-    let advice = if access == Access::ReadWrite { Advice::LinuxPopulateWrite } else { Advice::LinuxPopulateRead };
+pub(crate) unsafe fn fill_tables(address: usize, len: usize) -> Result<(), Errno> {
+    // As if it were read: that maps pages sixteen at a time, and those of a mapping open for writing are open for it as well.
     // SAFETY: the caller owns the range; contents do not change.
-    match unsafe { mm::madvise(at(address), len, advice) } {
+    match unsafe { mm::madvise(at(address), len, Advice::LinuxPopulateRead) } {
         // Kernels before 5.14 do not know the advice: the touch does the same.
         Err(rustix::io::Errno::INVAL) => Ok(()),
         other => Ok(other?),

@@ -456,7 +456,7 @@ pub(crate) mod shared {
     ///
     /// # Safety
     /// The range belongs to the caller.
-    pub(crate) unsafe fn fill_tables(_: usize, _: usize, _: Access) -> Result<(), Errno> {
+    pub(crate) unsafe fn fill_tables(_: usize, _: usize) -> Result<(), Errno> {
         Err(Errno::NOSYS)
     }
 
