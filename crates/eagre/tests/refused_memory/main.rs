@@ -5,10 +5,11 @@
 mod partition;
 mod refusing;
 mod scan;
+mod snapshots;
 mod sort;
 mod stats;
 
 fn main() {
-    let tests = [sort::TESTS, partition::TESTS, scan::TESTS, stats::TESTS].concat();
+    let tests = [sort::TESTS, partition::TESTS, scan::TESTS, snapshots::TESTS, stats::TESTS].concat();
     refusing::run(&tests);
 }

@@ -16,8 +16,9 @@ use kept::{Array, Moment};
 
 /// The words from one page to the next.
 const PAGE: usize = 4096 / 8;
-/// How often a run does the work: once to warm up, then on the clock.
-const ROUNDS: u32 = 4;
+/// How often a run does the work: some times to warm up, until memory is split or learned of as it will be, then on the clock.
+const ROUNDS: u32 = 6;
+const WARM_UP: u32 = 3;
 
 /// Takes snapshots of an array, and stores to it.
 pub(crate) struct Snapshots {
@@ -95,7 +96,7 @@ impl Contender for Snapshots {
                     timed + ending.elapsed()
                 }
             };
-            if round > 0 {
+            if round >= WARM_UP {
                 took += timed;
                 amount += match self.moments {
                     Moments::Take { .. } => 1,
