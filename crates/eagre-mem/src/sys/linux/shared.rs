@@ -43,6 +43,11 @@ pub(crate) fn create(len: usize, huge: bool) -> Result<OwnedFd, Refusal> {
         .or_else(|_| rustix::fs::memfd_create(c"eagre", flags));
     let fd = made.map_err(Refusal::of("memfd_create"))?;
     let fd = super::above_standard(fd).map_err(Refusal::of("fcntl"))?;
+    // Beyond the limit of the process on files the kernel would send a signal.
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    if limit.is_some_and(|limit| len as u64 > limit) {
+        return Err(Refusal { call: "ftruncate", errno: rustix::io::Errno::FBIG.into() });
+    }
     rustix::fs::ftruncate(&fd, len as u64).map_err(Refusal::of("ftruncate"))?;
     make_room(&fd, len)?;
     rustix::fs::fcntl_add_seals(&fd, SEALS).map_err(Refusal::of("fcntl(F_ADD_SEALS)"))?;
