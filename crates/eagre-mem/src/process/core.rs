@@ -82,6 +82,8 @@ pub(super) struct Core {
     pub(super) registration: Mutex<Option<Registration>>,
     /// A touch outside the window has been reported.
     pub(super) reported: AtomicBool,
+    /// A foreign fault near the pointer's addresses has been reported.
+    pub(super) reported_near: AtomicBool,
     /// The numbers by which this process knows others.
     pub(super) space: u64,
     process: u32,
@@ -163,6 +165,7 @@ impl Core {
             pointer: OnceLock::new(),
             registration: Mutex::new(None),
             reported: AtomicBool::new(false),
+            reported_near: AtomicBool::new(false),
             space: socket::process_space(),
             process: process::id(),
         })

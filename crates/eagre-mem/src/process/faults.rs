@@ -48,6 +48,24 @@ impl Core {
         line
     }
 
+    /// Says once that a fault which goes on to others was close to the range.
+    fn report_near_miss(&self, address: usize) {
+        let Some(pointer) = self.pointer.get() else { return };
+        let end = pointer.start() + self.config.block.start_of(pointer.capacity) as usize;
+        if address < end || self.reported_near.swap(true, SeqCst) {
+            return;
+        }
+        Line::new()
+            .text("eagre: a fault ")
+            .number((address - end) as u64 + 1)
+            .text(" bytes past the capacity of stream ")
+            .text(&self.config.name)
+            .text(" is outside of its addresses and goes on to whoever handles it; if it came of the ")
+            .text(if self.end == End::Writer { "writer" } else { "reader" })
+            .text("'s pointer, open it with a larger capacity, or stop at the end of the stream")
+            .send();
+    }
+
     fn report_before(&self, bytes: usize) {
         if !self.reported.swap(true, SeqCst) {
             self.start_line()
@@ -86,6 +104,10 @@ impl Core {
 unsafe impl Resolve for Core {
     fn touch(&self, _end: End, address: usize) -> Answer {
         self.resolve(address)
+    }
+
+    fn report_near(&self, _end: End, address: usize) {
+        self.report_near_miss(address);
     }
 
     fn touch_from_pager(&self, _end: End, _address: usize) -> Answer {

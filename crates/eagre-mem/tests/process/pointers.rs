@@ -7,7 +7,8 @@ use eagre_mem::BlockSize;
 use eagre_mem::process::{Connection, Options, Reader, Writer};
 use eagre_mem::stream::StreamErrorKind;
 
-pub(crate) const PARTS: &[Part] = &[("touch behind", touch_behind), ("without a trap", without_a_trap)];
+pub(crate) const PARTS: &[Part] =
+    &[("touch behind", touch_behind), ("without a trap", without_a_trap), ("limited", limited)];
 
 fn small() -> Options {
     Options::new().block_size(BlockSize::MIN)
@@ -231,4 +232,48 @@ fn settings_out_of_range_are_refused() {
     drop(theirs);
     let error = small().writer(ours).unwrap_err().to_string();
     assert!(error.contains("no connection to the other process"), "{error}");
+}
+
+/// Opens a stream where the argument's resource is short: an error, or a stream.
+fn limited(_: Connection, argument: &str) {
+    let (resource, most) = argument.split_once(' ').unwrap();
+    let resource = match resource {
+        "files" => libc::RLIMIT_FSIZE,
+        _ => libc::RLIMIT_NOFILE,
+    };
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the calls read and write the structure.
+    unsafe {
+        libc::getrlimit(resource, &mut limit);
+        limit.rlim_cur = most.parse().unwrap();
+        assert_eq!(libc::setrlimit(resource, &limit), 0);
+    }
+    let opened = Connection::pair().and_then(|(ours, theirs)| {
+        let writer = small().writer(ours)?;
+        Ok((writer, Reader::join(theirs)?))
+    });
+    let (mut writer, mut reader) = match opened {
+        Ok(both) => both,
+        Err(error) => return assert!(error.to_string().starts_with("cannot open a stream: "), "{error}"),
+    };
+    let length = 5 * SMALL as u64 / 2;
+    // SAFETY: forward, in small steps.
+    match writer.scope(|to| unsafe { put_through(to, 0, length, 10_000) }) {
+        Ok(()) => writer.finish_at(length).unwrap(),
+        Err(error) => return assert_eq!(error.kind(), StreamErrorKind::OutOfMemory, "{error}"),
+    }
+    let mut all = vec![0; length as usize];
+    assert_eq!(reader.copy_out(&mut all).unwrap(), all.len());
+    check(0, &all);
+}
+
+#[test]
+fn where_something_is_short_there_is_an_error_or_a_stream() {
+    let _dog = watched("where_something_is_short_there_is_an_error_or_a_stream");
+    let files = [0, 4096, 100_000, 5 * SMALL].map(|most| format!("files {most}"));
+    let descriptors = (3..16).map(|most| format!("descriptors {most}"));
+    for argument in files.into_iter().chain(descriptors) {
+        let (peer, _connection) = Peer::start("limited", &argument);
+        peer.succeeds();
+    }
 }
