@@ -62,7 +62,8 @@ impl SnapshotOptions {
         self
     }
 
-    /// No trap: [`SnapshotArray::write`] is the only way to store. It needs no signal handler.
+    /// No trap: [`SnapshotArray::write`] is the only way to store. It needs no signal handler. So it is with `EAGRE_TRAP=off`; other
+    /// traps make no difference here, where signals notice stores.
     pub fn explicit(mut self) -> SnapshotOptions {
         self.explicit = true;
         self
