@@ -19,23 +19,15 @@ use crate::units::{BlockSize, Bytes, HUGE_PAGE};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// What the blocks are made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pages {
-    /// Huge pages that the administrator has set aside, where there are enough of them. Whoever else has the descriptor can
-    /// punch holes that no page may be left for: only for memory whose descriptor is not given away.
-    SetAside,
-    /// Pages of 4 KiB, which [`SharedBlocks::collapse`] makes huge.
-    Ordinary,
-}
-
-/// A number of blocks that a descriptor names.
+/// A number of blocks that a descriptor names, of pages of 4 KiB, which [`SharedBlocks::collapse`] makes huge.
+///
+/// Huge pages that the administrator has set aside would not do: whoever else has the descriptor can punch holes, for which no page
+/// may be left.
 #[derive(Debug)]
 pub(crate) struct SharedBlocks {
     fd: OwnedFd,
     block: BlockSize,
     blocks: usize,
-    pages: Pages,
 }
 
 impl SharedBlocks {
@@ -43,17 +35,11 @@ impl SharedBlocks {
     ///
     /// # Errors
     /// [`RewireErrorKind::OutOfMemory`], [`RewireErrorKind::System`].
-    pub(crate) fn new(block: BlockSize, blocks: usize, pages: Pages) -> Result<SharedBlocks, RewireError> {
+    pub(crate) fn new(block: BlockSize, blocks: usize) -> Result<SharedBlocks, RewireError> {
         let too_many = || no_memory(u64::MAX, Refusal { call: "ftruncate", errno: Errno::NOMEM });
         let len = block.bytes().checked_mul(blocks).ok_or_else(too_many)?;
-        if pages == Pages::SetAside
-            && block.is_huge()
-            && let Ok(fd) = shared::create(len, true)
-        {
-            return Ok(SharedBlocks { fd, block, blocks, pages });
-        }
-        let fd = shared::create(len, false).map_err(|refusal| no_memory(len as u64, refusal))?;
-        Ok(SharedBlocks { fd, block, blocks, pages: Pages::Ordinary })
+        let fd = shared::create(len).map_err(|refusal| no_memory(len as u64, refusal))?;
+        Ok(SharedBlocks { fd, block, blocks })
     }
 
     /// Blocks that another process has made and passed on. Nothing is believed: the memory must be of ordinary pages, exactly as
@@ -70,7 +56,7 @@ impl SharedBlocks {
                 format_args!("the descriptor is not for {} of sealed memory: {refusal}", Bytes(len as u64)),
             ),
         })?;
-        Ok(SharedBlocks { fd, block, blocks, pages: Pages::Ordinary })
+        Ok(SharedBlocks { fd, block, blocks })
     }
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
@@ -103,11 +89,8 @@ impl SharedBlocks {
     /// The run is mapped at `address`, in a range that belongs to the caller.
     pub(crate) unsafe fn collapse(&self, run: Range<usize>, address: usize) -> bool {
         let Ok(len) = self.bytes(&run) else { return false };
-        if self.pages == Pages::SetAside || len < HUGE_PAGE {
-            return self.pages == Pages::SetAside;
-        }
         // SAFETY: the caller's contract.
-        unsafe { shared::collapse(address, len) }.is_ok()
+        len >= HUGE_PAGE && unsafe { shared::collapse(address, len) }.is_ok()
     }
 }
 
@@ -139,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_block_has_several_addresses() {
-        let blocks = SharedBlocks::new(SMALL, 3, Pages::Ordinary).unwrap();
+        let blocks = SharedBlocks::new(SMALL, 3).unwrap();
         let len = SMALL.bytes();
         with_range(SMALL, 4, |start| {
             // SAFETY: inside our range.
@@ -164,26 +147,24 @@ mod tests {
 
     #[test]
     fn collapsed_blocks_hold_what_they_held() {
-        for pages in [Pages::Ordinary, Pages::SetAside] {
-            let blocks = SharedBlocks::new(BlockSize::DEFAULT, 2, pages).unwrap();
-            let words = 2 * BlockSize::DEFAULT.bytes() / 8;
-            with_range(BlockSize::DEFAULT, 4, |start| {
-                // SAFETY: inside our range.
-                unsafe {
-                    blocks.map(0..2, start, Access::ReadWrite).unwrap();
-                    blocks.map(0..2, start + words * 8, Access::Read).unwrap();
-                    (0..words).for_each(|word| *at(start).add(word) = word as u64);
-                    let huge = blocks.collapse(0..2, start);
-                    assert!((0..words).all(|word| *at(start).add(words + word) == word as u64), "{huge}");
-                    assert!(huge || blocks.pages == Pages::Ordinary);
-                }
-            });
-        }
+        let blocks = SharedBlocks::new(BlockSize::DEFAULT, 2).unwrap();
+        let words = 2 * BlockSize::DEFAULT.bytes() / 8;
+        with_range(BlockSize::DEFAULT, 4, |start| {
+            // SAFETY: inside our range.
+            unsafe {
+                blocks.map(0..2, start, Access::ReadWrite).unwrap();
+                blocks.map(0..2, start + words * 8, Access::Read).unwrap();
+                (0..words).for_each(|word| *at(start).add(word) = word as u64);
+                // Not everywhere possible.
+                let huge = blocks.collapse(0..2, start);
+                assert!((0..words).all(|word| *at(start).add(words + word) == word as u64), "{huge}");
+            }
+        });
     }
 
     #[test]
     fn what_is_passed_on_is_checked() {
-        let made = SharedBlocks::new(SMALL, 2, Pages::Ordinary).unwrap();
+        let made = SharedBlocks::new(SMALL, 2).unwrap();
         let copy = || made.fd().try_clone_to_owned().unwrap();
         let adopted = SharedBlocks::adopt(copy(), SMALL, 2).unwrap();
         with_range(SMALL, 2, |start| {
@@ -216,7 +197,7 @@ mod tests {
 
     #[test]
     fn more_than_there_is_is_refused() {
-        let error = SharedBlocks::new(BlockSize::MAX, usize::MAX / 2, Pages::Ordinary).unwrap_err();
+        let error = SharedBlocks::new(BlockSize::MAX, usize::MAX / 2).unwrap_err();
         assert_eq!(error.kind(), RewireErrorKind::OutOfMemory, "{error}");
     }
 }

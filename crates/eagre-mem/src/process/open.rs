@@ -12,7 +12,7 @@ use super::page::Page;
 use super::reader::Reader;
 use super::writer::Writer;
 use crate::heap::{self, Refused, Room};
-use crate::memory::shared::{Pages, SharedBlocks};
+use crate::memory::shared::SharedBlocks;
 use crate::memory::{RewireError, RewireErrorKind};
 use crate::stream::OpenError;
 use crate::stream::protocol::Windows;
@@ -130,7 +130,7 @@ impl Options {
         // Had before the memory.
         let room = Room::new()?;
         let (page, page_fd) = Page::create().map_err(no_memory)?;
-        let blocks = SharedBlocks::new(block, windows.blocks() as usize, Pages::Ordinary).map_err(no_memory)?;
+        let blocks = SharedBlocks::new(block, windows.blocks() as usize).map_err(no_memory)?;
         let hello = Hello { end: end.peer(), block, windows, timeout, maker: Identity::own(), name };
         let packet = hello.bytes();
         let config = Config { name: hello.name, block, windows, timeout, capacity: self.capacity };

@@ -56,7 +56,7 @@ pub(super) struct Page {
 impl Page {
     /// A page for a new stream, and the descriptor to pass on.
     pub(super) fn create() -> Result<(Page, OwnedFd), RewireError> {
-        let fd = shared::create(PAGE, false).map_err(refused)?;
+        let fd = shared::create(PAGE).map_err(refused)?;
         Ok((Page::map(&fd)?, fd))
     }
 

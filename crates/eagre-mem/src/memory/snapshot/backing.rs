@@ -76,7 +76,7 @@ impl Backing {
         let refused = |refusal| no_memory(bytes, refusal);
         // The guards are one more.
         let mappings = SetAside::new(reserved as u64 + 2)?;
-        let array = shared::create(geometry.len, false).map_err(refused)?;
+        let array = shared::create(geometry.len).map_err(refused)?;
         let lanes = Lanes::new(geometry, reserved).map_err(refused)?;
         let mut backing = Backing {
             geometry,

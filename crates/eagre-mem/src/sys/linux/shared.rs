@@ -32,21 +32,20 @@ fn at(address: usize) -> *mut c_void {
 }
 
 /// Creates `len` bytes of zeros that stay as long as somebody maps them or has the descriptor. All of it is there:
-/// no touch can find that memory has run out. `huge`: of huge pages that the administrator has set aside.
+/// no touch can find that memory has run out.
 ///
 /// # Errors
-/// The call that was refused; with `huge` also where there are no such pages.
-pub(crate) fn create(len: usize, huge: bool) -> Result<OwnedFd, Refusal> {
-    let kind = if huge { MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB } else { MemfdFlags::empty() };
-    let fd = make(kind)?;
+/// The call that was refused.
+pub(crate) fn create(len: usize) -> Result<OwnedFd, Refusal> {
+    let fd = make()?;
     grow(&fd, len)?;
     make_room(&fd, 0..len)?;
     rustix::fs::fcntl_add_seals(&fd, SEALS).map_err(Refusal::of("fcntl(F_ADD_SEALS)"))?;
     Ok(fd)
 }
 
-fn make(kind: MemfdFlags) -> Result<OwnedFd, Refusal> {
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | kind;
+fn make() -> Result<OwnedFd, Refusal> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     // Kernels before 6.3 do not know that memory need not be executable.
     let made = rustix::fs::memfd_create(c"eagre", flags | MemfdFlags::NOEXEC_SEAL)
         .or_else(|_| rustix::fs::memfd_create(c"eagre", flags));
@@ -74,7 +73,7 @@ fn make_room(fd: &OwnedFd, range: Range<usize>) -> Result<(), Refusal> {
 /// # Errors
 /// The call that was refused.
 pub(crate) fn create_sparse() -> Result<OwnedFd, Refusal> {
-    let fd = make(MemfdFlags::empty())?;
+    let fd = make()?;
     rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK.union(SealFlags::SEAL))
         .map_err(Refusal::of("fcntl(F_ADD_SEALS)"))?;
     Ok(fd)

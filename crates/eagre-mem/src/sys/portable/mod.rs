@@ -385,7 +385,7 @@ pub(crate) mod shared {
     }
 
     /// Always `ENOSYS`.
-    pub(crate) fn create(_: usize, _: bool) -> Result<OwnedFd, Refusal> {
+    pub(crate) fn create(_: usize) -> Result<OwnedFd, Refusal> {
         Err(Refusal { call: "memfd_create", errno: Errno::NOSYS })
     }
 
