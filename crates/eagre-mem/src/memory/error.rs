@@ -64,12 +64,18 @@ impl RewireErrorKind {
 pub struct RewireError {
     kind: RewireErrorKind,
     detail: String,
+    cure: &'static str,
 }
 
 impl RewireError {
     /// Where the heap has no memory for the detail, it is missing.
     pub(crate) fn new(kind: RewireErrorKind, detail: impl fmt::Display) -> RewireError {
-        RewireError { kind, detail: heap::text(detail) }
+        RewireError { kind, detail: heap::text(detail), cure: kind.why_and_cure().1 }
+    }
+
+    /// The same where another cure helps.
+    pub(super) fn cured_by(self, cure: &'static str) -> RewireError {
+        RewireError { cure, ..self }
     }
 
     /// Addresses for `bytes` were refused.
@@ -91,7 +97,7 @@ impl RewireError {
 
 impl Clone for RewireError {
     fn clone(&self) -> RewireError {
-        RewireError::new(self.kind, &self.detail)
+        RewireError { kind: self.kind, detail: heap::text(&self.detail), cure: self.cure }
     }
 }
 
@@ -103,8 +109,8 @@ impl From<Refused> for RewireError {
 
 impl fmt::Display for RewireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (why, cure) = self.kind.why_and_cure();
-        write!(f, "rewired memory: {why}: {}; {cure}", self.detail)
+        let (why, _) = self.kind.why_and_cure();
+        write!(f, "rewired memory: {why}: {}; {}", self.detail, self.cure)
     }
 }
 

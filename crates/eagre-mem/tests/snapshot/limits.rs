@@ -15,6 +15,7 @@ fn too_many_mappings_are_refused_by_name() {
     let make = |block: usize| SnapshotOptions::new().block(block).array::<u64>(groups * words(2 << 20));
     let error = make(64 << 10).map(drop).unwrap_err();
     assert_eq!(error.kind(), RewireErrorKind::OutOfMappings);
+    assert!(error.to_string().contains("use larger blocks (SnapshotOptions::block)"), "{error}");
     let message = error.to_string();
     assert!(message.contains("with blocks of 64 KiB") && message.contains("blocks of 256 KiB fit"), "{message}");
     assert!(message.contains("vm.max_map_count"), "{message}");
@@ -48,7 +49,9 @@ fn many() {
             array.snapshot().unwrap()
         })
         .collect();
-    assert_eq!(array.snapshot().map(drop).unwrap_err().kind(), RewireErrorKind::Full);
+    let error = array.snapshot().map(drop).unwrap_err();
+    assert_eq!(error.kind(), RewireErrorKind::Full);
+    assert!(error.to_string().ends_with("; drop one first"), "{error}");
     array.as_mut_slice().unwrap()[0] = 1000;
     assert!(held.iter().enumerate().all(|(round, snapshot)| snapshot[0] == round as u64));
     held.swap_remove(17);

@@ -134,11 +134,14 @@ impl Backing {
         self.check_here()?;
         let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
         if *snapshots == MOST {
-            return Err(RewireError::new(RewireErrorKind::Full, format_args!("{MOST} snapshots of one array")));
+            return Err(RewireError::new(RewireErrorKind::Full, format_args!("{MOST} snapshots of one array"))
+                .cured_by("drop one first"));
         }
         let age = *snapshots as u64 + 1;
         let (own, writers) = (self.geometry.most_mappings(age), self.mappings_of_array(*snapshots));
-        mapping_budget::claim(own + writers)?;
+        mapping_budget::claim(own + writers).map_err(|error| {
+            error.cured_by("drop snapshots, raise vm.max_map_count, or use larger blocks (SnapshotOptions::block)")
+        })?;
         let taken = self.take_counted(*snapshots, own).inspect_err(|_| mapping_budget::release(own + writers))?;
         *snapshots += 1;
         Ok(taken)

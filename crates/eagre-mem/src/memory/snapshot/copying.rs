@@ -1,8 +1,8 @@
 //! Copies of blocks that nobody is going to read soon.
 //!
 //! An ordinary copy reads each line of its target from memory before it overwrites it, and leaves it in the cache, where it takes
-//! the place of something that is needed. Streaming stores do neither: 2 MiB take 200 us instead of 320 on an Ice Lake. Four pages
-//! at a time, so that more reads are under way.
+//! the place of something that is needed. Streaming stores do neither (`docs/lab/2026-11-26-snapshots.md`). Four pages at a time, so
+//! that more reads are under way.
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::units::PAGE;

@@ -129,6 +129,7 @@ fn check_mappings(geometry: Geometry) -> Result<(), RewireError> {
                 most(geometry)
             ),
         )
+        .cured_by("raise vm.max_map_count, or use larger blocks (SnapshotOptions::block)")
     };
     Err(match larger {
         Some(block) => detail(format_args!("; blocks of {} fit", Bytes(block as u64))),
