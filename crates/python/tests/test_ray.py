@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import csv
+import gzip
 import io
 import logging
 import os
@@ -230,6 +231,46 @@ def test_csv_and_keys_with_values(cluster, tmp_path):
     written(tmp_path / "klv", {"a": b"".join(values[:1500]), "b": b"".join(values[1500:])})
     eagre.ray.sort(tmp_path / "klv", tmp_path / "sorted", format=eagre.Records("klv", klv="2:1"), parts=3)
     assert whole(tmp_path / "sorted") == b"".join(sorted(values, key=lambda value: value[:2]))
+
+
+def packed(codec, data):
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed: no compressed files")
+    out = pyarrow.BufferOutputStream()
+    with pyarrow.CompressedOutputStream(out, codec) as stream:
+        stream.write(data)
+        stream.flush()
+    return out.getvalue().to_pybytes()
+
+
+def test_compressed_files(cluster, tmp_path):
+    pairs = zipf(90_000)
+    parts = [pairs[:500_000], pairs[500_000:800_000], pairs[800_000:]]
+    # Two members in a row are one file.
+    files = {"a.gz": gzip.compress(parts[0][:1000]) + gzip.compress(parts[0][1000:]), "b": parts[1]}
+    files |= {"c.zst": packed("zstd", parts[2]), "d.lz4": packed("lz4", parts[1]), "e.gz": gzip.compress(b""), "f.gz": b""}
+    written(tmp_path / "in", files)
+    done = eagre.ray.sort(tmp_path / "in", tmp_path / "out", format=PAIRS, parts=5)
+    wanted = sorted(cut(pairs + parts[1], 16), key=lambda pair: pair[:8])
+    assert whole(tmp_path / "out") == b"".join(wanted) and done.balance <= 1.3 and done.bytes == len(pairs + parts[1])
+    assert eagre.ray.check(tmp_path / "out", format=PAIRS, against=tmp_path / "in").is_right
+    written(tmp_path / "lines", {"a.gz": gzip.compress(b"b\nc"), "b": b"a\n"})
+    eagre.ray.sort(tmp_path / "lines", tmp_path / "sorted", parts=1)
+    assert whole(tmp_path / "sorted") == b"a\nb\nc\n"
+
+
+def test_compressed_files_that_are_damaged_or_too_large(cluster, tmp_path):
+    good = gzip.compress(random.Random(1).randbytes(5000))
+    for name, data in [("cut", good[:-9]), ("other", b"no gzip at all"), ("flipped", good[:2000] + b"\0\1\2" + good[2003:])]:
+        written(tmp_path / name, {"a.gz": data})
+        with pytest.raises(eagre.ray.BadRecord, match=f"read: {tmp_path}/{name}/a.gz: at byte 0: it cannot be expanded as gzip: "):
+            eagre.ray.sort(tmp_path / name, tmp_path / "out")
+    written(tmp_path / "large", {"a.gz": gzip.compress(bytes(40 << 20))})
+    with pytest.raises(ValueError, match="large/a.gz: it expands to more than .* use smaller files, or give more memory"):
+        eagre.ray.sort(tmp_path / "large", tmp_path / "out", format="gensort", memory=64 << 20)
+    written(tmp_path / "ragged", {"a.gz": gzip.compress(bytes(250))})
+    with pytest.raises(eagre.ray.BadRecord, match="ragged/a.gz: at byte 200: "):
+        eagre.ray.sort(tmp_path / "ragged", tmp_path / "out", format="gensort")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("dtype", ["u8", "i4", "f4"])

@@ -43,7 +43,7 @@ def samples_of(pieces: Sequence[Piece], parts: int) -> list[int]:
 
 def sample(files: Files, piece: Piece, count: int, format: Format) -> list[bytes]:
     """Keys of records of a piece, in their order there."""
-    if not format.can_be_cut or (not files.near and piece.length <= 1 << 20):
+    if not format.can_be_cut or piece.codec is not None or (not files.near and piece.length <= 1 << 20):
         data, offset = read(files, piece, format)
         format.check(data, piece.path, offset)
         records = eagre.checksum(data, format.records)[0]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eagre import Checked, Records
-from eagre.ray import _parts, _plan, _ranges, _tasks
+from eagre.ray import _compressed, _parts, _plan, _ranges, _tasks
 from eagre.ray._cluster import Cluster, Flight, remote
 from eagre.ray._errors import cause_of
 from eagre.ray._files import Files, base, files_of
@@ -172,7 +172,8 @@ def _summary_of(
     files, entries = sources_of(against, filesystem)
     cluster = flights.cluster
     memory = _plan.task_memory(cluster, None)
-    pieces = _ranges.cut(entries, _plan.piece_size(sum(size for _, size in entries), cluster, format, memory), format)
+    size = _plan.piece_size(sum(_compressed.expected(*entry) for entry in entries), cluster, format, memory)
+    pieces = _ranges.cut(entries, size, format, int(memory / format.memory_per_byte))
     total = [0, 0]
 
     def add(number: int, summary: _tasks.Summary) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eagre.ray import _compressed
 from eagre.ray._errors import BadRecord
 from eagre.ray._files import Bytes, Files
 from eagre.ray._format import Format
@@ -25,16 +26,24 @@ class Piece:
     length: int
     # The size of the file.
     size: int
+    # How the file is compressed, and how many bytes may come of it.
+    codec: str | None = None
+    most: int = 0
 
 
-def cut(files: list[tuple[str, int]], size: int, format: Format) -> list[Piece]:
-    """Files as pieces of about one size, in the order of the files.
+def cut(files: list[tuple[str, int]], size: int, format: Format, most: int = 0) -> list[Piece]:
+    """Files as pieces of about one size, in the order of the files. A compressed one, which may hold ``most`` bytes, is a piece.
 
     Raises:
         BadRecord: a file does not consist of records of their size.
     """
     pieces: list[Piece] = []
     for path, length in files:
+        codec = _compressed.codec_of(path)
+        if codec is not None:
+            if length:
+                pieces.append(Piece(len(pieces), path, 0, length, length, codec, most))
+            continue
         if format.size is not None and length % format.size:
             rest = length % format.size
             raise BadRecord(path, length - rest, f"the last record is cut short: it has {rest} bytes of {format.size}")
@@ -59,12 +68,15 @@ def read(files: Files, piece: Piece, format: Format) -> tuple[Bytes, int]:
     """The records of a piece, and the offset where they begin. A last line gets its end.
 
     Raises:
-        BadRecord: the file has become shorter.
+        BadRecord: the file has become shorter, or is compressed and damaged.
+        ValueError: a compressed file holds too much.
     """
-    if not format.is_line:
+    if not format.is_line or piece.codec is not None:
         data = files.read(piece.path, piece.offset, piece.length)
         if data.nbytes < piece.length:
             raise BadRecord(piece.path, piece.offset + data.nbytes, "the file was cut while it was sorted")
+        if piece.codec is not None:
+            data = _compressed.expand(data, piece.codec, piece.path, piece.most)
         return _ended(data, format), piece.offset
     # The byte before says whether a line begins here.
     start = max(piece.offset - 1, 0)

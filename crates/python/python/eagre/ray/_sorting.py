@@ -19,7 +19,7 @@ from typing import Any
 import ray
 
 from eagre import Records
-from eagre.ray import _boundaries, _parts, _plan, _ranges, _tasks
+from eagre.ray import _boundaries, _compressed, _parts, _plan, _ranges, _tasks
 from eagre.ray._boundaries import Boundary
 from eagre.ray._cluster import Cluster, Flight, remote
 from eagre.ray._errors import cause_of
@@ -88,12 +88,12 @@ def _prepare(
 ) -> tuple[Plan, list[Piece]]:
     if (parts is not None and parts < 1) or (piece is not None and piece < 1):
         raise ValueError("eagre.ray: parts and piece are 1 or more")
-    cluster, total = Cluster.now(), sum(size for _, size in entries)
+    cluster, total = Cluster.now(), sum(_compressed.expected(path, size) for path, size in entries)
     memory = _plan.task_memory(cluster, memory)
     size = piece or _plan.piece_size(total, cluster, format, memory)
-    pieces = _ranges.cut(entries, size, format)
+    pieces = _ranges.cut(entries, size, format, int(memory / format.memory_per_byte))
     for each in pieces:
-        if each.length * format.memory_per_byte > memory and not format.can_be_cut:
+        if each.length * format.memory_per_byte > memory and not format.can_be_cut and each.codec is None:
             kind, needed = format.records.format, int(each.length * format.memory_per_byte)
             raise ValueError(
                 f"eagre.ray: {each.path}: a file of the format {kind} is sorted by one task, and takes {needed} bytes of"
