@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use common::{eagre, parts, seeded};
 
@@ -103,7 +104,8 @@ fn memory_stays_within_its_limit() {
         let mut most = 0;
         while child.try_wait().unwrap().is_none() {
             most = most.max(own_bytes(child.id()));
-            std::thread::yield_now();
+            // The processors are for the sort.
+            std::thread::sleep(Duration::from_micros(200));
         }
         let (code, _, err) = parts(&child.wait_with_output().unwrap());
         assert_eq!((code, &*err), (0, ""), "{job}");
@@ -147,7 +149,7 @@ fn a_sort_survives_in_a_control_group() {
     // On a disk: files that live in memory are charged to the group.
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     for (name, options) in inputs(folder.path()) {
-        for plan in ["auto", "classic", "merge-pass"] {
+        for plan in ["classic", "merge-pass"] {
             let script = format!(
                 "echo $$ >'{}/cgroup.procs' || exit 99; exec \"$EAGRE\" sort -j2 -T . -o out --memory 16M --plan {plan} {options} {name}",
                 group.0.display()

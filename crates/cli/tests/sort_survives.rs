@@ -9,6 +9,7 @@ use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use common::{names, on_a_small_disk, parts, seeded};
 use rustix::fs::{CWD, FileType, Mode};
@@ -110,7 +111,8 @@ fn wait_for_faults(child: &mut Child, count: u64) -> u64 {
         // The tenth field; the second is a name in parentheses.
         let field = text.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(7));
         faults = field.and_then(|field| field.parse().ok()).unwrap_or(0).max(faults);
-        std::thread::yield_now();
+        // The processors are for the sort.
+        std::thread::sleep(Duration::from_micros(200));
     }
     faults
 }
@@ -126,7 +128,7 @@ fn a_sort_that_is_killed() {
     assert!(room.is_sorted("data"));
     let mut random = seeded(1);
     for plan in ["classic", "one-pass --memory 256M", "merge-pass"] {
-        for round in 0..8 {
+        for round in 0..6 {
             fs::write(room.path("data"), &room.input).unwrap();
             let mut child = room.command(&format!("--plan {plan} data -o data")).spawn().unwrap();
             wait_for_faults(&mut child, random.u64(0..whole + whole / 10));

@@ -63,8 +63,8 @@ fn zlib() {
     let installed = Installed::new();
     if has_zlib(&installed) {
         // Everything at once is for a quiet hour; borders of blocks, stored and packed, are here.
-        run_everywhere(&installed, &source, &["50000001", "0"], false);
-        run_everywhere(&installed, &source, &["20000000", "6"], false);
+        run_everywhere(&installed, &source, &["20000001", "0"], false);
+        run_everywhere(&installed, &source, &["8000000", "6"], false);
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::eagre;
+use crate::common::{eagre, seeded};
 
 /// What takes longer does not end.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
@@ -134,4 +134,29 @@ pub(crate) fn transfer(from: &Path, send: &[&str], sources: &[&OsStr], to: &Path
     sender.current_dir(from).arg("send").args(send).args(sources).arg(address);
     let sent = run(sender).end();
     (sent, receiver.end())
+}
+
+/// Bytes at random, the same for a length.
+pub(crate) fn noise(length: usize) -> Vec<u8> {
+    let mut random = seeded(length as u64);
+    let mut bytes = vec![0; length];
+    random.fill(&mut bytes);
+    bytes
+}
+
+/// One to send from, and one to receive in.
+pub(crate) fn folders() -> [tempfile::TempDir; 2] {
+    [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()]
+}
+
+/// It has done its work, and had nothing to say.
+pub(crate) fn fine() -> Ended {
+    (Some(0), Vec::new(), String::new())
+}
+
+#[track_caller]
+pub(crate) fn assert_arrives(from: &Path, send: &[&str], sources: &[&str], to: &Path, receive: &[&str]) {
+    let sources: Vec<_> = sources.iter().map(OsStr::new).collect();
+    let (sent, received) = transfer(from, send, &sources, to, receive);
+    assert_eq!((sent, received), (fine(), fine()), "{send:?} {sources:?} {receive:?}");
 }
