@@ -235,7 +235,7 @@ fn limits_of_the_process() {
     }
     // Whatever is refused first, the line says what to do.
     for options in ["", "--compress gz", "--compress-runs"] {
-        for limit in [150_000, 200_000, 250_000, 300_000, 350_000, 400_000, 450_000] {
+        for limit in [150_000, 250_000, 350_000, 450_000] {
             let script = format!("ulimit -v {limit}; exec \"$EAGRE\" sort -j2 {options} -T runs data -o out");
             let (code, _, err) = room.script(&script);
             if code == 0 {
