@@ -20,7 +20,7 @@ mod pointer;
 pub(crate) mod protocol;
 mod reader;
 mod report;
-mod stats;
+pub(crate) mod stats;
 mod wait;
 mod writer;
 
