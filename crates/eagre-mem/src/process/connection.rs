@@ -215,7 +215,7 @@ fn inode(path: &Path) -> u64 {
 }
 
 /// The folder of names.
-fn folder() -> Result<PathBuf, OpenError> {
+pub(super) fn folder() -> Result<PathBuf, OpenError> {
     let given = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let parent = given.unwrap_or_else(|| PathBuf::from(format!("/run/user/{}", socket::own_user())));
     match std::fs::metadata(&parent) {

@@ -39,6 +39,7 @@
 mod connection;
 mod control;
 mod core;
+mod examine;
 mod faults;
 mod hello;
 mod open;
@@ -50,6 +51,7 @@ mod writer;
 
 pub use connection::{Connection, Listener};
 pub use control::Control;
+pub use examine::{Abilities, examine};
 pub use open::Options;
 pub use reader::{ReadBlock, Reader};
 pub use writer::{WriteBlock, Writer};
