@@ -30,7 +30,7 @@ macro_rules! either {
 pub(crate) use either;
 
 impl<'a> AnyWriter<'a> {
-    pub(crate) fn as_mut_ptr(self) -> Result<NonNull<u8>, StreamError> {
+    pub(crate) fn pointer(self) -> Result<NonNull<u8>, StreamError> {
         either!(self, writer => writer.as_mut_ptr())
     }
 
@@ -101,7 +101,7 @@ impl<'a> AnyWriter<'a> {
 }
 
 impl<'a> AnyReader<'a> {
-    pub(crate) fn as_ptr(self) -> Result<NonNull<u8>, StreamError> {
+    pub(crate) fn pointer(self) -> Result<NonNull<u8>, StreamError> {
         either!(self, reader => reader.as_ptr())
     }
 

@@ -133,7 +133,7 @@ pub type EagreReadScope = Option<unsafe extern "C" fn(stream: *const c_void, con
 pub unsafe extern "C" fn eagre_reader_pointer(reader: *mut EagreReader) -> *mut c_void {
     value(null_mut(), || {
         // SAFETY: the caller's promise.
-        Ok(unsafe { exclusive(reader, "reader")? }.reader()?.as_ptr()?.as_ptr().cast())
+        Ok(unsafe { exclusive(reader, "reader")? }.reader()?.pointer()?.as_ptr().cast())
     })
 }
 

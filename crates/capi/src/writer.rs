@@ -106,7 +106,7 @@ pub type EagreWriteScope = Option<unsafe extern "C" fn(stream: *mut c_void, cont
 pub unsafe extern "C" fn eagre_writer_pointer(writer: *mut EagreWriter) -> *mut c_void {
     value(null_mut(), || {
         // SAFETY: the caller's promise.
-        Ok(unsafe { exclusive(writer, "writer")? }.writer()?.as_mut_ptr()?.as_ptr().cast())
+        Ok(unsafe { exclusive(writer, "writer")? }.writer()?.pointer()?.as_ptr().cast())
     })
 }
 

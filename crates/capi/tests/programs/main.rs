@@ -121,7 +121,8 @@ fn examples_at_full_size() {
     if std::env::var_os("EAGRE_LONG").is_none() {
         return eprintln!("skipped: the examples at full size: set EAGRE_LONG=1");
     }
-    let sources = ["fill_and_search.c", "sum_pair.c", "two_processes.c", "numbers.cpp", "zlib_over_4gib.c"].map(example);
+    let sources =
+        ["fill_and_search.c", "sum_pair.c", "two_processes.c", "numbers.cpp", "zlib_over_4gib.c"].map(example);
     if !can_compile(&sources) {
         return;
     }

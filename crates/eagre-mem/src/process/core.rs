@@ -19,6 +19,7 @@
 
 use super::page::{Half, Page};
 use super::pointer::Pointer;
+use super::waits::Waiting;
 use crate::heap::Shared;
 use crate::memory::reservation::Reservation;
 use crate::memory::shared::SharedBlocks;
@@ -82,6 +83,7 @@ pub(super) struct Core {
     pub(super) pointer: OnceLock<Pointer>,
     pub(super) registration: Mutex<Option<Registration>>,
     pub(super) counters: Counters,
+    pub(super) waiting: Waiting,
     /// A touch outside the window has been reported.
     pub(super) reported: AtomicBool,
     /// A foreign fault near the pointer's addresses has been reported.
@@ -167,6 +169,7 @@ impl Core {
             pointer: OnceLock::new(),
             registration: Mutex::new(None),
             counters: Counters::default(),
+            waiting: Waiting::default(),
             reported: AtomicBool::new(false),
             reported_near: AtomicBool::new(false),
             space: socket::process_space(),

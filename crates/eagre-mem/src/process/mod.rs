@@ -47,6 +47,7 @@ mod page;
 mod pointer;
 mod reader;
 mod wait;
+mod waits;
 mod writer;
 
 pub use connection::{Connection, Listener};

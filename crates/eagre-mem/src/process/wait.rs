@@ -46,6 +46,7 @@ impl Core {
         let mut started = 0;
         let brought = self.bring_since(touching, &mut started);
         if started != 0 {
+            self.waiting.end();
             self.counters.waited(futex::now().saturating_sub(started));
         }
         brought
@@ -63,6 +64,7 @@ impl Core {
                 Step::Wait => {
                     if *started == 0 {
                         *started = futex::now();
+                        self.waiting.begin(touching.block, *started);
                     }
                     match self.left(*started) {
                         Some(Duration::ZERO) => self.fail((StreamErrorKind::TimedOut, self.end).into()),

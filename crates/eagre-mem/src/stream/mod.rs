@@ -19,7 +19,7 @@ mod pipe;
 mod pointer;
 pub(crate) mod protocol;
 mod reader;
-mod report;
+pub(crate) mod report;
 pub(crate) mod stats;
 mod wait;
 mod writer;

@@ -47,8 +47,11 @@ fn listen_part(connection: Connection, argument: &str) {
     // Nobody knows the name yet.
     assert!(listener.accept_within(Duration::from_millis(1)).unwrap().is_none());
     let _parent = ready(connection);
-    for _ in 0..times.parse().unwrap() {
-        let accepted = listener.accept_within(Duration::MAX).unwrap().unwrap();
+    for number in 0..times.parse().unwrap() {
+        let accepted = match number {
+            0 => listener.accept_within(Duration::MAX).unwrap().unwrap(),
+            _ => listener.accept().unwrap(),
+        };
         let mut writer = Options::new().block_size(BlockSize::MIN).name("named").writer(accepted).unwrap();
         let mut at = 0;
         while at < LENGTH {

@@ -3,8 +3,9 @@
 use crate::common::{SMALL, put_through};
 use crate::watched;
 use eagre_mem::BlockSize;
+use eagre_mem::End;
 use eagre_mem::process::{Connection, Options, Reader, Writer};
-use eagre_mem::stream::{EndStats, StreamErrorKind};
+use eagre_mem::stream::{EndStats, StreamErrorKind, Wait, wait_report};
 
 const BLOCK: u64 = SMALL as u64;
 
@@ -88,4 +89,50 @@ fn only_the_block_taken_last_can_be_put_back() {
     assert!(writer.is_last_taken(&first));
     writer.put_back(first);
     other.put_back(foreign);
+}
+
+/// What the report says of an end, once it waits.
+fn wait_of(name: &str, end: End) -> Wait {
+    loop {
+        let found = wait_report().into_iter().find(|wait| wait.stream == name && wait.waiting == end);
+        match found {
+            Some(wait) => return wait,
+            None => std::thread::yield_now(),
+        }
+    }
+}
+
+#[test]
+fn who_waits_is_reported() {
+    let _dog = watched("who_waits_is_reported");
+    for end in [End::Writer, End::Reader] {
+        let name = format!("reported {end}");
+        let (ours, theirs) = Connection::pair().unwrap();
+        let options = Options::new().block_size(BlockSize::MIN).name(&name);
+        let (mut writer, mut reader) = (options.writer(ours).unwrap(), Reader::join(theirs).unwrap());
+        let said = std::thread::scope(|scope| {
+            if end == End::Reader {
+                let reading = scope.spawn(move || {
+                    reader.copy_out(&mut [0; 2 * SMALL]).unwrap();
+                    reader
+                });
+                let wait = wait_of(&name, end);
+                writer.copy_in(&[0; 2 * SMALL]).unwrap();
+                drop(reading.join().unwrap());
+                wait
+            } else {
+                let writing = scope.spawn(move || {
+                    writer.copy_in(&[0; 6 * SMALL]).unwrap();
+                    writer
+                });
+                let wait = wait_of(&name, end);
+                reader.copy_out(&mut [0; SMALL]).unwrap();
+                drop(writing.join().unwrap());
+                wait
+            }
+        });
+        let what = if end == End::Reader { "to be published by the writer" } else { "to be released by the reader" };
+        assert!(said.block == 0 && said.to_string().contains(&format!("for block 0 {what}")), "{said}");
+        assert!(wait_report().iter().all(|wait| wait.stream != name), "still reported");
+    }
 }
