@@ -149,9 +149,9 @@ typedef enum EagreStatus {
     EAGRE_OK = 0,
     // The writer said that it failed, with a message, or its callback did.
     EAGRE_WRITER_FAILED = 1,
-    // The writer was closed before it finished.
+    // The writer was closed before it finished, or its process has ended.
     EAGRE_WRITER_GONE = 2,
-    // The reader was closed, or its callback failed, before the end of the stream.
+    // The reader was closed, its callback failed, or its process has ended, before the end of the stream.
     EAGRE_READER_GONE = 3,
     // The stream was cancelled, or the sort was.
     EAGRE_CANCELLED = 4,
@@ -181,13 +181,14 @@ typedef enum EagreStatus {
     EAGRE_SYSTEM = 15,
     // This is a forked child, and the stream was opened in its parent.
     EAGRE_FORKED = 16,
-    // Both ends are gone.
+    // Both ends are gone; between processes, this one's.
     EAGRE_CLOSED = 17,
     // An argument is wrong: a null pointer, a number out of range. Nothing was done.
     EAGRE_INVALID = 64,
     // A setting is out of range, or the environment holds a value that cannot be read.
     EAGRE_SETTING = 65,
-    // The trap and mover asked for do not work together, or not on this machine. Or the library was built without what is asked for.
+    // The trap and mover asked for do not work together, or not on this machine. Or the library was built without what is asked for. Or
+    // there is no other process: nobody listens, or it is gone.
     EAGRE_UNAVAILABLE = 66,
     // The address space, the table of streams, memory, threads, sockets or ports are used up or refused.
     EAGRE_RESOURCES = 67,
@@ -307,7 +308,7 @@ typedef enum EagreCompression {
 typedef struct EagreBoundaries EagreBoundaries;
 
 // A handle to a stream that belongs to neither end. Any thread may use it, several at once, also when both ends are
-// closed. It does not keep the stream open.
+// closed. It does not keep the stream open. Between processes it knows nothing any more when this process's end is closed.
 typedef struct EagreControl EagreControl;
 
 // Patterns, made ready for finding. Any number of threads may use one at once.
@@ -324,6 +325,9 @@ typedef struct EagrePartition EagrePartition;
 
 // A budget of memory that some streams share. Handles may be used by several threads at once.
 typedef struct EagrePool EagrePool;
+
+// A name at which other processes of the same user connect. Several threads may use it at once, but for closing it.
+typedef struct EagreProcessListener EagreProcessListener;
 
 // A block taken from a reader. It may travel to another thread.
 typedef struct EagreReadBlock EagreReadBlock;
@@ -962,15 +966,18 @@ enum EagreStatus eagre_open_sink(const struct EagreOptions *options, EagreSink s
 // Fails the stream: both ends get EAGRE_CANCELLED from their next call, or the one they wait in.
 enum EagreStatus eagre_control_cancel(const struct EagreControl *control);
 
-// Whether the stream has failed, and how.
+// Whether the stream has failed, and how. Between processes, EAGRE_CLOSED if this process's end is closed.
 enum EagreStatus eagre_control_check(const struct EagreControl *control);
 
-// How many bytes the stream can carry. 0 if control is null.
+// How many bytes the stream can carry; between processes, how many this end's pointer reaches, 0 before it was asked for. 0 if
+// control is null.
 uint64_t eagre_control_capacity(const struct EagreControl *control);
 
-// What the stream has done and holds. Call it as eagre_control_stats(control, &stats, sizeof stats).
+// What the stream has done and holds. Call it as eagre_control_stats(control, &stats, sizeof stats). Between processes, what this
+// process's end has done, and how far the other one is; the other counts are 0.
 //
-// Fails with EAGRE_INVALID if a pointer is null, EAGRE_WRONG_VERSION if size is not that of an EagreStats.
+// Fails with EAGRE_INVALID if a pointer is null, EAGRE_WRONG_VERSION if size is not that of an EagreStats, EAGRE_CLOSED between processes
+// if this process's end is closed.
 enum EagreStatus eagre_control_stats(const struct EagreControl *control, struct EagreStats *stats, size_t size);
 
 // Frees the handle; the stream goes on. Null is nothing.
@@ -1053,6 +1060,74 @@ enum EagreStatus eagre_listener_reader(const struct EagreListener *listener, con
 // Stops listening and frees the handle: nobody can open a stream here any more, and streams that are open go on. No other thread may
 // be inside a function of this handle. Null is nothing.
 void eagre_listener_close(struct EagreListener *listener);
+
+// ---- Streams between processes ----
+
+// Makes a connection between two processes, and puts both sides of it into *ours and *theirs: two descriptors that are closed on exec.
+// One stream is opened on it.
+//
+// A child gets *theirs as its standard input (dup2(theirs, 0) between fork and exec), or under its own number, once FD_CLOEXEC is
+// cleared in the child. It may also be passed over a Unix socket (SCM_RIGHTS). Close it in this process when it was passed on: as
+// long as it is open here, the end of the other process may be noticed later.
+//
+// Fails with EAGRE_INVALID or EAGRE_RESOURCES.
+enum EagreStatus eagre_process_pair(int *ours, int *theirs);
+
+// Connects to the process of the same user that listens as name, and puts the descriptor of the connection into *connection.
+//
+// Fails with EAGRE_SETTING if it is no name, EAGRE_UNAVAILABLE if nobody listens there or another user does, EAGRE_INVALID or
+// EAGRE_RESOURCES.
+enum EagreStatus eagre_process_connect(const char *name, int *connection);
+
+// Listens as name, for processes of the same user: a socket in $XDG_RUNTIME_DIR/eagre, or in /run/user/UID/eagre. What a process that
+// was killed has left there is replaced. Close it with eagre_process_listener_close.
+//
+// Fails with EAGRE_SETTING if it is no name (it has a slash, begins with a dot, or is too long), EAGRE_UNAVAILABLE if somebody listens
+// there or this user has no such folder, EAGRE_INVALID or EAGRE_RESOURCES.
+enum EagreStatus eagre_process_listener_open(const char *name, struct EagreProcessListener **listener);
+
+// Waits for the next process that connects, and puts the descriptor of the connection into *connection. limit_ns is for how long, in
+// nanoseconds; 0: for ever. Processes of other users are turned away.
+//
+// Fails with EAGRE_TIMED_OUT if nobody has connected by then, EAGRE_INVALID or EAGRE_RESOURCES.
+enum EagreStatus eagre_process_listener_accept(const struct EagreProcessListener *listener, uint64_t limit_ns, int *connection);
+
+// Stops listening and frees the handle; connections and streams go on. No other thread may be inside a function of this handle.
+// Null is nothing.
+void eagre_process_listener_close(struct EagreProcessListener *listener);
+
+// Makes a stream on a connection, which this process writes. The other process joins it with eagre_process_join_reader, now or later.
+//
+// connection is the library's from here on, whatever the result: it is closed with the stream. 0 is standard input, which reads
+// as empty from here on. options may be null. Its name, block_size, rewrite, lookback, read_ahead and timeout_ns are the stream's;
+// capacity is that of this end's pointer, and EAGRE_POINTERS asks for one. The others must be the defaults, but for
+// EAGRE_TRAP_SIGNAL and EAGRE_MOVER_REMAP.
+//
+// Every form of the writer works on it. If the other process ends, however it does, or closes its end, calls fail with
+// EAGRE_READER_GONE, at once where they wait. What the other process says of lengths and counters is checked: a contradiction is
+// EAGRE_SYSTEM. It can change the bytes of the stream at any time.
+//
+// Fails with EAGRE_INVALID, EAGRE_WRONG_VERSION, EAGRE_SETTING or EAGRE_RESOURCES; with EAGRE_UNAVAILABLE if the descriptor is no
+// connection, the other process is gone, or there are no pointers.
+enum EagreStatus eagre_process_make_writer(int connection, const struct EagreOptions *options, struct EagreWriter **writer);
+
+// Makes a stream on a connection, which this process reads. The other process joins it with eagre_process_join_writer, now or later.
+//
+// As eagre_process_make_writer; if the other process ends before it has finished, calls fail with EAGRE_WRITER_GONE when what it has
+// written before is read.
+enum EagreStatus eagre_process_make_reader(int connection, const struct EagreOptions *options, struct EagreReader **reader);
+
+// Joins the stream that the other process has made with eagre_process_make_reader: this process writes it. Waits until it is made.
+//
+// connection is the library's from here on, as with eagre_process_make_writer, whose stream this is like.
+//
+// Fails with EAGRE_UNAVAILABLE if the descriptor is no connection, or the other process has ended before it made a stream, or is of
+// another version; EAGRE_SETTING if it writes as well; EAGRE_INVALID or EAGRE_RESOURCES.
+enum EagreStatus eagre_process_join_writer(int connection, struct EagreWriter **writer);
+
+// Joins the stream that the other process has made with eagre_process_make_writer: this process reads it. Waits until it is made.
+// As eagre_process_join_writer.
+enum EagreStatus eagre_process_join_reader(int connection, struct EagreReader **reader);
 
 // ---- Memory: pools, and vectors that grow without copying ----
 

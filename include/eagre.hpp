@@ -29,6 +29,8 @@
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
 namespace eagre {
 
 /// A call failed: why, in words and as a number.
@@ -57,6 +59,11 @@ template <class T, void (*close)(T *)> struct Close {
 };
 
 template <class T, void (*close)(T *)> using Handle = std::unique_ptr<T, Close<T, close>>;
+
+/// A limit of a wait, as C has it: 0 is for ever.
+inline std::uint64_t nanoseconds(std::optional<std::chrono::nanoseconds> limit) {
+    return limit ? static_cast<std::uint64_t>(limit->count() > 0 ? limit->count() : 1) : 0;
+}
 
 /// A function on its way through C: what it returned, or what it threw.
 template <class Function, class Pointer> class Call {
@@ -431,14 +438,14 @@ public:
     /// Waits for a caller that reads a stream of this name. Throws EAGRE_TIMED_OUT if there is none within the limit.
     Writer writer(const std::string &name, std::optional<std::chrono::nanoseconds> limit = std::nullopt) const {
         EagreWriter *writer = nullptr;
-        detail::check(eagre_listener_writer(handle_.get(), name.c_str(), nanoseconds(limit), &writer));
+        detail::check(eagre_listener_writer(handle_.get(), name.c_str(), detail::nanoseconds(limit), &writer));
         return Writer(writer);
     }
 
     /// Waits for a caller that writes a stream of this name, as writer does.
     Reader reader(const std::string &name, std::optional<std::chrono::nanoseconds> limit = std::nullopt) const {
         EagreReader *reader = nullptr;
-        detail::check(eagre_listener_reader(handle_.get(), name.c_str(), nanoseconds(limit), &reader));
+        detail::check(eagre_listener_reader(handle_.get(), name.c_str(), detail::nanoseconds(limit), &reader));
         return Reader(reader);
     }
 
@@ -447,12 +454,94 @@ public:
     EagreListener *get() const noexcept { return handle_.get(); }
 
 private:
-    /// 0 is for ever.
-    static std::uint64_t nanoseconds(std::optional<std::chrono::nanoseconds> limit) {
-        return limit ? static_cast<std::uint64_t>(limit->count() > 0 ? limit->count() : 1) : 0;
+    detail::Handle<EagreListener, eagre_listener_close> handle_;
+};
+
+/// One side of a connection between two processes: a descriptor, on which one stream is opened. The one that is passed on is closed here
+/// when it has been.
+class Connection {
+public:
+    /// A descriptor that was a connection in another process, or 0 for the standard input that the parent has passed.
+    explicit Connection(int descriptor) noexcept : descriptor_(descriptor) {}
+    Connection(Connection &&other) noexcept : descriptor_(other.release()) {}
+    Connection &operator=(Connection &&other) noexcept {
+        if (this != &other) {
+            close();
+            descriptor_ = other.release();
+        }
+        return *this;
+    }
+    ~Connection() { close(); }
+
+    /// Both sides of a new connection: one to keep, and one for another process.
+    static std::pair<Connection, Connection> pair() {
+        int ours = -1, theirs = -1;
+        detail::check(eagre_process_pair(&ours, &theirs));
+        return {Connection(ours), Connection(theirs)};
+    }
+    /// Connects to the process of the same user that listens as this name.
+    static Connection connect(const std::string &name) {
+        int connection = -1;
+        detail::check(eagre_process_connect(name.c_str(), &connection));
+        return Connection(connection);
     }
 
-    detail::Handle<EagreListener, eagre_listener_close> handle_;
+    /// Makes a stream that this process writes.
+    Writer make_writer(const EagreOptions &options = Options()) && {
+        EagreWriter *writer = nullptr;
+        detail::check(eagre_process_make_writer(release(), &options, &writer));
+        return Writer(writer);
+    }
+    /// Makes a stream that this process reads.
+    Reader make_reader(const EagreOptions &options = Options()) && {
+        EagreReader *reader = nullptr;
+        detail::check(eagre_process_make_reader(release(), &options, &reader));
+        return Reader(reader);
+    }
+    /// Joins the stream that the other process has made to read it; waits until it has.
+    Writer join_writer() && {
+        EagreWriter *writer = nullptr;
+        detail::check(eagre_process_join_writer(release(), &writer));
+        return Writer(writer);
+    }
+    /// Joins the stream that the other process has made to write it; waits until it has.
+    Reader join_reader() && {
+        EagreReader *reader = nullptr;
+        detail::check(eagre_process_join_reader(release(), &reader));
+        return Reader(reader);
+    }
+
+    int descriptor() const noexcept { return descriptor_; }
+    /// The descriptor, which is the caller's from here on.
+    int release() noexcept { return std::exchange(descriptor_, -1); }
+    void close() noexcept {
+        if (descriptor_ >= 0) ::close(release());
+    }
+
+private:
+    int descriptor_;
+};
+
+/// A name at which other processes of the same user connect. Several threads may use it at once.
+class ProcessListener {
+public:
+    explicit ProcessListener(const std::string &name) {
+        EagreProcessListener *listener = nullptr;
+        detail::check(eagre_process_listener_open(name.c_str(), &listener));
+        handle_.reset(listener);
+    }
+    /// Waits for the next process that connects. Throws EAGRE_TIMED_OUT if there is none within the limit.
+    Connection accept(std::optional<std::chrono::nanoseconds> limit = std::nullopt) const {
+        int connection = -1;
+        detail::check(eagre_process_listener_accept(get(), detail::nanoseconds(limit), &connection));
+        return Connection(connection);
+    }
+    /// Stops listening before the object ends.
+    void close() noexcept { handle_.reset(); }
+    EagreProcessListener *get() const noexcept { return handle_.get(); }
+
+private:
+    detail::Handle<EagreProcessListener, eagre_process_listener_close> handle_;
 };
 
 /// Counts what = the sum of EAGRE_LINES, EAGRE_WORDS, EAGRE_LONGEST in a file; 0 threads are as many as there may be.

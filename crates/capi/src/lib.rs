@@ -12,13 +12,13 @@
 //! A module uses only modules on lines below its own:
 //!
 //! ```text
-//! callbacks · file · gather · merge · network · open · sort_stream
+//! callbacks · file · gather · merge · network · open · process · sort_stream
 //! boundaries · count · find · partition · sort_file · vector
 //! reader · writer
 //! blocks · control · file_sort_options · network_options · sort · text
 //! format · hosts · options
 //! pool · stats · text_order
-//! versioned
+//! ends · versioned
 //! arguments · pair
 //! status
 //! ```
@@ -33,6 +33,7 @@
 // The header has its functions in the order of these lines, a heading for each group: see tests/header.rs. Empty lines keep
 // rustfmt from sorting them.
 mod arguments;
+mod ends;
 mod hosts;
 mod status;
 mod versioned;
@@ -57,6 +58,8 @@ mod file;
 mod network_options;
 
 mod network;
+
+mod process;
 
 mod pool;
 mod vector;
@@ -101,6 +104,7 @@ pub use options::*;
 pub use pair::{EagreMover, EagreTrap};
 pub use partition::*;
 pub use pool::*;
+pub use process::*;
 pub use reader::*;
 pub use sort::*;
 pub use sort_file::*;

@@ -3,18 +3,19 @@
 use crate::arguments::{Place, bytes_mut, exclusive, shared, take, text};
 use crate::blocks::EagreReadBlock;
 use crate::control::EagreControl;
+use crate::ends::{AnyControl, AnyReader, Either};
 use crate::hosts::NetworkReader;
 use crate::options::EAGRE_UNKNOWN;
 use crate::status::{EagreStatus, Fault, status, value};
 use eagre::external::SortedReader;
-use eagre::{Control, Reader};
+use eagre::{Reader, process};
 use std::ffi::{c_char, c_void};
 use std::ptr::{null, null_mut};
 
 /// The reading end of a stream. One thread at a time uses it; it may be handed from thread to thread.
 pub struct EagreReader {
     end: End,
-    control: Control,
+    control: AnyControl,
     /// What may be consumed.
     filled: usize,
 }
@@ -25,38 +26,54 @@ enum End {
     /// Closing it ends the sort.
     Sorted(SortedReader),
     Network(NetworkReader),
+    Process(process::Reader),
     /// It was read to its end, so many bytes, and the other host knows; or it failed.
     Finished(u64),
 }
 
 impl EagreReader {
     pub(crate) fn new(reader: Reader) -> EagreReader {
-        EagreReader { control: reader.control(), end: End::Pipe(reader), filled: 0 }
+        EagreReader { control: Either::Here(reader.control()), end: End::Pipe(reader), filled: 0 }
     }
 
     pub(crate) fn sorted(reader: SortedReader) -> EagreReader {
-        EagreReader { control: reader.control(), end: End::Sorted(reader), filled: 0 }
+        EagreReader { control: Either::Here(reader.control()), end: End::Sorted(reader), filled: 0 }
     }
 
     pub(crate) fn between_hosts(reader: NetworkReader) -> EagreReader {
-        EagreReader { control: reader.control(), end: End::Network(reader), filled: 0 }
+        EagreReader { control: Either::Here(reader.control()), end: End::Network(reader), filled: 0 }
     }
 
-    fn reader(&mut self) -> Result<&mut Reader, Fault> {
+    pub(crate) fn between_processes(reader: process::Reader) -> EagreReader {
+        EagreReader { control: Either::Process(reader.control()), end: End::Process(reader), filled: 0 }
+    }
+
+    fn reader(&mut self) -> Result<AnyReader<'_>, Fault> {
         match &mut self.end {
-            End::Pipe(reader) => Ok(reader),
-            End::Sorted(reader) => Ok(reader),
-            End::Network(reader) => Ok(reader),
+            End::Pipe(reader) => Ok(Either::Here(reader)),
+            End::Sorted(reader) => Ok(Either::Here(reader)),
+            End::Network(reader) => Ok(Either::Here(reader)),
+            End::Process(reader) => Ok(Either::Process(reader)),
             End::Finished(_) => Err(Fault::new(EagreStatus::EagreClosed, "the reader is finished already")),
         }
     }
 
-    /// What `ask` finds, or the length of a stream that was read to its end.
-    fn or_length(&self, ask: impl FnOnce(&Reader) -> u64) -> u64 {
+    fn length(&self) -> Option<u64> {
         match &self.end {
-            End::Pipe(reader) => ask(reader),
-            End::Sorted(reader) => ask(reader),
-            End::Network(reader) => ask(reader),
+            End::Pipe(reader) => reader.length(),
+            End::Sorted(reader) => reader.length(),
+            End::Network(reader) => reader.length(),
+            End::Process(reader) => reader.length(),
+            End::Finished(length) => Some(*length),
+        }
+    }
+
+    fn position(&self) -> u64 {
+        match &self.end {
+            End::Pipe(reader) => reader.position(),
+            End::Sorted(reader) => reader.position(),
+            End::Network(reader) => reader.position(),
+            End::Process(reader) => reader.position(),
             End::Finished(length) => *length,
         }
     }
@@ -97,7 +114,7 @@ impl EagreReader {
     }
 
     /// What is left of the stream, for one of our own readers. What was filled and not consumed is part of it.
-    pub(crate) fn bytes(&mut self) -> Result<&mut Reader, Fault> {
+    pub(crate) fn bytes(&mut self) -> Result<AnyReader<'_>, Fault> {
         self.filled = 0;
         self.reader()
     }
@@ -116,7 +133,7 @@ pub type EagreReadScope = Option<unsafe extern "C" fn(stream: *const c_void, con
 pub unsafe extern "C" fn eagre_reader_pointer(reader: *mut EagreReader) -> *mut c_void {
     value(null_mut(), || {
         // SAFETY: the caller's promise.
-        Ok(unsafe { exclusive(reader, "reader")? }.reader()?.as_ptr()?.as_ptr().cast())
+        Ok(unsafe { exclusive(reader, "reader")? }.reader()?.pointer()?.as_ptr().cast())
     })
 }
 
@@ -207,16 +224,15 @@ pub unsafe extern "C" fn eagre_reader_copy_out(
 /// The length of the stream in bytes, once the writer has finished or if it was announced at open; else EAGRE_UNKNOWN.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_reader_length(reader: *const EagreReader) -> u64 {
-    let length = |reader: &Reader| reader.length().unwrap_or(EAGRE_UNKNOWN);
     // SAFETY: the caller's promise.
-    value(EAGRE_UNKNOWN, || Ok(unsafe { shared(reader, "reader")? }.or_length(length)))
+    value(EAGRE_UNKNOWN, || Ok(unsafe { shared(reader, "reader")? }.length().unwrap_or(EAGRE_UNKNOWN)))
 }
 
 /// How many bytes have been consumed, or declared read by eagre_reader_advance_to. EAGRE_UNKNOWN if reader is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_reader_position(reader: *const EagreReader) -> u64 {
     // SAFETY: the caller's promise.
-    value(EAGRE_UNKNOWN, || Ok(unsafe { shared(reader, "reader")? }.or_length(Reader::position)))
+    value(EAGRE_UNKNOWN, || Ok(unsafe { shared(reader, "reader")? }.position()))
 }
 
 /// Declares that a pointer has read everything before offset: fill and copy_out go on from there.

@@ -1,7 +1,9 @@
 //! What a stream has done so far, for C.
 
+use crate::ends::{AnyControl, Either};
 use crate::pair::{EagreMover, EagreTrap};
-use eagre::{Control, Mover, Trap};
+use crate::status::Fault;
+use eagre::{Mover, Trap};
 use std::mem::{offset_of, size_of};
 
 /// The version of EagreStats in this header.
@@ -63,19 +65,24 @@ pub struct EagreStats {
 }
 
 impl EagreStats {
-    pub(crate) fn of(control: &Control) -> EagreStats {
-        let stats = control.stats();
-        let trap = match control.trap() {
+    pub(crate) fn of(control: &AnyControl) -> Result<EagreStats, Fault> {
+        let stats = control.stats()?;
+        let (trap, mover) = match control {
+            Either::Here(control) => (control.trap(), control.mover()),
+            // Always: other traps do not see memory that two processes have.
+            Either::Process(_) => (Trap::Signal, Mover::Remap),
+        };
+        let trap = match trap {
             Trap::Pager => EagreTrap::Pager,
             Trap::Signal => EagreTrap::Signal,
             _ => EagreTrap::Off,
         };
-        let mover = match control.mover() {
+        let mover = match mover {
             Mover::Move => EagreMover::Move,
             Mover::Remap => EagreMover::Remap,
             _ => EagreMover::Copy,
         };
-        EagreStats {
+        Ok(EagreStats {
             size: size_of::<EagreStats>() as u32,
             version: EAGRE_STATS_VERSION,
             trap: trap as i32,
@@ -99,7 +106,7 @@ impl EagreStats {
             held: stats.held,
             most: stats.most,
             capacity: stats.capacity,
-        }
+        })
     }
 }
 

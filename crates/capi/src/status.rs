@@ -23,9 +23,9 @@ pub enum EagreStatus {
     EagreOk = 0,
     /// The writer said that it failed, with a message, or its callback did.
     EagreWriterFailed = 1,
-    /// The writer was closed before it finished.
+    /// The writer was closed before it finished, or its process has ended.
     EagreWriterGone = 2,
-    /// The reader was closed, or its callback failed, before the end of the stream.
+    /// The reader was closed, its callback failed, or its process has ended, before the end of the stream.
     EagreReaderGone = 3,
     /// The stream was cancelled, or the sort was.
     EagreCancelled = 4,
@@ -55,13 +55,14 @@ pub enum EagreStatus {
     EagreSystem = 15,
     /// This is a forked child, and the stream was opened in its parent.
     EagreForked = 16,
-    /// Both ends are gone.
+    /// Both ends are gone; between processes, this one's.
     EagreClosed = 17,
     /// An argument is wrong: a null pointer, a number out of range. Nothing was done.
     EagreInvalid = 64,
     /// A setting is out of range, or the environment holds a value that cannot be read.
     EagreSetting = 65,
-    /// The trap and mover asked for do not work together, or not on this machine. Or the library was built without what is asked for.
+    /// The trap and mover asked for do not work together, or not on this machine. Or the library was built without what is asked for. Or
+    /// there is no other process: nobody listens, or it is gone.
     EagreUnavailable = 66,
     /// The address space, the table of streams, memory, threads, sockets or ports are used up or refused.
     EagreResources = 67,
@@ -99,7 +100,7 @@ const WORDS: &[(EagreStatus, &CStr)] = &[
     (EagreClosed, c"both ends are gone"),
     (EagreInvalid, c"invalid argument"),
     (EagreSetting, c"a setting is out of range"),
-    (EagreUnavailable, c"this trap and mover, or this part of the library, do not work here"),
+    (EagreUnavailable, c"not to be had here: this trap and mover, this part of the library, or the other process"),
     (EagreResources, c"address space, streams, memory, threads or sockets are used up"),
     (EagreWrongVersion, c"a struct of unknown size or version"),
     (EagreMalformed, c"data that end inside a record"),

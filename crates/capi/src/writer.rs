@@ -3,17 +3,18 @@
 use crate::arguments::{Place, bytes, exclusive, shared, take, text};
 use crate::blocks::EagreWriteBlock;
 use crate::control::EagreControl;
+use crate::ends::{AnyControl, AnyWriter, Either};
 use crate::hosts::NetworkWriter;
 use crate::status::{EagreStatus, Fault, status, value};
 use eagre::file::FileWriter;
-use eagre::{Control, SinkWriter, Writer};
+use eagre::{SinkWriter, Writer, process};
 use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
 
 /// The writing end of a stream. One thread at a time uses it; it may be handed from thread to thread.
 pub struct EagreWriter {
     end: End,
-    control: Control,
+    control: AnyControl,
     /// What may be committed.
     reserved: usize,
 }
@@ -26,31 +27,37 @@ enum End {
     File(Option<Box<FileWriter>>),
     /// `None` once finished: the other host has had it all, or never will.
     Network(Option<NetworkWriter>),
+    Process(process::Writer),
 }
 
 impl EagreWriter {
     pub(crate) fn new(writer: Writer) -> EagreWriter {
-        EagreWriter { control: writer.control(), end: End::Pipe(writer), reserved: 0 }
+        EagreWriter { control: Either::Here(writer.control()), end: End::Pipe(writer), reserved: 0 }
     }
 
     pub(crate) fn with_sink(writer: SinkWriter) -> EagreWriter {
-        EagreWriter { control: writer.control(), end: End::Sink(Some(writer)), reserved: 0 }
+        EagreWriter { control: Either::Here(writer.control()), end: End::Sink(Some(writer)), reserved: 0 }
     }
 
     pub(crate) fn with_file(writer: FileWriter) -> EagreWriter {
-        EagreWriter { control: writer.control(), end: End::File(Some(Box::new(writer))), reserved: 0 }
+        EagreWriter { control: Either::Here(writer.control()), end: End::File(Some(Box::new(writer))), reserved: 0 }
     }
 
     pub(crate) fn between_hosts(writer: NetworkWriter) -> EagreWriter {
-        EagreWriter { control: writer.control(), end: End::Network(Some(writer)), reserved: 0 }
+        EagreWriter { control: Either::Here(writer.control()), end: End::Network(Some(writer)), reserved: 0 }
     }
 
-    fn writer(&mut self) -> Result<&mut Writer, Fault> {
+    pub(crate) fn between_processes(writer: process::Writer) -> EagreWriter {
+        EagreWriter { control: Either::Process(writer.control()), end: End::Process(writer), reserved: 0 }
+    }
+
+    fn writer(&mut self) -> Result<AnyWriter<'_>, Fault> {
         match &mut self.end {
-            End::Pipe(writer) => Ok(writer),
-            End::Sink(Some(writer)) => Ok(writer),
-            End::File(Some(writer)) => Ok(writer),
-            End::Network(Some(writer)) => Ok(writer),
+            End::Pipe(writer) => Ok(Either::Here(writer)),
+            End::Sink(Some(writer)) => Ok(Either::Here(writer)),
+            End::File(Some(writer)) => Ok(Either::Here(writer)),
+            End::Network(Some(writer)) => Ok(Either::Here(writer)),
+            End::Process(writer) => Ok(Either::Process(writer)),
             End::Sink(None) | End::File(None) | End::Network(None) => {
                 Err(Fault::new(EagreStatus::EagreInvalidLength, "the stream is finished already"))
             }
@@ -99,7 +106,7 @@ pub type EagreWriteScope = Option<unsafe extern "C" fn(stream: *mut c_void, cont
 pub unsafe extern "C" fn eagre_writer_pointer(writer: *mut EagreWriter) -> *mut c_void {
     value(null_mut(), || {
         // SAFETY: the caller's promise.
-        Ok(unsafe { exclusive(writer, "writer")? }.writer()?.as_mut_ptr()?.as_ptr().cast())
+        Ok(unsafe { exclusive(writer, "writer")? }.writer()?.pointer()?.as_ptr().cast())
     })
 }
 
@@ -183,7 +190,7 @@ pub unsafe extern "C" fn eagre_writer_copy_in(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_writer_position(writer: *const EagreWriter) -> u64 {
     // SAFETY: the caller's promise.
-    value(u64::MAX, || Ok(unsafe { shared(writer, "writer")? }.control.stats().writer.position))
+    value(u64::MAX, || Ok(unsafe { shared(writer, "writer")? }.control.stats()?.writer.position))
 }
 
 /// Declares that a pointer has written everything before offset: reserve, copy_in and finish go on from there.

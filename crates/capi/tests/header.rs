@@ -13,6 +13,7 @@ const HEADINGS: &[(&str, &str)] = &[
     ("eagre_control_cancel", "Streams: control and counters"),
     ("eagre_open_file", "Files as streams"),
     ("eagre_network_options_default", "Streams between hosts"),
+    ("eagre_process_pair", "Streams between processes"),
     ("eagre_pool_open", "Memory: pools, and vectors that grow without copying"),
     ("eagre_sort_options_default", "Sorting"),
     ("eagre_partition_options_default", "Partitioning"),

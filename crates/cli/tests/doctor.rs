@@ -37,6 +37,9 @@ fn the_table_and_the_json_agree() {
     }
     assert!(facts["memory.total"]["value"].as_u64() > Some(1 << 20));
     assert!(facts["kernel.release"]["value"].is_string());
+    // Streams between processes work wherever these tests do.
+    assert_eq!(facts["processes.memory"]["value"], true);
+    assert!(table.contains("\nstreams between processes\n"), "{table}");
 }
 
 #[test]

@@ -249,6 +249,11 @@ impl<T> Weak<T> {
         self.owners().fetch_update(Acquire, Relaxed, one_more).ok().map(|_| Shared(self.0))
     }
 
+    /// Whether two are of the same value, which may be gone.
+    pub(crate) fn is_same(one: &Weak<T>, other: &Weak<T>) -> bool {
+        one.0 == other.0
+    }
+
     /// Whether there are owners.
     pub(crate) fn is_alive(&self) -> bool {
         self.owners().load(Relaxed) > 0
@@ -257,6 +262,14 @@ impl<T> Weak<T> {
     fn owners(&self) -> &AtomicUsize {
         // SAFETY: the counts are there as long as somebody watches.
         unsafe { &(*self.0.as_ptr()).owners }
+    }
+}
+
+impl<T> Clone for Weak<T> {
+    fn clone(&self) -> Weak<T> {
+        // SAFETY: the counts are there as long as somebody watches.
+        count_one(unsafe { &(*self.0.as_ptr()).weaks });
+        Weak(self.0)
     }
 }
 

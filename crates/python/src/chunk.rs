@@ -2,16 +2,17 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use eagre::ReadBlock;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::ends::AnyReadBlock;
+
 /// Blocks that nobody in Python refers to any more.
 #[derive(Default)]
-pub(crate) struct Dropped(Mutex<Vec<ReadBlock>>);
+pub(crate) struct Dropped(Mutex<Vec<AnyReadBlock>>);
 
 impl Dropped {
-    pub(crate) fn take(&self) -> Vec<ReadBlock> {
+    pub(crate) fn take(&self) -> Vec<AnyReadBlock> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -20,12 +21,12 @@ impl Dropped {
 #[pyclass(frozen, module = "eagre._eagre")]
 pub(crate) struct Chunk {
     /// `None` only while it is being dropped.
-    block: Option<ReadBlock>,
+    block: Option<AnyReadBlock>,
     dropped: Arc<Dropped>,
 }
 
 impl Chunk {
-    pub(crate) fn new(block: ReadBlock, dropped: &Arc<Dropped>) -> Chunk {
+    pub(crate) fn new(block: AnyReadBlock, dropped: &Arc<Dropped>) -> Chunk {
         Chunk { block: Some(block), dropped: Arc::clone(dropped) }
     }
 }
@@ -35,7 +36,7 @@ impl Chunk {
     /// How NumPy finds the bytes: `numpy.asarray(chunk)` refers to this object, and so keeps them.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let bytes = self.block.as_ref().map_or(&[][..], ReadBlock::as_slice);
+        let bytes = self.block.as_ref().map_or(&[][..], AnyReadBlock::as_slice);
         array_interface(py, bytes.as_ptr().addr(), bytes.len())
     }
 }

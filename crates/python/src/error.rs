@@ -3,8 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use eagre::StreamError;
 use eagre::sort::SortError;
+use eagre::{OpenError, StreamError, StreamErrorKind};
 use eagre_mem::LookError;
 use eagre_net::{NetError, NetErrorKind};
 use pyo3::PyErr;
@@ -15,6 +15,8 @@ use pyo3::exceptions::{
 
 /// The number of an input/output error.
 const EIO: i32 = 5;
+/// The number of a connection that the other side has given up.
+const ECONNRESET: i32 = 104;
 
 /// The exception for a sort that did not end. One that was cancelled has an exception of its own already: whoever asked
 /// the watch to stop raised it.
@@ -49,6 +51,24 @@ pub(crate) fn of_stream(error: StreamError) -> PyErr {
     of_file(&error.into())
 }
 
+/// The exception for a stream whose other end is another process. One that ended, or closed its end, has an exception of its own:
+/// `BrokenPipeError` where it was read there, `ConnectionResetError` where it was written.
+pub(crate) fn of_process(failed: &StreamError) -> PyErr {
+    match failed.kind() {
+        StreamErrorKind::WriterGone => PyConnectionResetError::new_err((ECONNRESET, failed.to_string())),
+        _ => of_stream(failed.clone()),
+    }
+}
+
+/// The exception for a connection to another process, or a stream that cannot be opened on it.
+pub(crate) fn of_connection(failed: &OpenError) -> PyErr {
+    match failed {
+        OpenError::Setting(_) => PyValueError::new_err(failed.to_string()),
+        OpenError::Resources(_) => PyMemoryError::new_err(failed.to_string()),
+        _ => PyConnectionError::new_err(failed.to_string()),
+    }
+}
+
 /// The exception for a stream between hosts: an `OSError`, but for settings.
 pub(crate) fn of_network(error: &NetError) -> PyErr {
     let message = error.to_string();
@@ -77,6 +97,7 @@ fn errno(error: &io::Error) -> Option<i32> {
         io::ErrorKind::IsADirectory => Some(21),
         io::ErrorKind::StorageFull => Some(28),
         io::ErrorKind::BrokenPipe => Some(32),
+        io::ErrorKind::TimedOut => Some(110),
         _ => None,
     };
     error.raw_os_error().or(of_kind)

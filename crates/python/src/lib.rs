@@ -11,16 +11,16 @@
 //! A module uses only modules on lines below its own:
 //!
 //! ```text
-//! argsort · check · copy · doctor · generate · merge · network · parts · pipe · select · sort · stats · whole
+//! argsort · check · copy · doctor · generate · merge · network · parts · pipe · process · select · sort · stats · whole
 //! sort_file
 //! count · dtype · mapped · output · reading · records · writing
 //! chunk · element · watch
-//! array · order
+//! array · ends · order
 //! error
 //! ```
 //!
 //! # Unsafe code
-//! The modules that allow it below: slices of the memory of arrays.
+//! The modules that allow it below: slices of the memory of arrays, and descriptors that Python gives away by their numbers.
 #![deny(unsafe_code)]
 
 mod argsort;
@@ -33,6 +33,7 @@ mod count;
 mod doctor;
 mod dtype;
 mod element;
+mod ends;
 mod error;
 mod generate;
 mod mapped;
@@ -42,6 +43,8 @@ mod order;
 mod output;
 mod parts;
 mod pipe;
+#[allow(unsafe_code)]
+mod process;
 mod reading;
 mod records;
 mod select;
@@ -87,6 +90,8 @@ fn _eagre(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<network::Connector>()?;
     module.add_class::<network::Listener>()?;
     module.add_class::<output::Hidden>()?;
+    module.add_class::<process::Connection>()?;
+    module.add_class::<process::ProcessListener>()?;
     module.add_class::<reading::Stream>()?;
     module.add_class::<writing::Sink>()?;
     module.add_function(wrap_pyfunction!(pipe::pipe, module)?)?;

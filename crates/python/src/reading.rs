@@ -4,12 +4,11 @@
 //! wait. Blocks that Python has dropped are given back at the next step, by the thread that takes it, so that no drop waits
 //! for a lock.
 
-use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use eagre::file::ReadOptions;
-use eagre::{Control, Pipe, ReadBlock, Reader, StreamError, StreamErrorKind};
+use eagre::{Pipe, Reader, StreamError, StreamErrorKind, process};
 use eagre_net::NetworkReader;
 use numpy::PyUntypedArray;
 use pyo3::exceptions::PyBufferError;
@@ -17,6 +16,7 @@ use pyo3::prelude::*;
 
 use crate::array::Plain;
 use crate::chunk::{Chunk, Dropped};
+use crate::ends::{AnyControl, AnyReadBlock, Either, Source};
 use crate::error;
 use crate::watch::{for_a_moment, leaving, waiting};
 
@@ -28,7 +28,10 @@ pub(crate) const KEPT: u32 = 3;
 pub(crate) struct Stream {
     end: Mutex<Option<End>>,
     dropped: Arc<Dropped>,
-    control: Control,
+    control: AnyControl,
+    name: String,
+    /// For how many steps a chunk may be kept.
+    kept: u32,
     /// Whether the other end is a file on a disk, which lets nobody wait for long.
     prompt: bool,
 }
@@ -36,53 +39,38 @@ pub(crate) struct Stream {
 struct End {
     reader: Source,
     /// The block that is being copied out, and how much of it has been.
-    current: Option<(ReadBlock, usize)>,
-}
-
-enum Source {
-    /// The other end is in this process.
-    Here(Reader),
-    Network(NetworkReader),
-}
-
-impl Deref for Source {
-    type Target = Reader;
-    fn deref(&self) -> &Reader {
-        match self {
-            Source::Here(reader) => reader,
-            Source::Network(reader) => reader,
-        }
-    }
-}
-
-impl DerefMut for Source {
-    fn deref_mut(&mut self) -> &mut Reader {
-        match self {
-            Source::Here(reader) => reader,
-            Source::Network(reader) => reader,
-        }
-    }
+    current: Option<(AnyReadBlock, usize)>,
 }
 
 impl Stream {
     pub(crate) fn new(reader: Reader, prompt: bool) -> Stream {
-        Stream::with(Source::Here(reader), prompt)
+        let name = reader.control().name().to_owned();
+        Stream::with(Source::Here(reader), name, KEPT, prompt)
     }
 
     pub(crate) fn between_hosts(reader: NetworkReader) -> Stream {
-        Stream::with(Source::Network(reader), false)
+        let name = reader.control().name().to_owned();
+        Stream::with(Source::Network(reader), name, KEPT, false)
     }
 
-    fn with(reader: Source, prompt: bool) -> Stream {
-        let control = reader.control();
-        Stream { end: Mutex::new(Some(End { reader, current: None })), dropped: Arc::default(), control, prompt }
+    /// How long chunks may be kept is up to the process that made the stream.
+    pub(crate) fn between_processes(reader: process::Reader) -> Stream {
+        let (name, kept) = (reader.name().to_owned(), reader.lookback());
+        Stream::with(Source::Process(reader), name, kept, false)
     }
 
-    /// The stream itself, of which nothing was read, for what reads it to its end. `None` if it is closed.
+    fn with(reader: Source, name: String, kept: u32, prompt: bool) -> Stream {
+        let (control, dropped) = (reader.control(), Arc::default());
+        Stream { end: Mutex::new(Some(End { reader, current: None })), dropped, control, name, kept, prompt }
+    }
+
+    /// The stream itself, of which nothing was read, for what reads it to its end. `None` if it is closed, or its other end is another
+    /// process.
     pub(crate) fn take(&self) -> Option<Reader> {
-        self.end().take().map(|end| match end.reader {
-            Source::Here(reader) => reader,
-            Source::Network(reader) => reader.into_reader(),
+        self.end().take().and_then(|end| match end.reader {
+            Source::Here(reader) => Some(reader),
+            Source::Network(reader) => Some(reader.into_reader()),
+            Source::Process(_) => None,
         })
     }
 
@@ -104,7 +92,7 @@ impl Stream {
             if self.prompt {
                 return Some(wait(end).map(|done| done.map(Ok).unwrap_or(Err(true))));
             }
-            Some(now(end).map(|done| done.map(Ok).unwrap_or_else(|| Err(end.is_at_end()))))
+            Some(now(end).map(|done| done.map(Ok).unwrap_or_else(|| Err(end.reader.is_at_end()))))
         });
         match stepped.ok_or_else(closed)?.map_err(|failed| self.failed(&failed))? {
             Ok(done) => Ok(Some(done)),
@@ -120,30 +108,26 @@ impl Stream {
         match failed.kind() {
             StreamErrorKind::Busy => PyBufferError::new_err(format!(
                 "chunks: {}: one is still referenced {} steps later; copy what is to be kept: chunk.copy()",
-                self.control.name(),
-                KEPT + 1
+                self.name,
+                self.kept + 1
             )),
+            _ if matches!(self.control, Either::Process(_)) => error::of_process(failed),
             _ => error::of_stream(failed.clone()),
         }
     }
 }
 
 impl End {
-    /// Whether nothing is left to read: not only for now.
-    fn is_at_end(&self) -> bool {
-        self.reader.length().is_some_and(|length| self.reader.position() >= length)
-    }
-
     fn copy(
         &mut self,
         to: &mut [u8],
-        next: impl Fn(&mut Reader) -> Result<Option<ReadBlock>, StreamError>,
+        next: impl Fn(&mut Source) -> Result<Option<AnyReadBlock>, StreamError>,
     ) -> Result<Option<usize>, StreamError> {
         let mut done = 0;
         while done < to.len() {
             let Some((block, at)) = &mut self.current else {
-                // What is there is handed out at once.
-                let more = if done == 0 { next(&mut self.reader)? } else { self.reader.try_take()? };
+                // What is there is handed out at once, and before a failure.
+                let more = if done == 0 { next(&mut self.reader)? } else { self.reader.try_take().unwrap_or(None) };
                 let Some(block) = more else { break };
                 self.current = Some((block, 0));
                 continue;
@@ -180,6 +164,12 @@ impl Stream {
         reader.map(|reader| Stream::new(reader, prompt)).map_err(|failed| error::of_file(&failed))
     }
 
+    /// For how many steps a chunk may be kept.
+    #[getter]
+    fn kept(&self) -> u32 {
+        self.kept
+    }
+
     /// Fills an array of bytes from its front with the next ones. Returns how many there were: 0 at the end only.
     fn read_into(&self, py: Python<'_>, buffer: &Bound<'_, PyUntypedArray>) -> PyResult<usize> {
         let plain = Plain::to_write(buffer);
@@ -191,7 +181,7 @@ impl Stream {
             return Ok(0);
         }
         let copied =
-            self.step(py, |end| end.copy(&mut lock(), Reader::try_take), |end| end.copy(&mut lock(), Reader::take))?;
+            self.step(py, |end| end.copy(&mut lock(), Source::try_take), |end| end.copy(&mut lock(), Source::take))?;
         Ok(copied.unwrap_or(0))
     }
 
@@ -204,7 +194,7 @@ impl Stream {
     /// Lets go of the stream. Chunks stay as they are. Another host knows when this returns that all was read, or that it will not be.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let Some(mut end) = py.detach(|| self.end().take()) else { return Ok(()) };
-        let is_complete = end.is_at_end() && end.current.is_none();
+        let is_complete = end.reader.is_at_end() && end.current.is_none();
         py.detach(|| self.dropped.take().into_iter().for_each(|block| end.reader.release_block(block)));
         match end.reader {
             Source::Network(reader) if is_complete => {
@@ -215,7 +205,7 @@ impl Stream {
                 drop(end.current);
                 for_a_moment(|| drop(reader.finish()));
             }),
-            Source::Here(reader) => py.detach(|| drop((end.current, reader))),
+            reader => py.detach(|| drop((end.current, reader))),
         }
         Ok(())
     }

@@ -4,13 +4,14 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use eagre::file::{FileWriter, WriteOptions};
-use eagre::{Control, StreamError, WriteBlock, Writer};
+use eagre::file::WriteOptions;
+use eagre::{StreamError, Writer, process};
 use eagre_net::{NetError, NetworkWriter};
 use numpy::PyUntypedArray;
 use pyo3::prelude::*;
 
 use crate::array::Plain;
+use crate::ends::{AnyControl, AnyWriteBlock, Target};
 use crate::error;
 use crate::watch::{for_a_moment, leaving, waiting};
 
@@ -18,61 +19,40 @@ use crate::watch::{for_a_moment, leaving, waiting};
 #[pyclass(frozen, module = "eagre._eagre")]
 pub(crate) struct Sink {
     end: Mutex<Option<End>>,
-    control: Control,
+    control: AnyControl,
 }
 
 struct End {
     target: Target,
     /// The block that is being filled, and how much of it has been.
-    current: Option<(WriteBlock, usize)>,
+    current: Option<(AnyWriteBlock, usize)>,
     written: u64,
 }
 
-enum Target {
-    /// A file, which appears when it is finished.
-    File(Box<FileWriter>),
-    Pipe(Writer),
-    Network(NetworkWriter),
-}
-
-impl Target {
-    fn writer(&mut self) -> &mut Writer {
-        match self {
-            Target::File(file) => file,
-            Target::Pipe(writer) => writer,
-            Target::Network(writer) => writer,
-        }
-    }
-}
-
 impl End {
-    fn new(target: Target) -> Mutex<Option<End>> {
-        Mutex::new(Some(End { target, current: None, written: 0 }))
-    }
-
     /// Copies what fits, and returns how much that was. Waits for a disk, but for nobody else.
     fn copy_now(&mut self, from: &[u8]) -> Result<usize, StreamError> {
         match self.target {
             Target::File(_) => self.copy_or_wait(from),
-            Target::Pipe(_) | Target::Network(_) => self.copy(from, Writer::try_take),
+            _ => self.copy(from, Target::try_take),
         }
     }
 
     /// As [`End::copy_now`], but at least one byte.
     fn copy_or_wait(&mut self, from: &[u8]) -> Result<usize, StreamError> {
-        self.copy(from, |writer| writer.take().map(Some))
+        self.copy(from, |target| target.take().map(Some))
     }
 
     /// Copies what fits into the blocks that `next` gives, and returns how much that was. Only the first may wait.
     fn copy(
         &mut self,
         from: &[u8],
-        next: impl Fn(&mut Writer) -> Result<Option<WriteBlock>, StreamError>,
+        next: impl Fn(&mut Target) -> Result<Option<AnyWriteBlock>, StreamError>,
     ) -> Result<usize, StreamError> {
-        let (mut done, writer) = (0, self.target.writer());
+        let (mut done, target) = (0, &mut self.target);
         while done < from.len() {
             let Some((block, at)) = &mut self.current else {
-                let more = if done == 0 { next(writer)? } else { writer.try_take()? };
+                let more = if done == 0 { next(target)? } else { target.try_take()? };
                 let Some(block) = more else { break };
                 self.current = Some((block, 0));
                 continue;
@@ -84,7 +64,7 @@ impl End {
             if now == room.len()
                 && let Some((block, _)) = self.current.take()
             {
-                writer.complete(block);
+                target.complete(block);
             }
         }
         self.written += done as u64;
@@ -94,7 +74,7 @@ impl End {
     fn finish(mut self) -> Result<(), Unfinished> {
         if let Some((block, _)) = self.current.take() {
             // Its bytes stay where they are, and are the last ones.
-            self.target.writer().put_back(block);
+            self.target.put_back(block);
         }
         match self.target {
             Target::File(file) => file.finish_at(self.written).map_err(Unfinished::Here),
@@ -102,6 +82,9 @@ impl End {
                 writer.finish_at(self.written).map_err(|failed| Unfinished::Here(failed.into()))
             }
             Target::Network(writer) => writer.finish_at(self.written).map(drop).map_err(Unfinished::Network),
+            Target::Process(mut writer) => {
+                writer.finish_at(self.written).map_err(|failed| Unfinished::Here(failed.into()))
+            }
         }
     }
 }
@@ -122,12 +105,20 @@ impl From<Unfinished> for PyErr {
 }
 
 impl Sink {
+    fn with(mut target: Target) -> Sink {
+        Sink { control: target.control(), end: Mutex::new(Some(End { target, current: None, written: 0 })) }
+    }
+
     pub(crate) fn between_hosts(writer: NetworkWriter) -> Sink {
-        Sink { control: writer.control(), end: End::new(Target::Network(writer)) }
+        Sink::with(Target::Network(writer))
+    }
+
+    pub(crate) fn between_processes(writer: process::Writer) -> Sink {
+        Sink::with(Target::Process(writer))
     }
 
     pub(crate) fn new(writer: Writer) -> Sink {
-        Sink { control: writer.control(), end: End::new(Target::Pipe(writer)) }
+        Sink::with(Target::Pipe(writer))
     }
 
     fn end(&self) -> MutexGuard<'_, Option<End>> {
@@ -142,7 +133,7 @@ impl Sink {
     fn create(py: Python<'_>, path: PathBuf) -> PyResult<Sink> {
         let file = py.detach(|| WriteOptions::new().explicit().create(path));
         let file = file.map_err(|failed| error::of_file(&failed))?;
-        Ok(Sink { control: file.control(), end: End::new(Target::File(Box::new(file))) })
+        Ok(Sink::with(Target::File(Box::new(file))))
     }
 
     /// Writes all of an array of bytes.
@@ -169,7 +160,7 @@ impl Sink {
         let finished = match end.target {
             // Whether all has arrived when a signal comes first is not known.
             Target::Network(_) => leaving(py, &stop, || end.finish()),
-            Target::File(_) | Target::Pipe(_) => waiting(py, &stop, || end.finish()),
+            _ => waiting(py, &stop, || end.finish()),
         };
         Ok(finished??)
     }
@@ -178,7 +169,7 @@ impl Sink {
     fn fail(&self, py: Python<'_>, message: &str) {
         py.detach(|| {
             let Some(mut end) = self.end().take() else { return };
-            end.target.writer().fail(message);
+            end.target.fail(message);
             if let Target::Network(writer) = end.target {
                 // The other host shall hear it, even if this program ends now. Blocks that are out are dropped first.
                 drop(end.current);

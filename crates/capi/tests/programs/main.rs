@@ -42,7 +42,7 @@ fn run_everywhere(installed: &Installed, source: &Path, arguments: &[&str], with
 
 #[test]
 fn examples() {
-    let sources = ["fill_and_search.c", "sum_pair.c", "numbers.cpp"].map(example);
+    let sources = ["fill_and_search.c", "sum_pair.c", "two_processes.c", "numbers.cpp"].map(example);
     if !can_compile(&sources) {
         return;
     }
@@ -121,7 +121,8 @@ fn examples_at_full_size() {
     if std::env::var_os("EAGRE_LONG").is_none() {
         return eprintln!("skipped: the examples at full size: set EAGRE_LONG=1");
     }
-    let sources = ["fill_and_search.c", "sum_pair.c", "numbers.cpp", "zlib_over_4gib.c"].map(example);
+    let sources =
+        ["fill_and_search.c", "sum_pair.c", "two_processes.c", "numbers.cpp", "zlib_over_4gib.c"].map(example);
     if !can_compile(&sources) {
         return;
     }
@@ -166,10 +167,12 @@ fn the_whole_interface() {
         "callbacks.c",
         "files.c",
         "network.c",
+        "process.c",
         "vector.c",
         "partition.c",
         "raii.cpp",
         "network.cpp",
+        "process.cpp",
         "arrays.cpp",
     ]
     .map(test);

@@ -15,7 +15,10 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long one sleep takes at most.
+const LONG: Duration = Duration::from_secs(3600);
 
 /// One side of a connection between two processes: what a stream is opened on.
 ///
@@ -161,11 +164,32 @@ impl Listener {
     /// [`OpenError::Resources`]: there are no descriptors left.
     pub fn accept(&self) -> Result<Connection, OpenError> {
         loop {
-            let connected = socket::accept(&self.socket).map_err(refused)?;
-            let waits = socket::watch(&connected, None, Some(Duration::ZERO)) != Seen::Gone;
-            if waits && check_user(&connected).is_ok() {
-                return Ok(Connection(connected));
+            if let Some(connection) = self.accept_within(LONG)? {
+                return Ok(connection);
             }
+        }
+    }
+
+    /// As [`Listener::accept`], but not for longer than `limit`. `None` if nobody has connected by then.
+    ///
+    /// # Errors
+    /// As [`Listener::accept`].
+    pub fn accept_within(&self, limit: Duration) -> Result<Option<Connection>, OpenError> {
+        let deadline = Instant::now().checked_add(limit);
+        loop {
+            // Somebody else may have taken who was seen.
+            if let Some(connected) = socket::accept(&self.socket).map_err(refused)? {
+                let waits = socket::watch(&connected, None, Some(Duration::ZERO)) != Seen::Gone;
+                if waits && check_user(&connected).is_ok() {
+                    return Ok(Some(Connection(connected)));
+                }
+                continue;
+            }
+            let left = deadline.map_or(LONG, |deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                return Ok(None);
+            }
+            socket::watch(&self.socket, None, Some(left.min(LONG)));
         }
     }
 }
@@ -191,7 +215,7 @@ fn inode(path: &Path) -> u64 {
 }
 
 /// The folder of names.
-fn folder() -> Result<PathBuf, OpenError> {
+pub(super) fn folder() -> Result<PathBuf, OpenError> {
     let given = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let parent = given.unwrap_or_else(|| PathBuf::from(format!("/run/user/{}", socket::own_user())));
     match std::fs::metadata(&parent) {

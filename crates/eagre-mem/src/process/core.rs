@@ -19,12 +19,14 @@
 
 use super::page::{Half, Page};
 use super::pointer::Pointer;
+use super::waits::Waiting;
 use crate::heap::Shared;
 use crate::memory::reservation::Reservation;
 use crate::memory::shared::SharedBlocks;
 use crate::stream::error::{Failure, Status};
 use crate::stream::gate::Patience;
 use crate::stream::protocol::{Flow, Touch, Windows};
+use crate::stream::stats::Counters;
 use crate::stream::{StreamError, StreamErrorKind};
 use crate::sys::shared::{self, Access};
 use crate::sys::socket::{self, OtherProcess};
@@ -80,6 +82,8 @@ pub(super) struct Core {
     pub(super) patience: Patience,
     pub(super) pointer: OnceLock<Pointer>,
     pub(super) registration: Mutex<Option<Registration>>,
+    pub(super) counters: Counters,
+    pub(super) waiting: Waiting,
     /// A touch outside the window has been reported.
     pub(super) reported: AtomicBool,
     /// A foreign fault near the pointer's addresses has been reported.
@@ -164,6 +168,8 @@ impl Core {
             patience: Patience::default(),
             pointer: OnceLock::new(),
             registration: Mutex::new(None),
+            counters: Counters::default(),
+            waiting: Waiting::default(),
             reported: AtomicBool::new(false),
             reported_near: AtomicBool::new(false),
             space: socket::process_space(),
@@ -315,6 +321,7 @@ impl Core {
             unsafe { self.memory(next, 0).write_bytes(0, self.config.block.bytes()) };
         }
         self.taken.store(next + 1, SeqCst);
+        self.counters.block();
         Ok(())
     }
 

@@ -17,6 +17,7 @@ impl Core {
             return Answer::Fatal;
         };
         let block = self.config.block.block_of(offset);
+        self.counters.fault();
         let _claimed = self.claim.take();
         let failure = match self.bring_claimed(Touching { block, own: true, zero: false }) {
             Ok(()) => return Answer::Resolved,

@@ -39,6 +39,7 @@
 mod connection;
 mod control;
 mod core;
+mod examine;
 mod faults;
 mod hello;
 mod open;
@@ -46,10 +47,12 @@ mod page;
 mod pointer;
 mod reader;
 mod wait;
+mod waits;
 mod writer;
 
 pub use connection::{Connection, Listener};
 pub use control::Control;
+pub use examine::{Abilities, examine};
 pub use open::Options;
 pub use reader::{ReadBlock, Reader};
 pub use writer::{WriteBlock, Writer};

@@ -10,6 +10,7 @@ use super::core::{Config, Core, User};
 use super::hello::{Hello, Identity, MOST_NAME, check_windows};
 use super::page::Page;
 use super::reader::Reader;
+use super::waits;
 use super::writer::Writer;
 use crate::heap::{self, Refused, Room};
 use crate::memory::shared::SharedBlocks;
@@ -136,7 +137,7 @@ impl Options {
         let config = Config { name: hello.name, block, windows, timeout, capacity: self.capacity };
         socket::send_with(&socket, &packet, &[page_fd.as_fd(), blocks.fd()]).map_err(refused)?;
         let core = Core::new(config, end, page, blocks, socket).map_err(no_addresses)?;
-        Ok(room.put(core))
+        known(room.put(core))
     }
 }
 
@@ -171,7 +172,13 @@ pub(super) fn join(connection: Connection, end: End) -> Result<User, OpenError> 
     core.meet(maker);
     // If it is gone, that is seen when it is waited for.
     let _ = socket::send(&core.socket, &Identity::own().bytes());
-    Ok(room.put(core))
+    known(room.put(core))
+}
+
+/// An end that reports know of.
+fn known(core: User) -> Result<User, OpenError> {
+    waits::remember(&core)?;
+    Ok(core)
 }
 
 fn no_memory(error: RewireError) -> OpenError {

@@ -94,9 +94,14 @@ impl Core {
         Context::Signal(None)
     }
 
-    /// How many bytes its pointer reaches, for an error.
+    /// How many bytes its pointer reaches; 0 if none was asked for.
+    pub(super) fn capacity(&self) -> u64 {
+        self.pointer.get().map_or(0, |pointer| self.config.block.start_of(pointer.capacity) - 1)
+    }
+
+    /// The same, for an error.
     pub(super) fn capacity_text(&self) -> String {
-        let capacity = self.pointer.get().map_or(0, |pointer| self.config.block.start_of(pointer.capacity) - 1);
+        let capacity = self.capacity();
         format!("its pointer reaches {capacity} bytes ({})", Bytes(capacity))
     }
 }
@@ -160,7 +165,10 @@ impl Pointer {
             map::move_mapping(from, to, len).and_then(|()| shared::set_access(from, len, Access::Closed))
         });
         match moved {
-            Some(Ok(())) => slot.store(block + 1, SeqCst),
+            Some(Ok(())) => {
+                slot.store(block + 1, SeqCst);
+                core.counters.moved();
+            }
             // Kernels before 5.13 do not move shared memory so.
             Some(Err(errno)) if errno != Errno::INVAL => return Err(core.refused(errno)),
             _ => {

@@ -72,6 +72,12 @@ impl Reader {
         self.core.config.block
     }
 
+    /// M, the lookback, as the process that made the stream has said: how many blocks behind its furthest read it may still touch. So
+    /// many blocks and one may be taken at a time.
+    pub fn lookback(&self) -> u32 {
+        self.core.config.windows.lookback
+    }
+
     /// The pointer to byte 0 of the stream. Reading through it consumes the stream.
     ///
     /// Valid until this end is dropped. A read may touch the furthest block read so far, the `M` blocks before it, and anything

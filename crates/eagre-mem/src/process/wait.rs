@@ -44,6 +44,16 @@ impl Core {
     /// The same, with the claim held.
     pub(super) fn bring_claimed(&self, touching: Touching) -> Result<(), Missed> {
         let mut started = 0;
+        let brought = self.bring_since(touching, &mut started);
+        if started != 0 {
+            self.waiting.end();
+            self.counters.waited(futex::now().saturating_sub(started));
+        }
+        brought
+    }
+
+    /// The same. Says since when it has waited, if it has.
+    fn bring_since(&self, touching: Touching, started: &mut u64) -> Result<(), Missed> {
         loop {
             self.check()?;
             match self.step(touching) {
@@ -52,10 +62,11 @@ impl Core {
                 Step::PastEnd => return Err(Missed::PastEnd),
                 Step::Fail(failure) => self.fail(failure),
                 Step::Wait => {
-                    if started == 0 {
-                        started = futex::now();
+                    if *started == 0 {
+                        *started = futex::now();
+                        self.waiting.begin(touching.block, *started);
                     }
-                    match self.left(started) {
+                    match self.left(*started) {
                         Some(Duration::ZERO) => self.fail((StreamErrorKind::TimedOut, self.end).into()),
                         left => self.wait(left),
                     }

@@ -239,6 +239,13 @@ impl Writer {
         }
     }
 
+    /// Whether [`Writer::put_back`] takes this block: it is this stream's, and none was taken later that is still out.
+    pub fn is_last_taken(&self, block: &WriteBlock) -> bool {
+        let mut completion = self.completion;
+        let last = completion.as_mut().is_some_and(|completion| completion.taken_back(block.number));
+        Shared::is_same(&block.core, &self.core) && last
+    }
+
     /// A block taken is not full, and will not be: it comes back with what it holds. The block taken last comes back
     /// first. If the bytes in it are the stream's last, [`Writer::finish_at`] says how many they are.
     ///

@@ -19,8 +19,8 @@ mod pipe;
 mod pointer;
 pub(crate) mod protocol;
 mod reader;
-mod report;
-mod stats;
+pub(crate) mod report;
+pub(crate) mod stats;
 mod wait;
 mod writer;
 

@@ -41,6 +41,19 @@ impl Counters {
         bump(&self.waits, 1);
         bump(&self.wait_ns, ns);
     }
+
+    /// All of them, at position 0.
+    pub(crate) fn counts(&self) -> EndStats {
+        EndStats {
+            blocks: self.blocks.load(Relaxed),
+            faults: self.faults.load(Relaxed),
+            moves: self.moves.load(Relaxed),
+            substituted: self.substituted.load(Relaxed),
+            waits: self.waits.load(Relaxed),
+            wait_ns: self.wait_ns.load(Relaxed),
+            position: 0,
+        }
+    }
 }
 
 #[inline]
@@ -92,16 +105,7 @@ impl Core {
     pub(crate) fn stats(&self) -> StreamStats {
         let end = |end: End| {
             let side = self.side(end);
-            let counters = &side.counters;
-            EndStats {
-                blocks: counters.blocks.load(Relaxed),
-                faults: counters.faults.load(Relaxed),
-                moves: counters.moves.load(Relaxed),
-                substituted: counters.substituted.load(Relaxed),
-                waits: counters.waits.load(Relaxed),
-                wait_ns: counters.wait_ns.load(Relaxed),
-                position: side.position.load(Relaxed),
-            }
+            EndStats { position: side.position.load(Relaxed), ..side.counters.counts() }
         };
         let flow = self.flow.load();
         StreamStats {

@@ -13,6 +13,7 @@ mod many;
 mod names;
 mod peer;
 mod pointers;
+mod watching;
 
 use common::Watchdog;
 

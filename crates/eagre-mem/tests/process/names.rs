@@ -10,6 +10,7 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 pub(crate) const PARTS: &[Part] = &[
     ("listen", listen_part),
@@ -43,9 +44,14 @@ fn listen_part(connection: Connection, argument: &str) {
     let listener = Listener::bind(name).unwrap();
     let error = Listener::bind(name).unwrap_err().to_string();
     assert!(error.contains("somebody listens as"), "{error}");
+    // Nobody knows the name yet.
+    assert!(listener.accept_within(Duration::from_millis(1)).unwrap().is_none());
     let _parent = ready(connection);
-    for _ in 0..times.parse().unwrap() {
-        let accepted = listener.accept().unwrap();
+    for number in 0..times.parse().unwrap() {
+        let accepted = match number {
+            0 => listener.accept_within(Duration::MAX).unwrap().unwrap(),
+            _ => listener.accept().unwrap(),
+        };
         let mut writer = Options::new().block_size(BlockSize::MIN).name("named").writer(accepted).unwrap();
         let mut at = 0;
         while at < LENGTH {

@@ -8,6 +8,8 @@ use std::fmt;
 pub enum Group {
     /// The streams that a program gets by default.
     Streams,
+    /// Streams between processes.
+    Processes,
     /// The running kernel.
     Kernel,
     /// What this user may do with page faults and asynchronous I/O.
@@ -30,6 +32,7 @@ impl fmt::Display for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Group::Streams => "streams",
+            Group::Processes => "streams between processes",
             Group::Kernel => "kernel",
             Group::Faults => "faults and I/O",
             Group::Memory => "memory",

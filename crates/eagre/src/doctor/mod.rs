@@ -26,6 +26,8 @@ mod kernel;
 mod limits;
 mod memory;
 mod network;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod processes;
 mod streams;
 
 use crate::{Trap, probe};
@@ -81,6 +83,8 @@ pub fn examine() -> Diagnosis {
     let host = host::Host::this();
     let opened = streams::Opened::by_default();
     let mut facts = streams::facts(&opened);
+    #[cfg(all(target_os = "linux", not(miri)))]
+    facts.extend(processes::facts(&eagre_mem::process::examine()));
     facts.extend(SUBJECTS.iter().flat_map(|subject| subject(&host)));
     Diagnosis {
         pairs: probe::examine(),

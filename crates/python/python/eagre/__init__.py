@@ -1,5 +1,6 @@
 """Memory that flows: sorting, files and streams larger than memory."""
 
+from eagre import process
 from eagre._copying import Copied, Diagnosis, Fact, copy, doctor
 from eagre._eagre import __version__, sort
 from eagre._generating import generate
@@ -57,6 +58,7 @@ __all__ = [
     "merge",
     "open",
     "partition",
+    "process",
     "record_keys",
     "sample_boundaries",
     "sort",

@@ -16,7 +16,7 @@ from eagre._writing import RawWriter, Writer
 
 
 class PipeReader(io.BufferedReader):
-    """The reading end of a pipe, or of a stream from another host: ``read``, ``readinto``, lines, chunks.
+    """The reading end of a pipe, or of a stream from another process or host: ``read``, ``readinto``, lines, chunks.
 
     An error of the writer is an ``OSError`` here.
     """

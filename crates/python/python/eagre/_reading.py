@@ -136,7 +136,8 @@ def chunks_of(stream: _eagre.Stream, name: str, dtype: np.dtype[Any]) -> Iterato
     """Arrays over the blocks of a stream; copies if elements do not fit into blocks."""
     taken = 0
     try:
-        if dtype.itemsize & (dtype.itemsize - 1) == 0 and dtype.itemsize <= SMALLEST_BLOCK:
+        # Where the reader may not look back, a chunk could not even be kept for one step.
+        if stream.kept > 0 and dtype.itemsize & (dtype.itemsize - 1) == 0 and dtype.itemsize <= SMALLEST_BLOCK:
             while (chunk := stream.chunk()) is not None:
                 block = np.asarray(chunk)
                 taken += block.nbytes

@@ -42,8 +42,9 @@ pub(crate) fn pair() -> Result<(OwnedFd, OwnedFd), Refusal> {
     Ok((above_standard(one)?, above_standard(other)?))
 }
 
-fn new() -> Result<OwnedFd, Refusal> {
-    let made = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+fn new(flags: SocketFlags) -> Result<OwnedFd, Refusal> {
+    let flags = flags | SocketFlags::CLOEXEC;
+    let made = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
     above_standard(made.map_err(Refusal::of("socket"))?)
 }
 
@@ -53,7 +54,7 @@ fn address(path: &Path) -> Result<SocketAddrUnix, Refusal> {
 
 /// A socket that others connect to by `path`, which only this user may do.
 pub(crate) fn listen(path: &Path) -> Result<OwnedFd, Refusal> {
-    let (socket, address) = (new()?, address(path)?);
+    let (socket, address) = (new(SocketFlags::NONBLOCK)?, address(path)?);
     rustix::net::bind(&socket, &address).map_err(Refusal::of("bind"))?;
     // Before `listen` nobody can connect.
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
@@ -64,15 +65,19 @@ pub(crate) fn listen(path: &Path) -> Result<OwnedFd, Refusal> {
 
 /// Connects to who listens at `path`.
 pub(crate) fn connect(path: &Path) -> Result<OwnedFd, Refusal> {
-    let (socket, address) = (new()?, address(path)?);
+    let (socket, address) = (new(SocketFlags::empty())?, address(path)?);
     rustix::io::retry_on_intr(|| rustix::net::connect(&socket, &address)).map_err(Refusal::of("connect"))?;
     Ok(socket)
 }
 
-/// Waits for the next connection.
-pub(crate) fn accept(socket: &OwnedFd) -> Result<OwnedFd, Refusal> {
-    let accept = || rustix::net::accept_with(socket, SocketFlags::CLOEXEC);
-    above_standard(rustix::io::retry_on_intr(accept).map_err(Refusal::of("accept"))?)
+/// The next connection, if somebody has connected to a socket that listens.
+pub(crate) fn accept(socket: &OwnedFd) -> Result<Option<OwnedFd>, Refusal> {
+    use rustix::io::Errno as Io;
+    match rustix::io::retry_on_intr(|| rustix::net::accept_with(socket, SocketFlags::CLOEXEC)) {
+        // Nobody, or one that has gone again.
+        Err(Io::AGAIN | Io::CONNABORTED) => Ok(None),
+        accepted => above_standard(accepted.map_err(Refusal::of("accept"))?).map(Some),
+    }
 }
 
 /// The user that the process at the other side of a connection runs as.

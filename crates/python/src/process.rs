@@ -1,0 +1,238 @@
+//! Streams between processes.
+//!
+//! Both ends use explicit calls, as those of a pipe do. A wait for the other process to make its stream, or to connect, runs in a
+//! thread of its own (`watch`), which a signal leaves behind: it ends by itself.
+
+use std::net::Shutdown;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use eagre::process::{self, Listener, Options};
+use eagre::{BlockSize, OpenError};
+use pyo3::prelude::*;
+
+use crate::error;
+use crate::reading::Stream;
+use crate::watch::leaving;
+use crate::writing::Sink;
+
+/// How often a thread that waits for a process looks whether anybody still wants one.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What Python says of a stream that it makes.
+#[derive(FromPyObject)]
+pub(crate) struct Settings {
+    #[pyo3(item)]
+    name: Option<String>,
+    #[pyo3(item)]
+    block: usize,
+    #[pyo3(item)]
+    rewrite: u32,
+    #[pyo3(item)]
+    lookback: u32,
+    #[pyo3(item)]
+    read_ahead: u32,
+    #[pyo3(item)]
+    timeout: Option<f64>,
+}
+
+impl Settings {
+    fn options(&self) -> PyResult<Options> {
+        let block = BlockSize::new(self.block).ok_or_else(|| {
+            let given = self.block;
+            error::value_error(format_args!(
+                "eagre.process: block is {given}; give a power of two from 65536 to 67108864"
+            ))
+        })?;
+        let options =
+            Options::new().block_size(block).rewrite(self.rewrite).lookback(self.lookback).read_ahead(self.read_ahead);
+        let options = self.name.iter().fold(options, |options, name| options.name(name));
+        let timeout = self.timeout.map(seconds).transpose()?;
+        Ok(timeout.into_iter().fold(options, Options::timeout))
+    }
+}
+
+fn seconds(given: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(given)
+        .map_err(|_| error::value_error(format_args!("eagre.process: timeout is {given}; give seconds, 0 or more")))
+}
+
+/// One side of a connection, until a stream is opened on it.
+#[pyclass(frozen, module = "eagre._eagre")]
+pub(crate) struct Connection(Mutex<Option<process::Connection>>);
+
+impl Connection {
+    fn of(connection: process::Connection) -> Connection {
+        Connection(Mutex::new(Some(connection)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<process::Connection>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> PyResult<process::Connection> {
+        self.lock().take().ok_or_else(used)
+    }
+
+    /// Joins the stream that the other process makes. A signal ends the connection, and so the wait.
+    fn join<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        join: impl FnOnce(process::Connection) -> Result<T, OpenError> + Send + 'static,
+    ) -> PyResult<T> {
+        let connection = self.take()?;
+        let copy = connection.as_fd().try_clone_to_owned().map_err(|failed| error::of_file(&failed))?;
+        let socket = UnixStream::from(copy);
+        let stop = || {
+            // A descriptor that is no socket does not wait.
+            let _ = socket.shutdown(Shutdown::Both);
+        };
+        leaving(py, &stop, move || join(connection))?.map_err(|failed| error::of_connection(&failed))
+    }
+}
+
+fn used() -> PyErr {
+    error::value_error("eagre.process.Connection: it is closed, or a stream has been opened on it")
+}
+
+/// Whether this process has such a descriptor.
+fn is_open(number: i32) -> bool {
+    // SAFETY: not -1; the call finds out whether it is open, and owns only what it makes.
+    number >= 0 && unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned().is_ok()
+}
+
+#[pymethods]
+impl Connection {
+    /// The connection of a descriptor, which belongs to it from here on.
+    #[new]
+    fn new(number: i32) -> PyResult<Connection> {
+        if number <= 2 || !is_open(number) {
+            return Err(error::value_error(format_args!(
+                "eagre.process.Connection: {number} is no open descriptor; for standard input use Connection.from_stdin()"
+            )));
+        }
+        // SAFETY: open, and whoever calls this gives it away, as with `socket.socket(fileno=number)`.
+        let fd = unsafe { OwnedFd::from_raw_fd(number) };
+        Ok(Connection::of(fd.into()))
+    }
+
+    #[staticmethod]
+    fn pair() -> PyResult<(Connection, Connection)> {
+        let (ours, theirs) = process::Connection::pair().map_err(|failed| error::of_connection(&failed))?;
+        Ok((Connection::of(ours), Connection::of(theirs)))
+    }
+
+    #[staticmethod]
+    fn connect(py: Python<'_>, name: String) -> PyResult<Connection> {
+        let connected = leaving(py, &|| {}, move || process::Connection::connect(&name))?;
+        connected.map(Connection::of).map_err(|failed| error::of_connection(&failed))
+    }
+
+    #[staticmethod]
+    fn from_stdin() -> PyResult<Connection> {
+        process::Connection::from_stdin().map(Connection::of).map_err(|failed| error::of_connection(&failed))
+    }
+
+    fn fileno(&self) -> PyResult<i32> {
+        self.lock().as_ref().map(|connection| connection.as_fd().as_raw_fd()).ok_or_else(used)
+    }
+
+    fn detach(&self) -> PyResult<i32> {
+        Ok(OwnedFd::from(self.take()?).into_raw_fd())
+    }
+
+    fn close(&self) {
+        drop(self.lock().take());
+    }
+
+    fn make_writer(&self, py: Python<'_>, settings: Settings) -> PyResult<Sink> {
+        let (options, connection) = (settings.options()?, self.take()?);
+        let made = py.detach(|| options.writer(connection));
+        made.map(Sink::between_processes).map_err(|failed| error::of_connection(&failed))
+    }
+
+    fn make_reader(&self, py: Python<'_>, settings: Settings) -> PyResult<Stream> {
+        let (options, connection) = (settings.options()?, self.take()?);
+        let made = py.detach(|| options.reader(connection));
+        made.map(Stream::between_processes).map_err(|failed| error::of_connection(&failed))
+    }
+
+    fn join_writer(&self, py: Python<'_>) -> PyResult<Sink> {
+        self.join(py, process::Writer::join).map(Sink::between_processes)
+    }
+
+    fn join_reader(&self, py: Python<'_>) -> PyResult<Stream> {
+        self.join(py, process::Reader::join).map(Stream::between_processes)
+    }
+}
+
+type Shared = Arc<Mutex<Option<Arc<Listener>>>>;
+
+/// A name at which other processes connect.
+#[pyclass(frozen, module = "eagre._eagre")]
+pub(crate) struct ProcessListener(Shared);
+
+fn lock(listener: &Shared) -> MutexGuard<'_, Option<Arc<Listener>>> {
+    listener.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How a wait for a process ended.
+enum Waited {
+    Connected(process::Connection),
+    Late,
+    Closed,
+}
+
+#[pymethods]
+impl ProcessListener {
+    #[new]
+    fn new(py: Python<'_>, name: String) -> PyResult<ProcessListener> {
+        let bound = py.detach(|| Listener::bind(&name));
+        let listener = bound.map_err(|failed| match failed {
+            // Nobody was to answer.
+            OpenError::Unavailable(_) => error::of_file(&failed.into()),
+            other => error::of_connection(&other),
+        })?;
+        Ok(ProcessListener(Arc::new(Mutex::new(Some(Arc::new(listener))))))
+    }
+
+    /// Waits for the next process that connects.
+    fn accept(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Connection> {
+        let limit = timeout.map(seconds).transpose()?;
+        let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+        let wanted = Arc::new(());
+        let (listener, still_wanted) = (self.0.clone(), Arc::downgrade(&wanted));
+        let work = move || {
+            loop {
+                let Some(listener) = lock(&listener).clone() else { return Ok(Waited::Closed) };
+                let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+                let tick = left.map_or(TICK, |left| left.min(TICK));
+                if let Some(connection) = listener.accept_within(tick)? {
+                    return Ok(Waited::Connected(connection));
+                }
+                if left.is_some_and(|left| left.is_zero()) {
+                    return Ok(Waited::Late);
+                }
+                if still_wanted.strong_count() == 0 {
+                    return Ok(Waited::Closed);
+                }
+            }
+        };
+        let waited = leaving(py, &|| {}, work);
+        drop(wanted);
+        match waited?.map_err(|failed: OpenError| error::of_connection(&failed))? {
+            Waited::Connected(connection) => Ok(Connection::of(connection)),
+            Waited::Late => {
+                Err(error::timeout("eagre.process.Listener: no other process has connected within the timeout"))
+            }
+            Waited::Closed => Err(error::value_error("eagre.process.Listener: it is closed")),
+        }
+    }
+
+    /// Listens no more. Who waits in another thread gets an error.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| lock(&self.0).take());
+    }
+}
