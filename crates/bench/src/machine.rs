@@ -94,6 +94,12 @@ impl Machine {
     }
 }
 
+/// This build of the program: a digest of its file. Empty if it cannot be read.
+pub(crate) fn build() -> String {
+    let digest = |bytes: Vec<u8>| format!("{:016x}", xxhash_rust::xxh3::xxh3_64(&bytes));
+    fs::read("/proc/self/exe").map(digest).unwrap_or_default()
+}
+
 /// Now, in UTC, as `2026-01-31T23:59:59Z`.
 pub(crate) fn timestamp() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
