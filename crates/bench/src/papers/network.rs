@@ -18,6 +18,7 @@ pub(super) const PAPER: Paper = Paper {
             asked: "The rate of a stream between two hosts, beside iperf3 on the same link.",
             published: &[],
             parts: &[Part::bars("net-plain"), Part::bars("net-tls"), Part::bars("send-file")],
+            found: None,
             without: Some(
                 "Shaped links (1 and 10 Gbit/s beside iperf3) need network namespaces and the right to make them: no row yet. \
                 These rows run over loopback, where the processor is the limit and not the link.",
@@ -42,20 +43,49 @@ pub(super) const PAPER: Paper = Paper {
             benchmark: 0.52 of the link.",
             "Eagre has no stream over RDMA yet.",
         ),
-        Section::missing(
-            "lines",
-            "Lines of user code",
-            "How many lines a transfer takes on each side: fewer than ten.",
-            "Not measured: the transfer of docs/network.md is the example, and its tests compile it.",
-        ),
+        Section {
+            name: "lines",
+            title: "Lines of user code",
+            asked: "How many lines a transfer takes on each side: fewer than ten.",
+            published: &[],
+            parts: &[],
+            found: Some(
+                "Here a sender takes 4 lines and a receiver 5, security and errors included: the functions `send` and `receive` of \
+                docs/network.md, which a test compiles and another counts.",
+            ),
+            without: None,
+            claims: &[],
+        },
         Section {
             name: "processes",
             title: "Beside the thesis: streams between processes",
             asked: "The same pointers with the other end in another process of this machine.",
             published: &[],
             parts: &[Part::bars("process-stream")],
+            found: None,
             without: None,
             claims: &[],
         },
     ],
 };
+
+#[cfg(test)]
+mod tests {
+    use super::PAPER;
+
+    /// The lines between the head of a function and its closing brace.
+    fn body(text: &str, head: &str) -> usize {
+        let (_, rest) = text.split_once(head).unwrap();
+        let (body, _) = rest.split_once("\n}\n").unwrap();
+        body.lines().skip(1).count()
+    }
+
+    #[test]
+    fn lines_of_user_code_are_as_said() {
+        let text = include_str!("../../../../docs/network.md");
+        let (send, receive) = (body(text, "\nfn send("), body(text, "\nfn receive("));
+        let section = PAPER.sections.iter().find(|section| section.name == "lines").unwrap();
+        let said = format!("a sender takes {send} lines and a receiver {receive}");
+        assert!(section.found.unwrap().contains(&said), "{said}");
+    }
+}

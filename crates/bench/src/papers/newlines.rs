@@ -17,11 +17,9 @@ pub(super) const PAPER: Paper = Paper {
             asked: "The rate of counting the newlines of a file in the page cache, rung by rung; the highest rung is reading \
                 memory and nothing else.",
             published: &[],
-            parts: &[Part::bars("count-warm")],
-            without: Some(
-                "Rungs between wc and a vectorised loop, and read calls instead of a mapping: there are wc, bytecount on a mapping, \
-                polars, Eagre, and a mere sum of the mapping.",
-            ),
+            parts: &[Part::bars("count-ladder"), Part::bars("count-warm")],
+            found: None,
+            without: Some("The post's own rungs, which are not known here: these are of this project."),
             claims: &[],
         },
         Section {
@@ -30,6 +28,7 @@ pub(super) const PAPER: Paper = Paper {
             asked: "The rate of counting the newlines of a file that is not in the page cache.",
             published: &[],
             parts: &[Part::bars("count-cold")],
+            found: None,
             without: None,
             claims: &[],
         },
@@ -48,6 +47,7 @@ pub(super) const PAPER: Paper = Paper {
                 ],
             }],
             parts: &[Part::bars("stats")],
+            found: None,
             without: None,
             claims: &[Claim::new(
                 "M rows/s for each core, the best of the challenge",

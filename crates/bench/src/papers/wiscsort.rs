@@ -39,6 +39,7 @@ pub(super) const PAPER: Paper = Paper {
                 Part::bars("external-cached"),
                 Part::bars("external-records").of(&["4 GB, ext4"]),
             ],
+            found: None,
             without: Some("Persistent memory: a tmpfs takes its place."),
             claims: &[
                 Claim::new(
@@ -69,13 +70,15 @@ pub(super) const PAPER: Paper = Paper {
             "figure-5",
             "Figure 5: bandwidth over time",
             "The bandwidth and phases of each sort over time.",
-            "No row: `eagre sort --json --explain` prints bytes, seconds and threads of each phase of one sort.",
+            "`eagre sort --json` prints bytes, seconds, bandwidth and threads of each phase of one sort, and their order in time; no row \
+            draws it.",
         ),
         Section::missing(
             "figure-6",
             "Figure 6: bandwidth over time",
             "The bandwidth and phases of each sort over time.",
-            "No row: `eagre sort --json --explain` prints bytes, seconds and threads of each phase of one sort.",
+            "`eagre sort --json` prints bytes, seconds, bandwidth and threads of each phase of one sort, and their order in time; no row \
+            draws it.",
         ),
         Section {
             name: "figure-7",
@@ -83,6 +86,7 @@ pub(super) const PAPER: Paper = Paper {
             asked: "Which way to sort wins on devices with other properties.",
             published: &[],
             parts: &[Part::beside("external-plans")],
+            found: None,
             without: None,
             claims: &[],
         },
@@ -92,6 +96,7 @@ pub(super) const PAPER: Paper = Paper {
             asked: "The rate of sorting as values grow beside keys of 10 bytes.",
             published: &[],
             parts: &[Part::curve("external-ratios", &[], "bytes of a value, keys of 10", VALUES)],
+            found: None,
             without: None,
             claims: &[],
         },
@@ -101,6 +106,7 @@ pub(super) const PAPER: Paper = Paper {
             asked: "The smallest and the largest values.",
             published: &[],
             parts: &[Part::bars("external-ratios").of(&["10:10", "10:1000"])],
+            found: None,
             without: None,
             claims: &[],
         },
@@ -125,6 +131,7 @@ pub(super) const PAPER: Paper = Paper {
                 ),
                 Part::beside("external-concurrency"),
             ],
+            found: None,
             without: None,
             claims: &[],
         },
@@ -137,6 +144,7 @@ pub(super) const PAPER: Paper = Paper {
                 Part::bars("external-plans").of(&["BD", "BRD", "BARD", "BRAID"]),
                 Part::bars("external-concurrency").of(&["BARD", "BRAID"]),
             ],
+            found: None,
             without: None,
             claims: &[],
         },

@@ -176,7 +176,7 @@ fn ordered(row: &Row) -> bool {
         Work::Sort(Sorting { keys, pattern, threads, .. }) => Some((keys, pattern, threads)),
         _ => None,
     };
-    row.cases.windows(2).all(|two| kind(two[0].work) == kind(two[1].work))
+    row.cases.windows(2).all(|two| kind(two[0].work).is_some() && kind(two[0].work) == kind(two[1].work))
 }
 
 /// Places for names that belong at `wanted`, in ascending order, a line apart at least and within the picture.

@@ -40,8 +40,8 @@ fn index(chosen: &[Chosen], evidence: &Evidence) -> Markup {
                 p.dim { (paper.cite) }
                 div.scroll {
                     table.sortable {
-                        thead { tr { th { "table, figure" } th { "claim" } th { "the work" } th { "here" } th { "targets" } } }
-                        tbody { @for section in sections { (line(paper, section, evidence)) } }
+                        thead { tr { th { "table, figure" } th { "claim" } th { "the work" } th { "here" } th { "" } th { "targets" } } }
+                        tbody { @for section in sections { (lines(paper, section, evidence)) } }
                     }
                 }
                 p.dim { "To repeat it: " code { "eagre-bench reproduce " (paper.name) " --report DIR" } }
@@ -57,22 +57,44 @@ fn index(chosen: &[Chosen], evidence: &Evidence) -> Markup {
     report::shell("Published works, measured here", &body)
 }
 
-/// A section in the summary.
-fn line(paper: &Paper, section: &Section, evidence: &Evidence) -> Markup {
-    let findings: Vec<_> = section.claims.iter().map(|claim| (claim, finding(claim, evidence))).collect();
+/// A section in the summary: a line for each claim, or one if there are none.
+fn lines(paper: &Paper, section: &Section, evidence: &Evidence) -> Markup {
     let results = evidence.section(section);
     let outcomes: Vec<_> = results.iter().flat_map(|result| &result.outcomes).collect();
-    html! {
-        tr {
-            td { a href={ (paper.name) ".html#" (section.name) } { (section.title) } }
-            td {
-                @for (claim, finding) in &findings { div { (claim.about) " " (state(finding.state)) } }
-                @if section.parts.is_empty() { span.dim { "no row: " (section.without.unwrap_or_default()) } }
-                @else if results.is_empty() { (state(State::NotMeasured)) }
+    let name = html! { td { a href={ (paper.name) ".html#" (section.name) } { (section.title) } } };
+    if section.claims.is_empty() {
+        let measured = section.found.is_some() || !results.is_empty();
+        return html! {
+            tr {
+                (name)
+                td colspan="3" {
+                    @if section.parts.is_empty() { span.dim { (prose(section.found.or(section.without).unwrap_or_default())) } }
+                }
+                td { @if !measured { (state(State::NotMeasured)) } }
+                td { (counts(&outcomes)) }
             }
-            td.number { @for (_, finding) in &findings { div { (finding.published) } } }
-            td.number { @for (_, finding) in &findings { div { (finding.here) } } }
-            td { (counts(&outcomes)) }
+        };
+    }
+    html! {
+        @for (i, claim) in section.claims.iter().enumerate() {
+            @let finding = finding(claim, evidence);
+            tr {
+                (name)
+                td { (claim.about) }
+                td.number { (finding.published) }
+                td.number { (finding.here) }
+                td { (state(finding.state)) }
+                td { @if i == 0 { (counts(&outcomes)) } }
+            }
+        }
+    }
+}
+
+/// Text with `code` in it.
+fn prose(text: &str) -> Markup {
+    html! {
+        @for (i, part) in text.split('`').enumerate() {
+            @if i % 2 == 1 { code { (part) } } @else { (part) }
         }
     }
 }
@@ -82,7 +104,7 @@ fn counts(outcomes: &[&Outcome]) -> Markup {
     html! {
         @for verdict in [Verdict::Pass, Verdict::Fail, Verdict::CannotTell] {
             @let count = outcomes.iter().filter(|outcome| outcome.must_verdict == Some(verdict)).count();
-            @if count > 0 { (count) " " (mark(verdict)) " " }
+            @if count > 0 { span.together { (count) " " (mark(verdict)) } " " }
         }
     }
 }
@@ -143,16 +165,17 @@ fn section(paper: &Paper, section: &Section, evidence: &Evidence) -> Markup {
     html! {
         section id=(section.name) {
             h2 { (section.title) }
-            p { (section.asked) }
+            p { (prose(section.asked)) }
             @for table in section.published { (published(table)) }
             @if section.published.is_empty() && !section.parts.is_empty() && section.claims.is_empty() {
                 p.dim { "The work's own numbers are not at hand." }
             }
             @for claim in section.claims { (told(&finding(claim, evidence))) }
             @for part in section.parts { (self::part(part, evidence)) }
+            @if let Some(found) = section.found { p { (prose(found)) } }
             @if let Some(without) = section.without {
                 h3 { "Not measured" }
-                p { (without) }
+                p { (prose(without)) }
             }
             @if !section.parts.is_empty() {
                 p.dim { "To repeat it: " code { "eagre-bench reproduce " (full_name(paper, section)) " --report DIR" } }

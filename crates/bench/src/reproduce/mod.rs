@@ -80,12 +80,34 @@ pub(crate) fn run(arguments: &ReproduceArguments, print: &dyn Fn(&str) -> Result
     let (done, due): (Vec<_>, Vec<_>) =
         rows.into_iter().partition(|row| resume::is_recorded(row, &plan, &recorded, &here.0, &here.1));
     print(&format!("{}\n{}\n\n", here.0.line(), announcement(&done, &due, &plan, path.as_deref())))?;
-    let (measured, troubles) = arguments.options.with_store(|store| {
+    let (measured, troubles) =
+        if due.is_empty() { (vec![], vec![]) } else { measure_all(arguments, &due, &plan, path.as_deref(), print)? };
+    recorded.extend(measured);
+    let evidence = Evidence::of(recorded, &here.0);
+    if !plan.quick {
+        print(&summary(&chosen, &evidence))?;
+    }
+    write_report(arguments, &chosen, &evidence)?;
+    if !troubles.is_empty() {
+        return Err(format!("reproduce: no results of {}", troubles.join(", ")));
+    }
+    Ok(evidence.failed())
+}
+
+/// Runs rows, and adds each to the record when it is done. Returns what was measured, and the names of the rows that failed:
+/// a trouble with one says nothing about the others.
+fn measure_all(
+    arguments: &ReproduceArguments,
+    due: &[&'static Row],
+    plan: &Plan,
+    path: Option<&Path>,
+    print: &dyn Fn(&str) -> Result<(), String>,
+) -> Result<(Vec<Recorded>, Vec<&'static str>), String> {
+    arguments.options.with_store(|store| {
         let mut bench = arguments.options.bench(store)?;
         let (mut measured, mut troubles) = (Vec::new(), Vec::new());
         for row in due {
-            // A trouble with one row says nothing about the others.
-            match measure(row, &plan, &mut bench, path.as_deref()) {
+            match measure(row, plan, &mut bench, path) {
                 Ok(results) => {
                     print(&format!("{}: {}\n", row.name, if plan.quick { "answers right" } else { "measured" }))?;
                     measured.extend(results);
@@ -97,17 +119,7 @@ pub(crate) fn run(arguments: &ReproduceArguments, print: &dyn Fn(&str) -> Result
             }
         }
         Ok((measured, troubles))
-    })?;
-    recorded.extend(measured);
-    let evidence = Evidence::of(recorded, &here.0);
-    if !plan.quick {
-        print(&summary(&chosen, &evidence))?;
-    }
-    write_report(arguments, &chosen, &evidence)?;
-    if !troubles.is_empty() {
-        return Err(format!("reproduce: no results of {}", troubles.join(", ")));
-    }
-    Ok(evidence.failed())
+    })
 }
 
 /// Runs a row and adds it to the record.
@@ -203,7 +215,7 @@ fn list(chosen: &[Chosen]) -> String {
             let _ = writeln!(out, "  {}: {}", full_name(paper, section), section.title);
             let rows = section.rows();
             if rows.is_empty() {
-                let _ = writeln!(out, "    no row: {}", section.without.unwrap_or_default());
+                let _ = writeln!(out, "    no row: {}", section.found.or(section.without).unwrap_or_default());
             } else {
                 let _ = writeln!(out, "    rows: {}", names(&rows));
             }

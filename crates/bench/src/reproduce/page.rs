@@ -78,6 +78,9 @@ fn work(out: &mut String, paper: &Paper, sections: &[&Section], evidence: &Evide
         for part in section.parts {
             self::part(out, part, evidence)?;
         }
+        if let Some(found) = section.found {
+            writeln!(out, "{found}\n")?;
+        }
         if let Some(without) = section.without {
             writeln!(out, "Not measured: {without}\n")?;
         }
