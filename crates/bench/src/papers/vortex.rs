@@ -6,7 +6,7 @@ use crate::catalogue::Target;
 const README: &str =
     "the authors' repository, github.com/Hanel32/Vortex, README.md, which calls its tables a preview of the paper's";
 const I7: &str = "two cores of an i7-7820X, Windows";
-const SSD: &str = "Samsung 960 Evo, Windows";
+const SSD: &str = "a Samsung 960 Evo";
 const SORTED: &str = "i7-7820X, 8 GB of keys";
 
 /// The work.

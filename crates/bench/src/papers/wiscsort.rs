@@ -44,21 +44,21 @@ pub(super) const PAPER: Paper = Paper {
             claims: &[
                 Claim::new(
                     "WiscSort in one pass / PMSort",
-                    "Intel Optane",
+                    "persistent memory",
                     "external-plans",
                     Target::must("one-pass", 2.0, "pmsort").at("tmpfs"),
                 )
                 .up_to(7.0),
                 Claim::new(
                     "WiscSort in one pass / sample sort in place",
-                    "Intel Optane",
+                    "persistent memory",
                     "external-plans",
                     Target::must("one-pass", 2.0, "sample-sort").at("tmpfs"),
                 )
                 .up_to(7.0),
                 Claim::new(
                     "WiscSort in one pass / external merge sort",
-                    "Intel Optane",
+                    "persistent memory",
                     "external-plans",
                     Target::must("one-pass", 2.0, "classic").at("tmpfs"),
                 )

@@ -58,9 +58,10 @@ impl Evidence {
         results
     }
 
-    /// Whether a target was missed.
-    pub(super) fn failed(&self) -> bool {
-        self.recorded.iter().any(|recorded| recorded.result.must_failed().next().is_some())
+    /// Whether a target of `row` was missed.
+    pub(super) fn failed(&self, row: &Row) -> bool {
+        let results = self.recorded.iter().map(|recorded| &recorded.result).filter(|result| result.row == row.name);
+        results.into_iter().any(|result| result.must_failed().next().is_some())
     }
 
     /// The first and the last day, `2026-01-02`.

@@ -39,7 +39,7 @@ fn index(chosen: &[Chosen], evidence: &Evidence) -> Markup {
                 h2 { a href={ (paper.name) ".html" } { (paper.title) } }
                 p.dim { (paper.cite) }
                 div.scroll {
-                    table.sortable {
+                    table.sortable.verdicts {
                         thead { tr { th { "table, figure" } th { "claim" } th { "the work" } th { "here" } th { "" } th { "targets" } } }
                         tbody { @for section in sections { (lines(paper, section, evidence)) } }
                     }
@@ -81,8 +81,8 @@ fn lines(paper: &Paper, section: &Section, evidence: &Evidence) -> Markup {
             tr {
                 (name)
                 td { (claim.about) }
-                td.number { (finding.published) }
-                td.number { (finding.here) }
+                td.number data-label="the work" { (finding.published) }
+                td.number data-label="here" { (finding.here) }
                 td { (state(finding.state)) }
                 td { @if i == 0 { (counts(&outcomes)) } }
             }
