@@ -34,6 +34,7 @@ fn index(chosen: &[Chosen], evidence: &Evidence) -> Markup {
         h1 { "Published works, measured here" }
         p { "Eagre stands on these works. Each of their tables and figures, what it claims, and what this machine says." }
         (facts(evidence))
+        (totals(chosen, evidence))
         @for Chosen { paper, sections } in chosen {
             section {
                 h2 { a href={ (paper.name) ".html" } { (paper.title) } }
@@ -55,6 +56,21 @@ fn index(chosen: &[Chosen], evidence: &Evidence) -> Markup {
         }
     };
     report::shell("Published works, measured here", &body)
+}
+
+/// How many claims hold.
+fn totals(chosen: &[Chosen], evidence: &Evidence) -> Markup {
+    let claims = || chosen.iter().flat_map(|chosen| &chosen.sections).flat_map(|section| section.claims);
+    let states: Vec<_> = claims().map(|claim| finding(claim, evidence).state).collect();
+    html! {
+        p {
+            "Of " (states.len()) " claims: "
+            @for state in [State::Holds, State::Differs, State::CannotTell, State::NotMeasured] {
+                @let count = states.iter().filter(|other| **other == state).count();
+                @if count > 0 { span.together { (count) " " (self::state(state)) } " " }
+            }
+        }
+    }
 }
 
 /// A section in the summary: a line for each claim, or one if there are none.
