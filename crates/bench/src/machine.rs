@@ -1,6 +1,7 @@
 //! Where and when a measurement was taken.
 
 use std::fs;
+use std::sync::LazyLock;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
@@ -92,6 +93,15 @@ impl Machine {
             self.huge_pages,
         )
     }
+}
+
+/// This build of the program: a digest of its file. Empty if it cannot be read.
+pub(crate) fn build() -> String {
+    static BUILD: LazyLock<String> = LazyLock::new(|| {
+        let digest = |bytes: Vec<u8>| format!("{:016x}", xxhash_rust::xxh3::xxh3_64(&bytes));
+        fs::read("/proc/self/exe").map(digest).unwrap_or_default()
+    });
+    BUILD.clone()
 }
 
 /// Now, in UTC, as `2026-01-31T23:59:59Z`.

@@ -3,16 +3,19 @@
 //! What is measured, and the targets, are data in [`catalogue`]. [`runner`] runs the contenders in turn and checks every
 //! answer. [`interval`] and [`verdict`] judge the ratios of neighbouring runs, [`roofline`] measures what memory could
 //! have given. [`record`] keeps what was measured, [`text`] and [`report`] show it, [`compare`] tells what became slower.
+//! [`papers`] says which rows repeat what published works measured, [`reproduce`] holds their numbers beside ours.
 //! The peers are used in [`contenders`] and nowhere else in the workspace.
 //!
 //! A module uses only modules on lines below its own:
 //!
 //! ```text
+//! reproduce
 //! compare · record · report
-//! grid · text · runner
+//! grid · text · options
+//! runner
 //! contenders · load
 //! corpus · outcome · spsc
-//! cache · child · figures · limit · machine · roofline · usage · verdict
+//! cache · child · figures · limit · machine · papers · roofline · usage · verdict
 //! catalogue · interval · kernels
 //! memory
 //! trouble
@@ -41,9 +44,12 @@ mod load;
 mod machine;
 #[allow(unsafe_code, reason = "owns mappings")]
 mod memory;
+mod options;
 mod outcome;
+mod papers;
 mod record;
 mod report;
+mod reproduce;
 mod roofline;
 mod runner;
 #[allow(unsafe_code, reason = "the hand-written queue shares its slots between two threads")]
@@ -54,12 +60,11 @@ mod trouble;
 mod usage;
 mod verdict;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::builder::RangedU64ValueParser;
 use clap::{Parser, Subcommand};
 
 use crate::catalogue::{Row, rows};
@@ -70,10 +75,8 @@ use crate::contenders::process as process_job;
 use crate::contenders::sort::job as sort_job;
 use crate::corpus::Store;
 use crate::grid::GridArguments;
-use crate::load::Patience;
-use crate::outcome::Run;
-use crate::roofline::Gauge;
-use crate::runner::{Bench, Plan};
+use crate::options::Options;
+use crate::reproduce::ReproduceArguments;
 
 /// Measures Eagre beside its peers.
 #[derive(Parser)]
@@ -99,6 +102,11 @@ enum Command {
     /// and its 90 % interval, worst first. A contender is marked "slower" if its whole interval lies below 0.95. Exit code:
     /// 1 if anything is slower, 0 if not, 2 on trouble.
     Compare(CompareArguments),
+    /// Measures what published works measured, table by table and figure by figure, and holds their numbers beside it.
+    ///
+    /// What is measured goes to a record, row by row. A run that was stopped goes on from there: a row is not measured again
+    /// if the record has it from this machine and this build, of the same size and with as many rounds.
+    Reproduce(ReproduceArguments),
     /// Sorts every kind of keys in every pattern and size beside the peers, with few rounds each: where is Eagre behind?
     SortGrid(GridArguments),
     /// Does one job with a file in this process and prints the result; `run` starts it.
@@ -131,9 +139,8 @@ enum Command {
 struct RunArguments {
     /// Rows to run, by the names that `list` prints.
     names: Vec<String>,
-    /// Runs one round with tiny sizes, which checks the answers and measures nothing.
-    #[arg(long)]
-    quick: bool,
+    #[command(flatten)]
+    options: Options,
     /// Prints the whole run as JSON instead of tables.
     #[arg(long)]
     json: bool,
@@ -144,28 +151,6 @@ struct RunArguments {
     /// $XDG_DATA_HOME or ~/.local/share].
     #[arg(long, value_name = "DIR")]
     records: Option<PathBuf>,
-    /// Runs each contender this many times; fewer than 15 rounds give no verdict.
-    #[arg(long = "rounds", alias = "pairs", value_name = "N", default_value_t = verdict::MIN_PAIRS, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
-    pairs: usize,
-    /// Sorts at most 2^EXPONENT keys, for machines with less memory; cases that this makes smaller get no verdict.
-    #[arg(long, value_name = "EXPONENT", value_parser = clap::value_parser!(u32).range(10..=40))]
-    keys: Option<u32>,
-    /// Sorts files of at most so many bytes, for machines with less room; cases that this makes smaller get no verdict.
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1000..))]
-    bytes: Option<u64>,
-    /// Also runs the cases that take hours.
-    #[arg(long)]
-    long: bool,
-    /// How many seconds in total to wait for other programs to become idle and to repeat rounds that they disturbed.
-    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
-    patience: u64,
-    /// Makes the files to work on in this directory, on the device to be measured [default: $EAGRE_BENCH_DIR, else
-    /// /var/tmp/eagre-bench].
-    #[arg(long, value_name = "DIR")]
-    dir: Option<PathBuf>,
-    /// Keeps these files for later runs.
-    #[arg(long)]
-    keep: bool,
     /// Runs only these contenders, separated by commas.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     contenders: Vec<String>,
@@ -181,6 +166,9 @@ fn main() -> ExitCode {
             compare::run(&arguments).and_then(|(text, slower)| print(&text).map(|()| ExitCode::from(u8::from(slower))))
         }
         Command::SortGrid(arguments) => grid::run(&arguments, &print).map(|()| ExitCode::SUCCESS),
+        Command::Reproduce(arguments) => {
+            reproduce::run(&arguments, &print).map(|missed| ExitCode::from(u8::from(missed)))
+        }
         Command::FileJob { job } => {
             file_job::run(&job).and_then(|reply| print(&(reply + "\n"))).map(|()| ExitCode::SUCCESS)
         }
@@ -196,39 +184,14 @@ fn main() -> ExitCode {
 
 /// Runs the rows that were asked for; an error is one line: what, where, why; cure.
 fn run(arguments: &RunArguments, group: &str) -> Result<ExitCode, String> {
-    let store = Store::new(arguments.dir.clone(), arguments.keep).map_err(|e| format!("run: bench directory: {e}"))?;
-    let store = Arc::new(store);
-    store.remove_on_signals();
-    let result = run_with(arguments, group, &store);
-    // Not left to the last owner: after a signal that is another thread, which the end of this one may cut short.
-    store.clear();
-    result
+    arguments.options.with_store(|store| run_with(arguments, group, store))
 }
 
 fn run_with(arguments: &RunArguments, group: &str, store: &Arc<Store>) -> Result<ExitCode, String> {
     let rows = choose(group, &arguments.names, &arguments.contenders)?;
-    let plan = Plan {
-        pairs: if arguments.quick { 1 } else { arguments.pairs },
-        quick: arguments.quick,
-        keys: arguments.keys.map_or(u64::MAX, |exponent| 1 << exponent),
-        bytes: arguments.bytes.unwrap_or(u64::MAX),
-        long: arguments.long,
-        only: arguments.contenders.clone(),
-        progress: io::stderr().is_terminal(),
-    };
-    let mut bench = Bench {
-        store: Arc::clone(store),
-        gauge: Gauge::new(plan.quick).map_err(|e| format!("run: roofline: {e}"))?,
-        patience: Patience::new(if plan.quick { 0 } else { arguments.patience }),
-    };
-    let mut run = Run {
-        date: machine::timestamp(),
-        version: env!("CARGO_PKG_VERSION"),
-        command: command_line(),
-        machine: machine::Machine::here(),
-        places: Vec::new(),
-        results: Vec::new(),
-    };
+    let plan = arguments.options.plan(&arguments.contenders);
+    let mut bench = arguments.options.bench(store)?;
+    let mut run = options::begin();
     if !arguments.json {
         print(&format!("{}\n\n", run.machine.line()))?;
     }
@@ -273,14 +236,6 @@ fn choose(group: &str, names: &[String], contenders: &[String]) -> Result<Vec<&'
         Some(name) => Err(format!("run: {name}: no such contender in these rows; 'eagre-bench list' names them all")),
         None => Ok(rows),
     }
-}
-
-/// The command as it was given, the program by its name alone.
-fn command_line() -> String {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words = ["eagre-bench"].into_iter().chain(arguments.iter().map(String::as_str));
-    // Only a zero byte cannot be quoted, and no argument has one.
-    shlex::try_join(words).unwrap_or_default()
 }
 
 /// Prints to standard output; a reader that went away is no trouble.

@@ -1,8 +1,9 @@
 //! The results of a run: the structures that tables, records and reports are made from.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Figure;
 use crate::interval::Estimate;
@@ -34,11 +35,11 @@ pub(crate) struct Standing {
     /// Median and interval of its speed in the unit of the row, as tables show it.
     pub shown: Option<Estimate>,
     /// Mean costs per gigabyte or per move: what the process used and what the contender counted.
-    pub costs: BTreeMap<&'static str, f64>,
+    pub costs: BTreeMap<Cow<'static, str>, f64>,
 }
 
 /// The exact version and command line of a contender.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity {
     /// The version as the program or library prints it.
     pub version: Option<String>,
@@ -120,7 +121,9 @@ pub(crate) struct Run {
     /// When it began, UTC.
     pub date: String,
     /// This program's version.
-    pub version: &'static str,
+    pub version: String,
+    /// Which build of it: the same only for the same program.
+    pub build: String,
     /// The command line.
     pub command: String,
     /// The machine it ran on.

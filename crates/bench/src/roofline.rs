@@ -13,7 +13,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::kernels::{fill, sum};
 use crate::memory::{Pages, Region, bytes_of_mut};
@@ -21,7 +21,7 @@ use crate::memory::{Pages, Region, bytes_of_mut};
 const PASSES: usize = 3;
 
 /// Gigabytes per second.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Bandwidth {
     /// Sum of words.
     pub read: f64,
@@ -40,7 +40,7 @@ impl Bandwidth {
 }
 
 /// The four settings.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Roofline {
     /// One thread, 6 MiB.
     pub cache: Bandwidth,

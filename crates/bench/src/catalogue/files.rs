@@ -6,7 +6,7 @@
 
 use super::{
     Cache::{self, Cold, Warm},
-    Case, Corpus, Entry, FileJob, GIB, KIB, MIB, Method,
+    Case, Corpus, Entry, FileJob, GIB, KIB, Loop, MIB, Method,
     Place::{self, Disk, Memory},
     Program, Row, Target, Task, Unit, Way, Work,
 };
@@ -124,6 +124,29 @@ pub(super) const ROWS: &[Row] = &[
             Target::must("eagre", 1.4, "bytecount").at("tmpfs, 2 threads"),
             Target::roof("eagre", 0.85),
         ],
+    },
+    Row {
+        name: "count-ladder",
+        about: "count the lines of a file that is in the page cache, from the plainest loop to the bandwidth of a mapping, one thread",
+        source: "a post on counting newlines: reported only",
+        unit: Unit::GigabytesPerSecond,
+        cases: &[case("1 GiB, ext4", job(Task::Count, RARE, Disk, Warm, 1), GIB)],
+        contenders: &[
+            own("lines", Method::Loop(Loop::Lines), "read of 1 MiB; line by line, each copied into a vector"),
+            own("bytes", Method::Loop(Loop::Bytes), "read of 1 MiB; byte by byte, one comparison each"),
+            WC,
+            own("memchr", Method::Loop(Loop::Memchr), "read of 1 MiB; from newline to newline with the memchr crate"),
+            own(
+                "compiled",
+                Method::Loop(Loop::Compiled),
+                "read of 1 MiB; a loop over bytes that the compiler vectorises",
+            ),
+            own("bytecount-read", Method::Loop(Loop::Bytecount), "read of 1 MiB; the bytecount crate"),
+            own("bytecount", Method::Mapped, "the bytecount crate on a mapped file"),
+            own("eagre", Method::Eagre, "Eagre: the library"),
+            own("mapped-sum", Method::MappedSum, "not a count: sums the mapped file, the upper bound for mapped files"),
+        ],
+        targets: &[],
     },
     Row {
         name: "count-cold",

@@ -29,7 +29,7 @@ pub(crate) use rewiring::{FilePages, Fill, Rewiring, Timed, Wiring};
 pub(crate) use sorting::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Slack, Sorting, TRIAL};
 pub(crate) use target::{Against, Bound, Figure, Target};
 pub(crate) use unit::Unit;
-pub(crate) use way::{Behind, Buckets, Carrier, Courier, Growth, Keep, Method, Network, Program, Setting, Way};
+pub(crate) use way::{Behind, Buckets, Carrier, Courier, Growth, Keep, Loop, Method, Network, Program, Setting, Way};
 pub(crate) use work::{Cache, Corpus, FileJob, Half, Moments, Place, Task, Work};
 
 const KIB: u64 = 1 << 10;

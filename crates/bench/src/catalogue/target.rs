@@ -108,47 +108,47 @@ impl Target {
     }
 
     /// The rate, at least `ratio` times that of `peer`.
-    pub(super) const fn must(contender: &'static str, ratio: f64, peer: &'static str) -> Target {
+    pub(crate) const fn must(contender: &'static str, ratio: f64, peer: &'static str) -> Target {
         Target::new(contender, Figure::Rate, Against::Peer(peer), Some(ratio))
     }
 
     /// The rate, if it can be had `ratio` times that of `peer`.
-    pub(super) const fn aim(contender: &'static str, ratio: f64, peer: &'static str) -> Target {
+    pub(crate) const fn aim(contender: &'static str, ratio: f64, peer: &'static str) -> Target {
         Target::new(contender, Figure::Rate, Against::Peer(peer), None).aiming(ratio)
     }
 
     /// The rate, at least `ratio` times that of the best of `peers`.
-    pub(super) const fn must_best(contender: &'static str, ratio: f64, peers: &'static [&'static str]) -> Target {
+    pub(crate) const fn must_best(contender: &'static str, ratio: f64, peers: &'static [&'static str]) -> Target {
         Target::new(contender, Figure::Rate, Against::Best(peers), Some(ratio))
     }
 
     /// The rate, at least `share` of what memory gives to as many reading threads.
-    pub(super) const fn roof(contender: &'static str, share: f64) -> Target {
+    pub(crate) const fn roof(contender: &'static str, share: f64) -> Target {
         Target::new(contender, Figure::Rate, Against::MemoryReads, Some(share))
     }
 
     /// The rate itself, in the row's unit, at least `rate`.
-    pub(super) const fn rate(contender: &'static str, rate: f64) -> Target {
+    pub(crate) const fn rate(contender: &'static str, rate: f64) -> Target {
         Target::new(contender, Figure::Rate, Against::Itself, Some(rate))
     }
 
     /// Processor time, at most `ratio` times that of `peer`.
-    pub(super) const fn processor(contender: &'static str, ratio: f64, peer: &'static str) -> Target {
+    pub(crate) const fn processor(contender: &'static str, ratio: f64, peer: &'static str) -> Target {
         Target::new(contender, Figure::Processor, Against::Peer(peer), Some(ratio))
     }
 
     /// Memory, at most so many MiB.
-    pub(super) const fn memory(contender: &'static str, mebibytes: f64) -> Target {
+    pub(crate) const fn memory(contender: &'static str, mebibytes: f64) -> Target {
         Target::new(contender, Figure::Memory, Against::Itself, Some(mebibytes))
     }
 
     /// The same with a value to aim at.
-    pub(super) const fn aiming(self, value: f64) -> Target {
+    pub(crate) const fn aiming(self, value: f64) -> Target {
         Target { aim: Some(value), ..self }
     }
 
     /// The same in one case only.
-    pub(super) const fn at(self, case: &'static str) -> Target {
+    pub(crate) const fn at(self, case: &'static str) -> Target {
         Target { case: Some(case), ..self }
     }
 

@@ -124,6 +124,23 @@ pub(crate) enum Method {
     Direct,
     /// An upper bound instead of the task: sums the mapped file with as many threads.
     MappedSum,
+    /// `read(2)` of 1 MiB at a time, and such a loop over it.
+    Loop(Loop),
+}
+
+/// How newlines are counted in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Loop {
+    /// Line by line, each copied into a vector.
+    Lines,
+    /// Byte by byte, one comparison each.
+    Bytes,
+    /// Byte by byte, which the compiler makes vectors of.
+    Compiled,
+    /// From one newline to the next, by the `memchr` crate.
+    Memchr,
+    /// By the `bytecount` crate.
+    Bytecount,
 }
 
 /// A program that does a file job.

@@ -25,7 +25,7 @@ const SMALL: f64 = 15.0;
 const LETTER: f64 = 6.9;
 
 /// Draws `result`, a case of `row`.
-pub(super) fn chart(row: &Row, result: &CaseResult) -> Markup {
+pub(crate) fn chart(row: &Row, result: &CaseResult) -> Markup {
     let columns = columns(row, result);
     let width = LABELS + BARS + VALUES + COLUMN * columns.len() as f64;
     // What a quick run measured of the memory means as little as its bars.
@@ -84,7 +84,9 @@ fn bar(row: &Row, standing: &Standing, y: f64, at: impl Fn(f64) -> f64, columns:
     let whisker = format!("M{low:.1} {middle:.1}H{high:.1}M{low:.1} {up:.1}V{down:.1}M{high:.1} {up:.1}V{down:.1}");
     html! {
         (name)
-        rect.bar.ours[ours] x=(LABELS) y=(px(top)) width=(px((median - LABELS).max(1.0))) height=(BAR) rx="2" {}
+        rect.bar.ours[ours] x=(LABELS) y=(px(top)) width=(px((median - LABELS).max(1.0))) height=(BAR) rx="2" {
+            title { (standing.contender) ": " (interval(shown)) }
+        }
         path.whisker d=(whisker) {}
         text.strong[ours] x=(LABELS + BARS + 14.0) y=(text) { (interval(shown)) }
         @for (i, column) in columns.iter().enumerate() {

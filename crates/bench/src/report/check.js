@@ -10,7 +10,7 @@ if (location.search === "?check") {
       if (box.x < -0.5 || box.y < -0.5 || box.x + box.width > view.width + 0.5 || box.y + box.height > view.height + 0.5)
         troubles.push(name + ": outside: " + (part.textContent || part.getAttribute("class")));
     }
-    const parts = [...svg.querySelectorAll("text, rect")].map(part => [part.textContent || "a bar", part.getBBox()]);
+    const parts = [...svg.querySelectorAll("text, rect")].map(part => [part.tagName === "rect" ? "a bar" : part.textContent, part.getBBox()]);
     parts.forEach(([a, p], i) => parts.slice(i + 1).forEach(([b, q]) => {
       const across = Math.min(p.x + p.width, q.x + q.width) - Math.max(p.x, q.x);
       const down = Math.min(p.y + p.height, q.y + q.height) - Math.max(p.y, q.y);
@@ -21,7 +21,7 @@ if (location.search === "?check") {
       troubles.push(`${name}: ${drawn} bars and ${absent} notes for ${svg.dataset.contenders} contenders`);
   }
   if (document.documentElement.scrollWidth > innerWidth) troubles.push("the page is wider than the window");
-  const broken = [...document.querySelectorAll("a")].filter(a => !document.getElementById(a.hash.slice(1)));
+  const broken = [...document.querySelectorAll("a")].filter(a => a.pathname === location.pathname && !document.getElementById(a.hash.slice(1)));
   broken.forEach(a => troubles.push("a link to nowhere: " + a.hash));
   const found = document.createElement("pre");
   found.id = "check";

@@ -13,6 +13,10 @@ mod chart;
 mod scale;
 mod section;
 
+pub(crate) use across::{Axis, draw};
+pub(crate) use chart::chart;
+pub(crate) use section::{contenders, costs, targets};
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -25,12 +29,13 @@ use crate::outcome::{CaseResult, Outcome, Run};
 use crate::verdict::Verdict;
 
 const STYLE: PreEscaped<&str> = PreEscaped(include_str!("style.css"));
+const SORT: PreEscaped<&str> = PreEscaped(include_str!("sort.js"));
 const CHECK: PreEscaped<&str> = PreEscaped(include_str!("check.js"));
 
 /// More sections than this have a table of contents.
 const FEW: usize = 2;
 
-const HOW_TO_READ: &str = "Bars are medians, whiskers are 90 % intervals; Eagre's own are coloured. Each ratio is formed \
+pub(crate) const HOW_TO_READ: &str = "Bars are medians, whiskers are 90 % intervals; Eagre's own are coloured. Each ratio is formed \
     within one round, between neighbours in time. A target passes if the whole interval keeps to it and fails if the whole \
     interval misses it; otherwise the run cannot tell. The best of several peers is the one with the best median in this \
     run. Dashed lines are bandwidths measured in the same run. CPU is user and system time. Memory is the peak of what a \
@@ -50,27 +55,35 @@ fn page(run: &Run) -> Markup {
     let results = run.results.iter().filter_map(|result| Some((row(result.row)?, result)));
     // The first result of a row comes behind the picture of all its cases.
     let first = |result: &CaseResult| run.results.iter().find(|other| other.row == result.row);
+    let body = html! {
+        h1 { "Eagre beside its peers" }
+        p.dim { (date) }
+        (facts(run))
+        (summary(run))
+        @for (row, result) in results {
+            @if first(result).is_some_and(|first| std::ptr::eq(first, result)) { (together(row, run)) }
+            (section::section(row, result))
+        }
+        h3 { "How to read this" }
+        p.dim { (HOW_TO_READ) }
+    };
+    shell(&format!("eagre-bench, {date}"), &body)
+}
+
+/// A page of HTML that needs nothing beside itself, and can check itself.
+pub(crate) fn shell(title: &str, body: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width";
-                title { "eagre-bench, " (date) }
+                title { (title) }
                 style { (STYLE) }
             }
             body {
-                h1 { "Eagre beside its peers" }
-                p.dim { (date) }
-                (facts(run))
-                (summary(run))
-                @for (row, result) in results {
-                    @if first(result).is_some_and(|first| std::ptr::eq(first, result)) { (together(row, run)) }
-                    (section::section(row, result))
-                }
-                h3 { "How to read this" }
-                p.dim { (HOW_TO_READ) }
-                script { (CHECK) }
+                (body)
+                script { (SORT) (CHECK) }
             }
         }
     }
@@ -88,6 +101,11 @@ fn facts(run: &Run) -> Markup {
         ("Files", html! { (run.places.join("; ")) }),
         ("Others", html! { (versions.join(" · ")) }),
     ];
+    named(&facts)
+}
+
+/// Facts with their names; those that are empty are left out.
+pub(crate) fn named(facts: &[(&str, Markup)]) -> Markup {
     html! {
         dl.facts {
             @for (name, fact) in facts {
@@ -141,7 +159,7 @@ fn together(row: &Row, run: &Run) -> Markup {
             section {
                 h2 { (row.name) " " span.case { "all cases" } }
                 p { (row.about) }
-                (across::draw(row, &results))
+                (draw(row, &results, Axis::Beside))
             }
         }
     }
@@ -153,7 +171,8 @@ fn anchor(result: &CaseResult) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
 }
 
-fn mark(verdict: Verdict) -> Markup {
+/// A verdict as a coloured word.
+pub(crate) fn mark(verdict: Verdict) -> Markup {
     let class = match verdict {
         Verdict::Pass => "pass",
         Verdict::Fail => "fail",
@@ -164,7 +183,7 @@ fn mark(verdict: Verdict) -> Markup {
 
 #[cfg(test)]
 #[path = "../../tests/browser/mod.rs"]
-mod browser;
+pub(crate) mod browser;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -23,7 +23,7 @@ pub(super) fn section(row: &Row, result: &CaseResult) -> Markup {
             @if result.reduced { p.note { "Reduced to " (result.size) ": no verdicts." } }
             (chart::chart(row, result))
             (words(row, result))
-            @if !result.outcomes.is_empty() { (targets(&result.outcomes)) }
+            @if !result.outcomes.is_empty() { (targets(&result.outcomes.iter().collect::<Vec<_>>())) }
             @if row.unit == Unit::Overhead { (costs(result)) }
             (contenders(row, result))
         }
@@ -44,7 +44,7 @@ fn words(row: &Row, result: &CaseResult) -> Markup {
     html! { p.dim { (words.join("; ")) "." } }
 }
 
-fn targets(outcomes: &[Outcome]) -> Markup {
+pub(crate) fn targets(outcomes: &[&Outcome]) -> Markup {
     let value = |outcome: &Outcome| outcome.value.as_ref().map_or("not measured".into(), interval);
     html! {
         table {
@@ -63,8 +63,8 @@ fn targets(outcomes: &[Outcome]) -> Markup {
 }
 
 /// What the process used, contender by contender.
-fn costs(result: &CaseResult) -> Markup {
-    let names: BTreeSet<&str> = result.standings.iter().flat_map(|s| s.costs.keys().copied()).collect();
+pub(crate) fn costs(result: &CaseResult) -> Markup {
+    let names: BTreeSet<&str> = result.standings.iter().flat_map(|s| s.costs.keys().map(AsRef::as_ref)).collect();
     html! {
         div.scroll {
             table {
@@ -83,7 +83,7 @@ fn costs(result: &CaseResult) -> Markup {
 }
 
 /// Who took part, with command and version.
-fn contenders(row: &Row, result: &CaseResult) -> Markup {
+pub(crate) fn contenders(row: &Row, result: &CaseResult) -> Markup {
     let about = |name: &str| row.contenders.iter().find(|entry| entry.name == name).map_or("", |entry| entry.about);
     html! {
         details {

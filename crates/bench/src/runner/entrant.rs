@@ -1,5 +1,6 @@
 //! A contender in a case, and its measurements so far.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::catalogue::{Entry, Unit};
@@ -19,7 +20,7 @@ pub(super) struct Entrant {
     pub memory: Vec<f64>,
     pub resident: Vec<f64>,
     pub threads: usize,
-    pub costs: BTreeMap<&'static str, f64>,
+    pub costs: BTreeMap<Cow<'static, str>, f64>,
 }
 
 impl Entrant {
@@ -52,7 +53,7 @@ impl Entrant {
         // The usage of this process does not include work done in another one.
         let here = usage.fields().into_iter().filter(|_| measured.process.is_none());
         for (name, value) in here.chain(measured.counters.iter().copied()) {
-            *self.costs.entry(name).or_default() += value / amount;
+            *self.costs.entry(Cow::Borrowed(name)).or_default() += value / amount;
         }
     }
 }

@@ -41,17 +41,7 @@ pub(super) fn conclude(row: &Row, ran: Ran, plan: &Plan, roofline: Roofline) -> 
             }
         })
         .collect();
-    let outcomes = row
-        .targets
-        .iter()
-        .filter(|target| target.case.is_none_or(|name| name == case.name))
-        .filter(|_| !plan.quick)
-        .map(|target| {
-            let enough = case.work.rounds(MIN_PAIRS);
-            // The target is about the full size: a reduced case gives no verdict.
-            judge(target, &standings, &roofline, if size == case.size { enough } else { usize::MAX })
-        })
-        .collect();
+    let outcomes = if plan.quick { Vec::new() } else { outcomes(row, case, size, &standings, &roofline) };
     CaseResult {
         row: row.name,
         case: case.name,
@@ -67,8 +57,19 @@ pub(super) fn conclude(row: &Row, ran: Ran, plan: &Plan, roofline: Roofline) -> 
     }
 }
 
+/// The targets of a case, judged.
+pub(crate) fn outcomes(row: &Row, case: &Case, size: u64, standings: &[Standing], roofline: &Roofline) -> Vec<Outcome> {
+    let here = row.targets.iter().filter(|target| target.case.is_none_or(|name| name == case.name));
+    here.map(|target| judge(target, standings, roofline, enough(case, size))).collect()
+}
+
+/// How many rounds give a verdict on `size` of a case. What is asked is about the full size: a reduced case gives none.
+pub(crate) fn enough(case: &Case, size: u64) -> usize {
+    if size == case.size { case.work.rounds(MIN_PAIRS) } else { usize::MAX }
+}
+
 /// Divides the figure of a target by what it is compared with, round by round, and judges it if there are `enough` rounds.
-pub(super) fn judge(target: &Target, standings: &[Standing], roofline: &Roofline, enough: usize) -> Outcome {
+pub(crate) fn judge(target: &Target, standings: &[Standing], roofline: &Roofline, enough: usize) -> Outcome {
     let standing = |name: &str| standings.iter().find(|standing| standing.contender == name);
     let figures = |name: &str| standing(name).map_or(&[][..], |standing| standing.figures(target.figure));
     let own = figures(target.contender);

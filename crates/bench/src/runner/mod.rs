@@ -24,6 +24,7 @@ use crate::outcome::CaseResult;
 use crate::roofline::Gauge;
 use entrant::Entrant;
 use judge::{Ran, conclude};
+pub(crate) use judge::{enough, judge, outcomes};
 use rounds::rounds;
 use trial::trial;
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::{FileJob, Method, Task};
+use crate::catalogue::{FileJob, Loop, Method, Task};
 use crate::contenders::Trouble;
 use crate::contenders::file::{Answer, Done, Files, Launcher, counting, finding, library, reading, writing};
 use crate::outcome::Identity;
@@ -76,9 +76,9 @@ impl Launcher for Own {
     fn identity(&self) -> Identity {
         let version = match (self.method, self.job.task) {
             (Method::Eagre | Method::EagrePointer, _) => Some(format!("eagre {}", env!("CARGO_PKG_VERSION"))),
-            (Method::Mapped, Task::Count) => locked("bytecount"),
-            (Method::Mapped, Task::Find) => locked("memchr"),
-            (Method::Buffered, _) => Some("Rust's standard library".into()),
+            (Method::Mapped, Task::Count) | (Method::Loop(Loop::Bytecount), _) => locked("bytecount"),
+            (Method::Mapped, Task::Find) | (Method::Loop(Loop::Memchr), _) => locked("memchr"),
+            (Method::Buffered | Method::Loop(_), _) => Some("Rust's standard library".into()),
             _ => None,
         };
         Identity { version, command: None }
@@ -129,6 +129,7 @@ fn do_it(job: &Job) -> Result<Answer, Trouble> {
         (Task::Count, Method::Eagre) => library::count(from, *threads),
         (Task::Count, Method::Mapped) => counting::mapped(from),
         (Task::Count, Method::Direct) => counting::direct(from),
+        (Task::Count, Method::Loop(how)) => counting::looped(from, how),
         (Task::Count, Method::MappedSum) => counting::mapped_sum(from, *threads),
         (Task::Find, Method::Eagre) => library::find(from, *threads),
         (Task::Find, Method::Mapped) => finding::mapped(from),

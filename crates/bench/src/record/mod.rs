@@ -1,4 +1,8 @@
-//! Records: one file per machine and day, one line of JSON per case, added to and never rewritten.
+//! Records: one line of JSON per case, added to files and never rewritten. `run` has one file per machine and day.
+//!
+//! [`read`] gives back what [`append_to`] wrote, as far as the catalogue still has it.
+
+mod read;
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -8,12 +12,14 @@ use serde::Serialize;
 
 use crate::machine::Machine;
 use crate::outcome::{CaseResult, Run};
+pub(crate) use read::{Recorded, of_run, read};
 
 /// One line: a case, with everything that describes its run.
 #[derive(Serialize)]
 struct Line<'a> {
     date: &'a str,
     version: &'a str,
+    build: &'a str,
     command: &'a str,
     machine: &'a Machine,
     places: &'a [String],
@@ -40,11 +46,18 @@ pub(crate) fn append(directory: &Path, run: &Run) -> io::Result<PathBuf> {
     fs::create_dir_all(directory)?;
     let day = run.date.split('T').next().unwrap_or_default();
     let path = directory.join(format!("{}-{day}.jsonl", run.machine.slug()));
+    append_to(&path, run)?;
+    Ok(path)
+}
+
+/// Adds the run to the file at `path`.
+pub(crate) fn append_to(path: &Path, run: &Run) -> io::Result<()> {
     let mut lines = Vec::new();
     for result in &run.results {
         let line = Line {
             date: &run.date,
-            version: run.version,
+            version: &run.version,
+            build: &run.build,
             command: &run.command,
             machine: &run.machine,
             places: &run.places,
@@ -54,8 +67,7 @@ pub(crate) fn append(directory: &Path, run: &Run) -> io::Result<PathBuf> {
         lines.push(b'\n');
     }
     // One write: two runs that end at once do not mix their lines.
-    OpenOptions::new().create(true).append(true).open(&path)?.write_all(&lines)?;
-    Ok(path)
+    OpenOptions::new().create(true).append(true).open(path)?.write_all(&lines)
 }
 
 #[cfg(test)]
@@ -78,7 +90,8 @@ mod tests {
         };
         Run {
             date: "2026-01-02T03:04:05Z".into(),
-            version: "1",
+            version: "1".into(),
+            build: "b".into(),
             command: "eagre-bench run".into(),
             machine: Machine::here(),
             places: vec![],

@@ -1,0 +1,138 @@
+//! A page of Markdown, made from a record.
+
+use std::fmt::{self, Write};
+
+use super::evidence::Evidence;
+use super::finding::finding;
+use super::{Chosen, full_name};
+use crate::catalogue::Row;
+use crate::figures::number;
+use crate::outcome::CaseResult;
+use crate::papers::{Paper, Part, Published, Section};
+
+/// The page.
+pub(super) fn markdown(chosen: &[Chosen], evidence: &Evidence) -> String {
+    let mut out = String::new();
+    // Writing to a string does not fail.
+    let _ = all(&mut out, chosen, evidence);
+    out
+}
+
+fn all(out: &mut String, chosen: &[Chosen], evidence: &Evidence) -> fmt::Result {
+    writeln!(out, "# Published works, measured here\n")?;
+    writeln!(
+        out,
+        "Eagre stands on these works. Each of their tables and figures, what it claims, and what one machine says. `eagre-bench \
+        reproduce`\nmade this page from the record of a run; nobody edits it. The same command measures another machine, and \
+        draws pages with plots:\n"
+    )?;
+    writeln!(out, "```sh\ncargo build --release -p eagre-cli -p eagre-bench")?;
+    writeln!(out, "target/release/eagre-bench reproduce --list                  # works, tables, figures, rows")?;
+    writeln!(
+        out,
+        "target/release/eagre-bench reproduce --report out            # all of it; can be stopped and goes on"
+    )?;
+    writeln!(out, "target/release/eagre-bench reproduce vortex ruma/figure-5    # some of it\n```\n")?;
+    writeln!(out, "- **Machine**: {}", evidence.machine.line())?;
+    if let Some((first, last)) = evidence.days() {
+        writeln!(out, "- **Days**: {first}{}", if first == last { String::new() } else { format!(" to {last}") })?;
+    }
+    writeln!(out, "- **Eagre**: {}", evidence.builds().join("; "))?;
+    if let Some((few, many)) = evidence.rounds() {
+        let rounds = if few == many { format!("{few}") } else { format!("{few} to {many}") };
+        writeln!(out, "- **Rounds**: {rounds}; fewer than 15 give no verdict where a case does not ask for fewer")?;
+    }
+    let (cases, noisy) = evidence.noise();
+    writeln!(out, "- **Noise**: other programs disturbed {noisy} of {cases} cases\n")?;
+    writeln!(
+        out,
+        "Numbers are medians; bold ones are Eagre's. A claim follows from a work's own numbers, on its machine. It *holds here* if \
+        the whole 90 %\ninterval of the ratio, formed round by round, reaches the published value, and *differs here* if the \
+        whole interval misses it.\n"
+    )?;
+    for Chosen { paper, sections } in chosen {
+        work(out, paper, sections, evidence)?;
+    }
+    // One line end is enough.
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    Ok(())
+}
+
+fn work(out: &mut String, paper: &Paper, sections: &[&Section], evidence: &Evidence) -> fmt::Result {
+    writeln!(out, "## {}\n", paper.title)?;
+    let link = paper.link.map_or(String::new(), |link| format!(" [Text]({link})."));
+    writeln!(out, "{}.{link} {}\n", paper.cite, paper.numbers)?;
+    for section in sections {
+        writeln!(out, "### {}\n\n{}\n", section.title, section.asked)?;
+        for table in section.published {
+            published(out, table)?;
+        }
+        for claim in section.claims {
+            let finding = finding(claim, evidence);
+            writeln!(out, "- *{}*: {}", finding.state.name(), finding.sentence)?;
+        }
+        if !section.claims.is_empty() {
+            out.push('\n');
+        }
+        for part in section.parts {
+            self::part(out, part, evidence)?;
+        }
+        if let Some(found) = section.found {
+            writeln!(out, "{found}\n")?;
+        }
+        if let Some(without) = section.without {
+            writeln!(out, "Not measured: {without}\n")?;
+        }
+        if !section.parts.is_empty() {
+            writeln!(out, "`eagre-bench reproduce {}`\n", full_name(paper, section))?;
+        }
+    }
+    Ok(())
+}
+
+fn published(out: &mut String, table: &Published) -> fmt::Result {
+    writeln!(out, "The work's numbers: {}. Source: {}.\n", table.about, table.source)?;
+    head(out, table.columns)?;
+    for line in table.lines {
+        writeln!(out, "| {} |", line.join(" | "))?;
+    }
+    writeln!(out)
+}
+
+fn head(out: &mut String, columns: &[&str]) -> fmt::Result {
+    writeln!(out, "| {} |", columns.join(" | "))?;
+    writeln!(out, "|---|{}", "---:|".repeat(columns.len() - 1))
+}
+
+fn part(out: &mut String, part: &Part, evidence: &Evidence) -> fmt::Result {
+    let Some((row, results)) = evidence.part(part) else { return Ok(()) };
+    writeln!(out, "Here (`{}`): {}.", row.name, row.about)?;
+    if results.is_empty() {
+        return writeln!(out, "Not measured yet.\n");
+    }
+    writeln!(out)?;
+    let unit = row.unit.name();
+    let columns: Vec<&str> = [unit].into_iter().chain(results.iter().map(|result| result.case)).collect();
+    head(out, &columns)?;
+    for entry in row.contenders {
+        let name = if entry.way.is_ours() { format!("**{}**", entry.name) } else { entry.name.to_owned() };
+        let cells: Vec<String> = results.iter().map(|result| cell(row, result, entry.name)).collect();
+        if cells.iter().any(|cell| !cell.is_empty()) {
+            writeln!(out, "| {name} | {} |", cells.join(" | "))?;
+        }
+    }
+    writeln!(out)
+}
+
+/// A rate, or nothing.
+fn cell(row: &Row, result: &CaseResult, name: &str) -> String {
+    let standing = result.standings.iter().find(|standing| standing.contender == name);
+    let ours = row.contenders.iter().any(|entry| entry.name == name && entry.way.is_ours());
+    let shown = standing.and_then(|standing| standing.shown).map(|shown| number(shown.median));
+    match shown {
+        Some(shown) if ours => format!("**{shown}**"),
+        Some(shown) => shown,
+        None => String::new(),
+    }
+}
