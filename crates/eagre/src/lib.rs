@@ -134,5 +134,6 @@ pub use eagre_mem::stream::{
 pub use eagre_mem::{
     Appender, Block, BlockSize, End, GrowingBuffer, Mappings, Mover, NotAppended, NotMapped, Plain, Pool, PoolStats,
     RawBlock, Region, Rejected, RewireError, RewireErrorKind, RewiredIntoIter, RewiredVec, Snapshot, SnapshotArray,
-    SnapshotOptions, SnapshotStats, StreamPool, Trap, VanishingArray, options, probe,
+    SnapshotOptions, SnapshotStats, StreamPool, Trap, VanishingArray, View, ViewArray, ViewOptions, ViewStats, options,
+    probe,
 };
