@@ -235,6 +235,7 @@ impl<T> fmt::Debug for View<T> {
 }
 
 /// What a run shows.
+#[inline]
 fn elements<T: Plain>(run: &Run) -> &[T] {
     let start = ptr::with_exposed_provenance(run.start());
     // SAFETY: mapped with the run, and written only behind an exclusive borrow of the array whose run it is.

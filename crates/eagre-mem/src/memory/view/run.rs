@@ -16,6 +16,8 @@ pub(super) struct Run {
     range: Reservation,
     /// What each slot shows.
     places: Vec<usize>,
+    /// Bytes of all slots: how long the slice is.
+    bytes: usize,
     access: Access,
     /// The pieces, and one for addresses without a slot.
     mappings: SetAside,
@@ -31,14 +33,16 @@ impl Run {
         let mappings = SetAside::new(1)?;
         let range = Reservation::aligned(len, HUGE_PAGE.min(len.next_power_of_two()))
             .map_err(|refusal| RewireError::from_addresses(len as u64, refusal))?;
-        Ok(Run { memory, range, places: Vec::new(), access, mappings })
+        Ok(Run { memory, range, places: Vec::new(), bytes: 0, access, mappings })
     }
 
+    #[inline]
     pub(super) fn start(&self) -> usize {
         self.range.start()
     }
 
     /// How many slots there are.
+    #[inline]
     pub(super) fn len(&self) -> usize {
         self.places.len()
     }
@@ -53,8 +57,9 @@ impl Run {
         &self.places
     }
 
+    #[inline]
     pub(super) fn bytes(&self) -> usize {
-        self.len() * self.memory.block
+        self.bytes
     }
 
     fn address(&self, slot: usize) -> usize {
@@ -91,6 +96,7 @@ impl Run {
         let joined = first > 0 && places.first().is_some_and(|&place| self.places[first - 1] + 1 == place);
         self.mappings.keep(counted + pieces(places).count() as u64 - u64::from(joined));
         self.places.extend_from_slice(places);
+        self.bytes = self.len() * self.memory.block;
         Ok(())
     }
 
