@@ -5,14 +5,18 @@ use crate::common::*;
 use crate::{numbered, numbers, programs, succeeds};
 use eagre_mem::{Mappings, RewireErrorKind, ViewArray, ViewOptions};
 
-pub(crate) const CASES: &[Case] = &[("used_up", |_| used_up()), ("counted", |_| programs::mappings_are_counted())];
+pub(crate) const CASES: &[Case] = &[
+    ("used_up", |_| used_up()),
+    ("counted", |_| programs::mappings_are_counted()),
+    ("equal_scattered", |_| equal_scattered()),
+];
 
 const BLOCK: usize = 4096;
 
 /// Where the limit is too high to come near, there is nothing to see.
 fn budget() -> Option<usize> {
     let budget = Mappings::now().budget;
-    if budget > 1 << 18 {
+    if budget > 1 << 17 {
         say(&format!("skipped: {budget} mappings are more than a test should make"));
         return None;
     }
@@ -66,6 +70,26 @@ fn used_up() {
     assert_eq!(Mappings::now().used, used + 3);
     drop(array);
     assert_eq!(Mappings::now().used, 0);
+}
+
+/// Equal blocks that would come to too many mappings are refused before one is shared.
+#[test]
+fn equal_blocks_are_not_shared_in_part() {
+    succeeds("equal_scattered");
+}
+
+fn equal_scattered() {
+    let Some(budget) = budget() else { return };
+    let blocks = budget + 10;
+    let mut array = ViewOptions::new().block(BLOCK).array::<u64>(blocks).unwrap();
+    array.write(..).unwrap().chunks_mut(BLOCK / 8).enumerate().for_each(|(number, words)| {
+        words[0] = if number % 2 == 0 { 0 } else { number as u64 };
+    });
+    let used = Mappings::now().used;
+    let error = array.deduplicate().unwrap_err();
+    assert_eq!(error.kind(), RewireErrorKind::OutOfMappings);
+    assert_eq!((array.stats().bytes, Mappings::now().used), ((blocks * BLOCK) as u64, used));
+    assert!(error.to_string().contains("larger blocks (ViewOptions::block)"), "{error}");
 }
 
 #[test]

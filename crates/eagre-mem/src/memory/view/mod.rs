@@ -164,9 +164,9 @@ impl<T: Plain> ViewArray<T> {
     /// All of the array is read, at one to two GB/s.
     ///
     /// # Errors
-    /// [`OutOfMappings`](RewireErrorKind::OutOfMappings): what is not beside its neighbours is a mapping of its own.
-    /// [`OutOfMemory`](RewireErrorKind::OutOfMemory), [`System`](RewireErrorKind::System), [`Forked`](RewireErrorKind::Forked). What
-    /// was shared by then stays shared.
+    /// [`OutOfMappings`](RewireErrorKind::OutOfMappings): what is not beside its neighbours is a mapping of its own, and there are too
+    /// many. [`OutOfMemory`](RewireErrorKind::OutOfMemory), [`System`](RewireErrorKind::System),
+    /// [`Forked`](RewireErrorKind::Forked). The elements are what they were.
     pub fn deduplicate(&mut self) -> Result<u64, RewireError> {
         self.run.memory.check_here()?;
         let equal = {
@@ -176,19 +176,19 @@ impl<T: Plain> ViewArray<T> {
             deduplicate::equal(self.run.places(), |slot| &all[slot * each..][..each])?
         };
         let instead = |place: usize| equal.binary_search_by_key(&place, |&(from, _)| from).map(|at| equal[at].1);
+        let mut places = heap::copied(self.run.places())?;
+        places.iter_mut().for_each(|place| *place = instead(*place).unwrap_or(*place));
+        self.run.check_mappings(&places)?;
         let (mut slot, mut freed) = (0, 0);
         while slot < self.blocks() {
-            let rest = &self.run.places()[slot..];
-            let count = rest.iter().take_while(|&&place| instead(place).is_ok()).count();
-            if count == 0 {
-                slot += 1;
-                continue;
+            let changed = |(old, new): &(&usize, &usize)| old != new;
+            let count = self.run.places()[slot..].iter().zip(&places[slot..]).take_while(changed).count();
+            if count > 0 {
+                let slots = slot..slot + count;
+                self.run.memory.share(&places[slots.clone()]);
+                freed += self.run.rewire(slots.clone(), &mut places[slots])?;
             }
-            let mut places = heap::list(count)?;
-            places.extend(rest[..count].iter().filter_map(|&place| instead(place).ok()));
-            self.run.memory.share(&places);
-            freed += self.run.rewire(slot..slot + count, &mut places)?;
-            slot += count;
+            slot += count.max(1);
         }
         Ok(freed as u64 * self.run.memory.block as u64)
     }

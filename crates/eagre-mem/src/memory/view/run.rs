@@ -69,12 +69,13 @@ impl Run {
     /// Sets aside the mappings that `places` may take, and one more for what they cut in two.
     fn set_aside(&mut self, places: &[usize]) -> Result<(), RewireError> {
         let count = pieces(places).count() as u64;
-        self.mappings.more(count + 1).map_err(|_| {
-            let Mappings { used, budget, .. } = Mappings::now();
-            let detail = format_args!("{count} more pieces, and {used} of {budget} are in use");
-            RewireError::new(RewireErrorKind::OutOfMappings, detail)
-                .cured_by("drop views, raise vm.max_map_count, or use larger blocks (ViewOptions::block)")
-        })
+        self.mappings.more(count + 1).map_err(|_| too_many(count))
+    }
+
+    /// Whether the process may have the mappings that the slots would take if they showed these places.
+    pub(super) fn check_mappings(&self, places: &[usize]) -> Result<(), RewireError> {
+        let more = (pieces(places).count() as u64 + 2).saturating_sub(self.mappings.count());
+        SetAside::new(more).map(drop).map_err(|_| too_many(more))
     }
 
     /// More slots at the end, which show these places from now on. There is room for them.
@@ -201,4 +202,12 @@ impl Drop for Run {
 
 pub(super) fn no_memory(bytes: usize, refusal: Refusal) -> RewireError {
     RewireError::from_memory("for blocks that views share", bytes as u64, refusal)
+}
+
+/// So many pieces more would be more than there may be.
+fn too_many(count: u64) -> RewireError {
+    let Mappings { used, budget, .. } = Mappings::now();
+    let detail = format_args!("{count} more pieces, and {used} of {budget} are in use");
+    RewireError::new(RewireErrorKind::OutOfMappings, detail)
+        .cured_by("drop views, raise vm.max_map_count, or use larger blocks (ViewOptions::block)")
 }
