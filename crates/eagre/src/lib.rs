@@ -102,6 +102,8 @@ mod pages {
     struct Memory;
     #[doc = include_str!("../../../docs/snapshots.md")]
     struct Snapshots;
+    #[doc = include_str!("../../../docs/views.md")]
+    struct Views;
     #[doc = include_str!("../../../docs/partition.md")]
     struct Partition;
     #[cfg(target_os = "linux")]
