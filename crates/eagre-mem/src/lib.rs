@@ -61,7 +61,7 @@ pub use memory::pool::{Pool, PoolStats};
 pub use memory::{
     Appender, Block, GrowingBuffer, Mappings, NotAppended, NotMapped, Plain, RawBlock, Region, Rejected, RewireError,
     RewireErrorKind, RewiredIntoIter, RewiredVec, Snapshot, SnapshotArray, SnapshotOptions, SnapshotStats, StreamPool,
-    VanishingArray,
+    VanishingArray, View, ViewArray, ViewOptions, ViewStats,
 };
 pub use mover::Mover;
 pub use open::check_environment;

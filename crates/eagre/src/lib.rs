@@ -102,6 +102,8 @@ mod pages {
     struct Memory;
     #[doc = include_str!("../../../docs/snapshots.md")]
     struct Snapshots;
+    #[doc = include_str!("../../../docs/views.md")]
+    struct Views;
     #[doc = include_str!("../../../docs/partition.md")]
     struct Partition;
     #[cfg(target_os = "linux")]
@@ -134,5 +136,6 @@ pub use eagre_mem::stream::{
 pub use eagre_mem::{
     Appender, Block, BlockSize, End, GrowingBuffer, Mappings, Mover, NotAppended, NotMapped, Plain, Pool, PoolStats,
     RawBlock, Region, Rejected, RewireError, RewireErrorKind, RewiredIntoIter, RewiredVec, Snapshot, SnapshotArray,
-    SnapshotOptions, SnapshotStats, StreamPool, Trap, VanishingArray, options, probe,
+    SnapshotOptions, SnapshotStats, StreamPool, Trap, VanishingArray, View, ViewArray, ViewOptions, ViewStats, options,
+    probe,
 };

@@ -1,7 +1,7 @@
 //! Every benchmark, as data: work, sizes, contenders, target ratios and where they come from.
 //!
 //! Nothing else in this crate names a row, a size or a target. The rows are in [`streams`] (blocks and pipes), [`network`], [`process`], [`memory`]
-//! (memory that grows), [`partition`], [`snapshot`], [`rewire`], [`sort`], [`files`] and [`external`]. [`work`] and [`way`] say what there is to do and
+//! (memory that grows), [`partition`], [`snapshot`], [`view`], [`rewire`], [`sort`], [`files`] and [`external`]. [`work`] and [`way`] say what there is to do and
 //! how contenders do it, [`mod@unit`] what their speeds are shown in, [`target`] what can be asked of them.
 
 mod external;
@@ -19,6 +19,7 @@ mod sorting;
 mod streams;
 mod target;
 mod unit;
+mod view;
 mod way;
 mod work;
 
@@ -29,8 +30,10 @@ pub(crate) use rewiring::{FilePages, Fill, Rewiring, Timed, Wiring};
 pub(crate) use sorting::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Slack, Sorting, TRIAL};
 pub(crate) use target::{Against, Bound, Figure, Target};
 pub(crate) use unit::Unit;
-pub(crate) use way::{Behind, Buckets, Carrier, Courier, Growth, Keep, Loop, Method, Network, Program, Setting, Way};
-pub(crate) use work::{Cache, Corpus, FileJob, Half, Moments, Place, Task, Work};
+pub(crate) use way::{
+    Behind, Buckets, Carrier, Courier, Directory, Growth, Keep, Loop, Method, Network, Program, Setting, Way,
+};
+pub(crate) use work::{Cache, Corpus, FileJob, Half, Hashing, Moments, Place, Task, Work};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -99,6 +102,7 @@ pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
         .chain(memory::ROWS)
         .chain(partition::ROWS)
         .chain(snapshot::ROWS)
+        .chain(view::ROWS)
         .chain(rewire::ROWS)
         .chain(sort::ROWS)
         .chain(files::ROWS)
@@ -168,12 +172,13 @@ mod tests {
                         assert!(case.quick <= 32 * MIB && (case.size % 8, case.quick % 8) == (0, 0))
                     }
                     Work::Snapshot(_) => assert!(case.size % (2 * MIB) == 0 && case.quick % (2 * MIB) == 0),
+                    Work::Hash(_) => assert!(case.quick <= 1 << 16),
                     Work::Partition { .. } => assert!(case.quick <= 1 << 22 && case.size.is_power_of_two()),
                     Work::Sort(_) => assert!(case.quick <= 1 << 13 && case.size.is_power_of_two()),
                     Work::Rewire(Rewiring { block, .. }) => {
                         assert!(case.size.is_power_of_two() && case.quick.is_power_of_two());
                         assert!(block.is_power_of_two() && case.quick >= 4 * block && case.quick <= 32 * MIB);
-                        assert!(row.name.starts_with(REWIRE));
+                        assert!(row.name.starts_with(REWIRE) || row.name.starts_with("view"));
                     }
                     Work::Read => assert!(case.size < 2 * GIB, "one read(2) gives no more"),
                     Work::FileSort(FileSort { data, .. }) => {

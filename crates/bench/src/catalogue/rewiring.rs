@@ -20,6 +20,8 @@ pub(crate) enum Timed {
     Pass { before: u32 },
     /// Reading everything in order, after each page was touched.
     Scan,
+    /// Rewiring, and reading everything once in order.
+    WiringAndScan,
     /// Reading one word of each cache line in random order, after each page was touched. If `dependent`, each address
     /// depends on the previous load.
     Random { dependent: bool },
@@ -40,6 +42,8 @@ pub(crate) enum Wiring {
     UffdioMove(Pages),
     /// Blocks of an Eagre pool, mapped into an Eagre region.
     Eagre,
+    /// Blocks of an Eagre array, shown by a view.
+    View,
     /// A file in memory, mapped block by block, as in the paper.
     File { pages: FilePages, fill: Fill },
 }

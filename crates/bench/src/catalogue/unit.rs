@@ -15,6 +15,8 @@ pub(crate) enum Unit {
     MicrosecondsPerSnapshot,
     /// Time per update.
     MicrosecondsPerUpdate,
+    /// Time per doubling of a directory.
+    MicrosecondsPerDoubling,
     /// As the first, with faults, moves, switches and processor time per gigabyte.
     Overhead,
     /// Millions of rows per second, divided by the cores that could work on them.
@@ -33,6 +35,7 @@ impl Unit {
             Unit::NanosecondsPerAccess => "ns per access",
             Unit::MicrosecondsPerSnapshot => "us per snapshot",
             Unit::MicrosecondsPerUpdate => "us per update",
+            Unit::MicrosecondsPerDoubling => "us per doubling",
             Unit::MegarowsPerSecondPerCore => "M rows/s per core",
             Unit::MegakeysPerSecond => "M keys/s",
         }
@@ -47,6 +50,7 @@ impl Unit {
             Unit::NanosecondsPerAccess,
             Unit::MicrosecondsPerSnapshot,
             Unit::MicrosecondsPerUpdate,
+            Unit::MicrosecondsPerDoubling,
             Unit::MegarowsPerSecondPerCore,
             Unit::MegakeysPerSecond,
         ];
@@ -56,7 +60,10 @@ impl Unit {
     /// A rate as tables show it.
     pub(crate) fn shown(self, rate: f64) -> f64 {
         match self {
-            Unit::MicrosecondsPerMove | Unit::MicrosecondsPerSnapshot | Unit::MicrosecondsPerUpdate => 1e6 / rate,
+            Unit::MicrosecondsPerMove
+            | Unit::MicrosecondsPerSnapshot
+            | Unit::MicrosecondsPerUpdate
+            | Unit::MicrosecondsPerDoubling => 1e6 / rate,
             Unit::NanosecondsPerAccess => 1e9 / rate,
             _ => rate,
         }
@@ -70,6 +77,7 @@ impl Unit {
                 | Unit::NanosecondsPerAccess
                 | Unit::MicrosecondsPerSnapshot
                 | Unit::MicrosecondsPerUpdate
+                | Unit::MicrosecondsPerDoubling
         )
     }
 
@@ -80,6 +88,7 @@ impl Unit {
             Unit::NanosecondsPerAccess => "access",
             Unit::MicrosecondsPerSnapshot => "snapshot",
             Unit::MicrosecondsPerUpdate => "update",
+            Unit::MicrosecondsPerDoubling => "doubling",
             Unit::MegarowsPerSecondPerCore => "M rows",
             Unit::MegakeysPerSecond => "M keys",
             _ => "GB",

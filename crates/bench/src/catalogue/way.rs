@@ -54,6 +54,8 @@ pub(crate) enum Way {
     Array(Behind),
     /// One moment of an array, kept in such a way.
     Moment(Keep),
+    /// A hash table with such a directory.
+    Hash(Directory),
     /// A file over TCP.
     Send(Courier),
     /// A file job by code of this program, in a process of its own.
@@ -180,9 +182,10 @@ impl Way {
                 | Way::Send(Courier::Eagre { .. })
                 | Way::Grow(Growth::Rewired | Growth::RewiredAppender | Growth::RewiredExtend | Growth::RewiredFresh)
                 | Way::Partition(Buckets::Eagre | Buckets::EagreDense | Buckets::EagreVanishing)
-                | Way::Wired(Wiring::Eagre)
+                | Way::Wired(Wiring::Eagre | Wiring::View)
                 | Way::Array(Behind::Vanishing(_))
                 | Way::Moment(Keep::Eagre { .. })
+                | Way::Hash(Directory::Eagre { .. })
                 | Way::Own(Method::Eagre | Method::EagrePointer)
                 | Way::Program(Program::Eagre)
                 | Way::Sort(By::Eagre(_))
@@ -276,4 +279,13 @@ pub(crate) enum Keep {
     Copy,
     /// A file in memory, whose private mapping (`MAP_PRIVATE`) is stored to; at the end, what was stored is written back.
     Private,
+}
+
+/// The directory of an extendible hash table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Directory {
+    /// An Eagre array with blocks of so many bytes; it doubles by another mapping.
+    Eagre { block: u64 },
+    /// A `Vec`; it doubles by copying.
+    Vec,
 }

@@ -27,6 +27,8 @@ pub(crate) enum Work {
     Vanish(Half),
     /// Take snapshots of an array and store to random pages of it.
     Snapshot(Moments),
+    /// Insert so many keys into an extendible hash table, and look them up.
+    Hash(Hashing),
     /// Partition words by their highest `bits` bits, one store per word.
     Scatter { bits: u32 },
     /// Something a user does with a large file.
@@ -148,6 +150,17 @@ pub(crate) enum Moments {
     Take { held: bool },
     /// All is timed: a snapshot, so many stores for each 1,000 pages, readiness for readers, the end of the snapshot.
     Update { permille: u32 },
+}
+
+/// What is timed of a hash table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hashing {
+    /// A lookup of each key, in another order than they were inserted in.
+    Lookups,
+    /// The inserts that double the directory: as often as it takes.
+    Doublings,
+    /// All inserts.
+    Inserts,
 }
 
 /// Which pass over an array is timed.

@@ -11,6 +11,7 @@ mod first_touch;
 mod gensort;
 #[allow(unsafe_code, reason = "vectors on mappings of their own")]
 pub(crate) mod grow;
+mod hash;
 mod iterator;
 mod kernel;
 mod network;
@@ -173,6 +174,10 @@ pub(crate) fn build(entry: &Entry, work: Work, store: &Arc<Store>) -> Result<Box
         },
         Work::Snapshot(moments) => match entry.way {
             Way::Moment(keep) => Ok(Box::new(snapshot::Snapshots::new(keep, moments)?)),
+            _ => Err(mismatch(entry.way)),
+        },
+        Work::Hash(hashing) => match entry.way {
+            Way::Hash(directory) => Ok(Box::new(hash::Hash { directory, hashing })),
             _ => Err(mismatch(entry.way)),
         },
         Work::Scatter { bits } => match entry.way {

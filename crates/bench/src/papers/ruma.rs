@@ -126,5 +126,20 @@ pub(super) const PAPER: Paper = Paper {
             without: None,
             claims: &[],
         },
+        Section {
+            name: "section-6",
+            title: "Section 6: the same blocks at several addresses",
+            asked: "Blocks in any order as one array, beside a copy and a directory; a hash directory that doubles by being mapped twice.",
+            published: &[],
+            parts: &[
+                Part::bars("view"),
+                Part::bars("view-random"),
+                Part::bars("hash-directory"),
+                Part::bars("hash-directory-double"),
+            ],
+            found: None,
+            without: None,
+            claims: &[],
+        },
     ],
 };

@@ -65,7 +65,8 @@ impl Unit {
             Unit::MicrosecondsPerMove
             | Unit::NanosecondsPerAccess
             | Unit::MicrosecondsPerSnapshot
-            | Unit::MicrosecondsPerUpdate => measured.amount as f64,
+            | Unit::MicrosecondsPerUpdate
+            | Unit::MicrosecondsPerDoubling => measured.amount as f64,
             Unit::MegarowsPerSecondPerCore | Unit::MegakeysPerSecond => measured.amount as f64 / 1e6,
             _ => measured.amount as f64 / 1e9,
         }

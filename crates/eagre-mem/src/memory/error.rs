@@ -4,7 +4,7 @@
 
 use super::block::Block;
 use crate::heap::{self, Refused};
-use crate::sys::Refusal;
+use crate::sys::{Errno, Refusal};
 use crate::units::Bytes;
 use std::fmt;
 
@@ -87,6 +87,13 @@ impl RewireError {
             ),
             false => RewireError::new(RewireErrorKind::System, refusal),
         }
+    }
+
+    /// Memory with a descriptor was refused: `bytes` of it, for what `whose` says.
+    pub(super) fn from_memory(whose: &str, bytes: u64, refusal: Refusal) -> RewireError {
+        let short = refusal.is_shortage() || refusal.errno == Errno::NOSPC;
+        let kind = if short { RewireErrorKind::OutOfMemory } else { RewireErrorKind::System };
+        RewireError::new(kind, format_args!("{} {whose} were refused: {refusal}", Bytes(bytes)))
     }
 
     /// What happened.

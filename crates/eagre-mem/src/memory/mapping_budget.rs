@@ -8,7 +8,7 @@
 #![forbid(unsafe_code)]
 
 use super::error::{RewireError, RewireErrorKind};
-use crate::sys::facts;
+use crate::sys::{facts, process};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
@@ -55,5 +55,48 @@ pub(crate) fn try_claim(count: u64) -> bool {
 pub(crate) fn release(count: u64) {
     if count != 0 {
         USED.fetch_sub(count, Relaxed);
+    }
+}
+
+/// Mappings that are set aside, and given back with this, in the process that has set them aside.
+pub(super) struct SetAside {
+    count: u64,
+    process: u32,
+}
+
+impl SetAside {
+    /// # Errors
+    /// [`RewireErrorKind::OutOfMappings`].
+    pub(super) fn new(count: u64) -> Result<SetAside, RewireError> {
+        claim(count)?;
+        Ok(SetAside { count, process: process::id() })
+    }
+
+    /// Sets more aside.
+    ///
+    /// # Errors
+    /// As [`SetAside::new`].
+    pub(super) fn more(&mut self, count: u64) -> Result<(), RewireError> {
+        claim(count)?;
+        self.count += count;
+        Ok(())
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Keeps `count` of them.
+    pub(super) fn keep(&mut self, count: u64) {
+        release(self.count.saturating_sub(count));
+        self.count = self.count.min(count);
+    }
+}
+
+impl Drop for SetAside {
+    fn drop(&mut self) {
+        if self.process == process::id() {
+            release(self.count);
+        }
     }
 }

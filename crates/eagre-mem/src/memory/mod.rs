@@ -37,6 +37,7 @@ pub(crate) mod slots;
 pub(crate) mod snapshot;
 pub(crate) mod vanishing;
 pub(crate) mod vector;
+pub(crate) mod view;
 mod watched_range;
 
 pub use block::Block;
@@ -48,3 +49,26 @@ pub use region::Region;
 pub use snapshot::{Snapshot, SnapshotArray, SnapshotOptions, SnapshotStats};
 pub use vanishing::{Plain, StreamPool, VanishingArray};
 pub use vector::{Appender, NotAppended, Rejected, RewiredIntoIter, RewiredVec};
+pub use view::{View, ViewArray, ViewOptions, ViewStats};
+
+use std::ops::{Bound, Range, RangeBounds};
+
+/// A range as an index of something of that length.
+///
+/// # Panics
+/// If it is not inside.
+#[track_caller]
+fn inside(range: impl RangeBounds<usize>, len: usize) -> Range<usize> {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => start,
+        Bound::Excluded(&before) => before + 1,
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&last) => last + 1,
+        Bound::Excluded(&end) => end,
+        Bound::Unbounded => len,
+    };
+    assert!(start <= end && end <= len, "{start}..{end} of {len}");
+    start..end
+}

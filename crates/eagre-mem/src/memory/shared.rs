@@ -95,8 +95,7 @@ impl SharedBlocks {
 }
 
 fn no_memory(bytes: u64, refusal: Refusal) -> RewireError {
-    let kind = if refusal.is_shortage() { RewireErrorKind::OutOfMemory } else { RewireErrorKind::System };
-    RewireError::new(kind, format_args!("{} of shared memory were refused: {refusal}", Bytes(bytes)))
+    RewireError::from_memory("of shared memory", bytes, refusal)
 }
 
 #[cfg(all(test, target_os = "linux", not(miri)))]

@@ -1,5 +1,6 @@
 //! What the system says of this process.
 
+use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 /// A field of `/proc/self/status`, in KiB.
@@ -48,5 +49,26 @@ impl Footprint {
             mappings: self.mappings.max(other.mappings),
             descriptors: self.descriptors.max(other.descriptors),
         }
+    }
+}
+
+/// Memory behind descriptors of this process, in bytes, and its mappings.
+pub(crate) fn taken() -> (u64, usize) {
+    let memory = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| {
+        let path = entry.unwrap().path();
+        let named = std::fs::read_link(&path).is_ok_and(|to| to.to_string_lossy().starts_with("/memfd:eagre"));
+        if named { std::fs::metadata(&path).ok() } else { None }
+    });
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    (memory.map(|file| file.blocks() * 512).sum(), maps.lines().filter(|line| line.contains("memfd:eagre")).count())
+}
+
+/// From here on, memory with a descriptor gets nothing more.
+pub(crate) fn refuse_memory() {
+    // SAFETY: system calls on this process alone.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &none), 0);
     }
 }

@@ -1,10 +1,10 @@
 //! What snapshots take, and give back.
 
 use crate::common::child::Case;
+use crate::common::process::taken;
 use crate::common::*;
 use crate::{BLOCKS, array, succeeds, words};
 use eagre_mem::{Mappings, SnapshotOptions};
-use std::os::unix::fs::MetadataExt;
 
 pub(crate) const CASES: &[Case] =
     &[("flat", |_| flat()), ("reserved", |_| reserved()), ("no_names", |_| no_names()), ("gone", |_| gone())];
@@ -49,17 +49,6 @@ fn copies_are_shared_and_given_back() {
         drop(first);
         assert_eq!((copied(&array), array.stats().snapshots), (0, 0));
     }
-}
-
-/// Memory behind descriptors of this process, in bytes, and its mappings.
-fn taken() -> (u64, usize) {
-    let memory = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| {
-        let path = entry.unwrap().path();
-        let named = std::fs::read_link(&path).is_ok_and(|to| to.to_string_lossy().starts_with("/memfd:eagre"));
-        if named { std::fs::metadata(&path).ok() } else { None }
-    });
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    (memory.map(|file| file.blocks() * 512).sum(), maps.lines().filter(|line| line.contains("memfd:eagre")).count())
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What pointers cannot be told of, system calls, and forks.
 
 use crate::common::child::{self, Case};
+use crate::common::process::refuse_memory;
 use crate::{PAIR, array, succeeds, words};
 use eagre_mem::{RewireErrorKind, SnapshotArray, SnapshotOptions};
 use std::hint::black_box;
@@ -25,16 +26,6 @@ fn dies(case: &str, says: &[&str]) {
     assert_eq!(messages.len(), usize::from(!says.is_empty()), "{outcome:?}");
     for part in says {
         assert!(messages[0].contains(part), "{part:?}: {messages:?}");
-    }
-}
-
-/// From here on, memory with a descriptor gets nothing more.
-fn refuse_memory() {
-    // SAFETY: system calls on this process alone.
-    unsafe {
-        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
-        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &none), 0);
     }
 }
 

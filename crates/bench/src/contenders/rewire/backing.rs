@@ -5,7 +5,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, OwnedFd};
 
-use eagre::{Block, BlockSize, Pool};
+use eagre::{Block, BlockSize, Pool, ViewArray, ViewOptions};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap};
@@ -41,6 +41,10 @@ enum Blocks {
     Eagre {
         blocks: Vec<Option<Block>>,
         region: eagre::Region,
+    },
+    Viewed {
+        array: ViewArray<u64>,
+        view: Option<eagre::View<u64>>,
     },
     /// The first mapping of the file lives as long as it does.
     File {
@@ -90,6 +94,11 @@ impl Backing {
             Wiring::Mremap(pages) => moved(pages, Box::new(Mremap))?,
             Wiring::UffdioMove(pages) => moved(pages, Box::new(UffdioMove::open()?))?,
             Wiring::Eagre => (slots(Pages::Small)?, Backing::of_eagre(block, count)?),
+            Wiring::View => {
+                let mut array = ViewOptions::new().block(block).array::<u64>(count).map_err(failed)?;
+                fill(array.write(..).map_err(failed)?, 0);
+                (slots(Pages::Small)?, Blocks::Viewed { array, view: None })
+            }
             Wiring::File { pages, fill } => {
                 let (file, whole) = file(pages, block, len)?;
                 (slots(Pages::Small)?, Blocks::File { file, _whole: whole, fill })
@@ -139,6 +148,7 @@ impl Backing {
                     region.map(to, block).map_err(failed)?;
                 }
             }
+            Blocks::Viewed { array, view } => *view = Some(array.view(order).map_err(failed)?),
             Blocks::File { file, fill, .. } => {
                 for (to, from) in order.iter().enumerate() {
                     // SAFETY: one of the slots, which nobody borrows.
@@ -150,6 +160,8 @@ impl Backing {
         let shape = match &self.blocks {
             Blocks::Directory { directory, .. } => Shape::Directory(directory, (block / 8).trailing_zeros()),
             Blocks::Eagre { region, .. } => Shape::Flat(region.as_ptr().as_ptr().cast::<u64>()),
+            // No row writes to it.
+            Blocks::Viewed { view: Some(view), .. } => Shape::Flat(view.as_ptr().cast_mut()),
             _ => Shape::Flat(base.cast::<u64>()),
         };
         Ok(View { shape, words, memory: PhantomData })

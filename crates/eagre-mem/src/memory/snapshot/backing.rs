@@ -7,7 +7,7 @@ use super::live::Live;
 use super::view::View;
 use crate::heap::{self, Shared};
 use crate::memory::error::{RewireError, RewireErrorKind};
-use crate::memory::mapping_budget;
+use crate::memory::mapping_budget::{self, SetAside};
 use crate::memory::reservation::Reservation;
 use crate::sys::shared::{self, Access};
 use crate::sys::{Refusal, facts, process};
@@ -41,27 +41,6 @@ pub(super) struct Backing {
     /// Mappings that were set aside for the array and reserved lanes.
     _mappings: SetAside,
     process: u32,
-}
-
-/// Mappings that are given back with this, in the process that has set them aside.
-struct SetAside {
-    count: u64,
-    process: u32,
-}
-
-impl SetAside {
-    fn new(count: u64) -> Result<SetAside, RewireError> {
-        mapping_budget::claim(count)?;
-        Ok(SetAside { count, process: process::id() })
-    }
-}
-
-impl Drop for SetAside {
-    fn drop(&mut self) {
-        if self.process == process::id() {
-            mapping_budget::release(self.count);
-        }
-    }
 }
 
 impl Backing {
@@ -245,6 +224,5 @@ impl Drop for Backing {
 }
 
 fn no_memory(bytes: u64, refusal: Refusal) -> RewireError {
-    let kind = if refusal.is_shortage() { RewireErrorKind::OutOfMemory } else { RewireErrorKind::System };
-    RewireError::new(kind, format_args!("{} for an array with snapshots were refused: {refusal}", Bytes(bytes)))
+    RewireError::from_memory("for an array with snapshots", bytes, refusal)
 }

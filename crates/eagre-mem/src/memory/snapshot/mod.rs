@@ -29,6 +29,7 @@ pub use options::SnapshotOptions;
 
 use super::Plain;
 use super::error::{RewireError, RewireErrorKind};
+use super::inside;
 use crate::heap::Shared;
 use crate::sys::Refusal;
 use crate::trap;
@@ -36,7 +37,7 @@ use crate::trap::registry::Registration;
 use backing::Backing;
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Bound, Deref, Range, RangeBounds};
+use std::ops::{Deref, Range, RangeBounds};
 use std::ptr;
 use std::slice;
 use view::View;
@@ -160,7 +161,7 @@ impl<T: Plain> SnapshotArray<T> {
     /// # Panics
     /// If the range is not inside the array.
     pub fn write(&mut self, range: impl RangeBounds<usize>) -> Result<&mut [T], RewireError> {
-        let range = self.range(range);
+        let range = inside(range, self.len);
         self.make_writable(range.clone())?;
         // SAFETY: inside the array, open, and borrowed exclusively: no snapshot closes it meanwhile.
         Ok(unsafe { slice::from_raw_parts_mut(self.start().add(range.start), range.len()) })
@@ -176,7 +177,7 @@ impl<T: Plain> SnapshotArray<T> {
     /// If the range is not inside the array.
     pub fn make_writable(&self, range: impl RangeBounds<usize>) -> Result<(), RewireError> {
         self.backing.check_here()?;
-        let Range { start, end } = self.range(range);
+        let Range { start, end } = inside(range, self.len);
         if start == end {
             return Ok(());
         }
@@ -205,21 +206,6 @@ impl<T: Plain> SnapshotArray<T> {
 
     fn start(&self) -> *mut T {
         ptr::with_exposed_provenance_mut(self.backing.range.start())
-    }
-
-    fn range(&self, range: impl RangeBounds<usize>) -> Range<usize> {
-        let start = match range.start_bound() {
-            Bound::Included(&start) => start,
-            Bound::Excluded(&before) => before + 1,
-            Bound::Unbounded => 0,
-        };
-        let end = match range.end_bound() {
-            Bound::Included(&last) => last + 1,
-            Bound::Excluded(&end) => end,
-            Bound::Unbounded => self.len,
-        };
-        assert!(start <= end && end <= self.len, "{start}..{end} of {}", self.len);
-        start..end
     }
 }
 
