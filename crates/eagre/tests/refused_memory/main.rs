@@ -8,9 +8,8 @@ mod scan;
 mod snapshots;
 mod sort;
 mod stats;
-mod views;
 
 fn main() {
-    let tests = [sort::TESTS, partition::TESTS, scan::TESTS, snapshots::TESTS, stats::TESTS, views::TESTS].concat();
+    let tests = [sort::TESTS, partition::TESTS, scan::TESTS, snapshots::TESTS, stats::TESTS].concat();
     refusing::run(&tests);
 }
