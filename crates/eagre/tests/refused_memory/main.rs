@@ -8,8 +8,9 @@ mod scan;
 mod snapshots;
 mod sort;
 mod stats;
+mod views;
 
 fn main() {
-    let tests = [sort::TESTS, partition::TESTS, scan::TESTS, snapshots::TESTS, stats::TESTS].concat();
+    let tests = [sort::TESTS, partition::TESTS, scan::TESTS, snapshots::TESTS, stats::TESTS, views::TESTS].concat();
     refusing::run(&tests);
 }
