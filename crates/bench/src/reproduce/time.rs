@@ -46,6 +46,8 @@ fn once(work: Work, size: f64) -> f64 {
         Work::FileSort(_) => size / 0.1e9,
         Work::Kernel { .. } | Work::Gensort { .. } => size / 0.5e9,
         Work::Partition { .. } => size / 100e6,
+        // Keys, inserted and looked up.
+        Work::Hash(_) => size / 1e6,
     }
 }
 
