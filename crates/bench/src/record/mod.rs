@@ -1,6 +1,6 @@
 //! Records: one line of JSON per case, added to files and never rewritten. `run` has one file per machine and day.
 //!
-//! [`read`] gives back what [`append_to`] wrote, as far as the catalogue still has it.
+//! [`read()`] gives back what [`append_to`] wrote, as far as the catalogue still has it.
 
 mod read;
 

@@ -2,7 +2,7 @@
 //!
 //! [`crate::papers`] says which rows of the catalogue repeat which table or figure. The rows run as always, each once however
 //! many sections it serves, and what they measure goes to a record row by row ([`resume`] says which rows it has already).
-//! From a record, [`evidence`] takes what belongs to a section and [`finding`] judges what the work claims; [`html`] and
+//! From a record, [`evidence`] takes what belongs to a section and [`mod@finding`] judges what the work claims; [`html`] and
 //! [`page`] show that to readers. Nothing that is shown depends on anything but the record and the catalogue.
 
 mod evidence;
