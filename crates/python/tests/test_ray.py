@@ -258,6 +258,16 @@ def test_compressed_files(cluster, tmp_path):
     assert whole(tmp_path / "sorted") == b"a\nb\nc\n"
 
 
+def test_compressed_files_are_as_many_records_as_they_hold(cluster, tmp_path):
+    small, large = (np.zeros(60_000, [("key", ">u8"), ("number", ">u8")]) for _ in range(2))
+    small["key"], large["key"] = np.arange(60_000) // 4, np.random.default_rng(1).integers(1 << 60, 1 << 61, 60_000)
+    packed = gzip.compress(small.tobytes())
+    assert len(packed) * 10 < small.nbytes
+    written(tmp_path / "in", {"a.gz": packed, "b": large.tobytes()})
+    done = eagre.ray.sort(tmp_path / "in", tmp_path / "out", format=PAIRS, parts=6)
+    assert whole(tmp_path / "out") == small.tobytes() + b"".join(sorted(cut(large.tobytes(), 16))) and done.balance <= 1.3
+
+
 def test_compressed_files_that_are_damaged_or_too_large(cluster, tmp_path):
     good = gzip.compress(random.Random(1).randbytes(5000))
     for name, data in [("cut", good[:-9]), ("other", b"no gzip at all"), ("flipped", good[:2000] + b"\0\1\2" + good[2003:])]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any
 
 from eagre import _eagre
 from eagre._buffers import BUFFER
+from eagre._closing import Closing
 from eagre._pipes import PipeReader
 from eagre._writing import RawWriter, Writer
 
@@ -83,7 +83,7 @@ class Connector:
         return PipeReader(self._connector.reader(name), f"{name} at {self._address}")
 
 
-class Listener:
+class Listener(Closing):
     """Waits for streams that a ``Connector`` opens, any number of them, by name. Use it in a ``with``.
 
     When it is closed, no new streams can be opened; those that are open go on.
@@ -143,14 +143,6 @@ class Listener:
     def close(self) -> None:
         """Listens no more."""
         self._listener.close()
-
-    def __enter__(self) -> Listener:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _secrets(

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from types import TracebackType
 from typing import Any
 
 from eagre import _eagre
 from eagre._buffers import BUFFER
+from eagre._closing import Closing
 from eagre._pipes import PipeReader
 from eagre._writing import RawWriter, Writer
 
 __all__ = ["Connection", "Listener"]
 
 
-class Connection:
+class Connection(Closing):
     """One side of a connection between two processes, on which one stream is opened.
 
     One process makes the stream, with ``writer`` or ``reader``; the other one joins it, with ``join_reader`` or ``join_writer``.
@@ -144,14 +144,6 @@ class Connection:
         """Lets go of this side, unless a stream was opened on it. The other process then finds that this one is gone."""
         self._connection.close()
 
-    def __enter__(self) -> Connection:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     # For multiprocessing: the other process gets a copy of the descriptor.
     def __reduce__(self) -> tuple[Any, ...]:
         from multiprocessing import reduction
@@ -163,7 +155,7 @@ def _passed(duplicate: Any) -> Connection:
     return Connection(duplicate.detach())
 
 
-class Listener:
+class Listener(Closing):
     """A name at which other processes of the same user connect, with ``Connection.connect``. Use it in a ``with``.
 
     The name is that of a socket in ``$XDG_RUNTIME_DIR/eagre``, or in ``/run/user/UID/eagre``, where only this user can enter. What a
@@ -195,14 +187,6 @@ class Listener:
     def close(self) -> None:
         """Listens no more."""
         self._listener.close()
-
-    def __enter__(self) -> Listener:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _shown(name: str | None) -> str:

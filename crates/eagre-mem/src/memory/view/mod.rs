@@ -161,7 +161,7 @@ impl<T: Plain> ViewArray<T> {
     /// Finds equal blocks and keeps one of each, until they are written. Returns the bytes of memory that were given back; what a view
     /// shows is given back when the view is dropped.
     ///
-    /// All of the array is read, at one to two GB/s.
+    /// All of the array is read.
     ///
     /// # Errors
     /// [`OutOfMappings`](RewireErrorKind::OutOfMappings): what is not beside its neighbours is a mapping of its own, and there are too

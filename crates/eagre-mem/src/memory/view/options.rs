@@ -60,8 +60,7 @@ impl ViewOptions {
         self
     }
 
-    /// Makes an array of `blocks` blocks of zeros. Their memory is taken now, and made of huge pages where the kernel can (Linux 6.1):
-    /// that takes a second or two a GiB.
+    /// Makes an array of `blocks` blocks of zeros. Their memory is taken now, and made of huge pages where the kernel can (Linux 6.1).
     ///
     /// # Errors
     /// [`OutOfMemory`](RewireErrorKind::OutOfMemory), [`OutOfAddresses`](RewireErrorKind::OutOfAddresses),

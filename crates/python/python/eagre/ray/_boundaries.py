@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 import eagre
+from eagre.ray import _compressed
 from eagre.ray._files import Bytes, Files
 from eagre.ray._format import Format
 from eagre.ray._ranges import Piece, read, record_at
@@ -35,10 +36,10 @@ class Boundary(NamedTuple):
 
 
 def samples_of(pieces: Sequence[Piece], parts: int) -> list[int]:
-    """How many records to sample of each piece: in proportion to their bytes."""
-    total = sum(piece.length for piece in pieces)
+    """How many records to sample of each piece: in proportion to their bytes, or to those assumed of a compressed one."""
+    lengths = [_compressed.expected(piece.path, piece.length) for piece in pieces]
     wanted = min(PER_PART * parts, MOST)
-    return [max(-(-wanted * piece.length // max(total, 1)), 1) for piece in pieces]
+    return [max(-(-wanted * length // max(sum(lengths), 1)), 1) for length in lengths]
 
 
 def sample(files: Files, piece: Piece, count: int, format: Format) -> list[bytes]:
@@ -46,6 +47,8 @@ def sample(files: Files, piece: Piece, count: int, format: Format) -> list[bytes
     if not format.can_be_cut or piece.codec is not None or (not files.near and piece.length <= 1 << 20):
         data, offset = read(files, piece, format)
         format.check(data, piece.path, offset)
+        # A compressed piece has more bytes than was assumed, or fewer.
+        count = max(count * data.nbytes // _compressed.expected(piece.path, piece.length), 1)
         records = eagre.checksum(data, format.records)[0]
         return eagre.record_keys(data, format.records, step=max(records // count, 1))
     # One position in each of as many equal ranges: the same ones if the task is repeated.
