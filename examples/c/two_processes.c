@@ -83,6 +83,9 @@ int main(int argc, char **argv) {
     EagreWriter *writer;
     eagre_options_default(&options, sizeof options);
     options.name = "numbers";
+    /* As far as is written: where addresses are limited, an error rather than a shorter pointer. */
+    options.flags = EAGRE_POINTERS;
+    options.capacity = job.count * sizeof(uint64_t);
     if (eagre_process_make_writer(ours, &options, &writer) != EAGRE_OK) return fail("make");
     if (eagre_writer_scope(writer, fill, &job) != EAGRE_OK) return fail("writer");
     if (eagre_writer_finish_at(writer, job.count * sizeof(uint64_t)) != EAGRE_OK) return fail("finish");
