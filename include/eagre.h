@@ -969,8 +969,8 @@ enum EagreStatus eagre_control_cancel(const struct EagreControl *control);
 // Whether the stream has failed, and how. Between processes, EAGRE_CLOSED if this process's end is closed.
 enum EagreStatus eagre_control_check(const struct EagreControl *control);
 
-// How many bytes the stream can carry; between processes, how many this end's pointer reaches, 0 before it was asked for. 0 if
-// control is null.
+// How many bytes the stream can carry; between processes, how many a pointer reaches, as the process that made the stream has said.
+// 0 if control is null.
 uint64_t eagre_control_capacity(const struct EagreControl *control);
 
 // What the stream has done and holds. Call it as eagre_control_stats(control, &stats, sizeof stats). Between processes, what this
@@ -1099,9 +1099,9 @@ void eagre_process_listener_close(struct EagreProcessListener *listener);
 // Makes a stream on a connection, which this process writes. The other process joins it with eagre_process_join_reader, now or later.
 //
 // connection is the library's from here on, whatever the result: it is closed with the stream. 0 is standard input, which reads
-// as empty from here on. options may be null. Its name, block_size, rewrite, lookback, read_ahead and timeout_ns are the stream's;
-// capacity is that of this end's pointer, and EAGRE_POINTERS asks for one. The others must be the defaults, but for
-// EAGRE_TRAP_SIGNAL and EAGRE_MOVER_REMAP.
+// as empty from here on. options may be null. Its name, block_size, rewrite, lookback, read_ahead and timeout_ns are the stream's, and
+// its capacity is how many bytes a pointer of either end reaches: an end that has no addresses for so many gets no pointer.
+// EAGRE_POINTERS asks for that of this end. The others must be the defaults, but for EAGRE_TRAP_SIGNAL and EAGRE_MOVER_REMAP.
 //
 // Every form of the writer works on it. If the other process ends, however it does, or closes its end, calls fail with
 // EAGRE_READER_GONE, at once where they wait. What the other process says of lengths and counters is checked: a contradiction is

@@ -33,8 +33,8 @@ pub unsafe extern "C" fn eagre_control_check(control: *const EagreControl) -> Ea
     })
 }
 
-/// How many bytes the stream can carry; between processes, how many this end's pointer reaches, 0 before it was asked for. 0 if
-/// control is null.
+/// How many bytes the stream can carry; between processes, how many a pointer reaches, as the process that made the stream has said.
+/// 0 if control is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn eagre_control_capacity(control: *const EagreControl) -> u64 {
     // SAFETY: the caller's promise.

@@ -190,9 +190,9 @@ pub unsafe extern "C" fn eagre_process_listener_close(listener: *mut EagreProces
 /// Makes a stream on a connection, which this process writes. The other process joins it with eagre_process_join_reader, now or later.
 ///
 /// connection is the library's from here on, whatever the result: it is closed with the stream. 0 is standard input, which reads
-/// as empty from here on. options may be null. Its name, block_size, rewrite, lookback, read_ahead and timeout_ns are the stream's;
-/// capacity is that of this end's pointer, and EAGRE_POINTERS asks for one. The others must be the defaults, but for
-/// EAGRE_TRAP_SIGNAL and EAGRE_MOVER_REMAP.
+/// as empty from here on. options may be null. Its name, block_size, rewrite, lookback, read_ahead and timeout_ns are the stream's, and
+/// its capacity is how many bytes a pointer of either end reaches: an end that has no addresses for so many gets no pointer.
+/// EAGRE_POINTERS asks for that of this end. The others must be the defaults, but for EAGRE_TRAP_SIGNAL and EAGRE_MOVER_REMAP.
 ///
 /// Every form of the writer works on it. If the other process ends, however it does, or closes its end, calls fail with
 /// EAGRE_READER_GONE, at once where they wait. What the other process says of lengths and counters is checked: a contradiction is

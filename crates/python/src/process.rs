@@ -35,6 +35,8 @@ pub(crate) struct Settings {
     #[pyo3(item)]
     read_ahead: u32,
     #[pyo3(item)]
+    capacity: Option<u64>,
+    #[pyo3(item)]
     timeout: Option<f64>,
 }
 
@@ -49,6 +51,7 @@ impl Settings {
         let options =
             Options::new().block_size(block).rewrite(self.rewrite).lookback(self.lookback).read_ahead(self.read_ahead);
         let options = self.name.iter().fold(options, |options, name| options.name(name));
+        let options = self.capacity.into_iter().fold(options, Options::capacity);
         let timeout = self.timeout.map(seconds).transpose()?;
         Ok(timeout.into_iter().fold(options, Options::timeout))
     }

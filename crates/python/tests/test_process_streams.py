@@ -219,6 +219,7 @@ def test_settings(folder):
         ({"timeout": -1}, "timeout is -1"),
         ({"lookback": 61}, "lookback is 61 blocks"),
         ({"read_ahead": 0}, "read_ahead is 0 blocks"),
+        ({"capacity": (1 << 46) + 1}, "more than 64 TiB of addresses"),
     ]:
         for end in ["writer", "reader"]:
             ours, _ = Connection.pair()
@@ -243,7 +244,7 @@ def test_settings(folder):
     with open(os.devnull) as file, pytest.raises(ConnectionError, match="pass a Connection"):
         Connection(os.dup(file.fileno())).join_writer()
     ours, theirs = Connection.pair()
-    writer = ours.writer()
+    writer = ours.writer(capacity=1 << 20)
     with pytest.raises(ValueError, match="is a writer as well"):
         theirs.join_writer()
     writer.fail("none needed")

@@ -48,8 +48,8 @@ pub(super) struct Config {
     pub(super) block: BlockSize,
     pub(super) windows: Windows,
     pub(super) timeout: Option<Duration>,
-    /// The most bytes of addresses for a pointer, if the caller has said so.
-    pub(super) capacity: Option<u64>,
+    /// How many bytes a pointer reaches, at either end.
+    pub(super) capacity: u64,
 }
 
 /// `length` while it is not known.

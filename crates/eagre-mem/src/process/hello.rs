@@ -12,8 +12,10 @@ use std::time::Duration;
 pub(super) const MOST: u32 = 60;
 /// The longest name, in bytes.
 pub(super) const MOST_NAME: usize = 63;
+/// The most bytes that a pointer may reach: 64 TiB, half of the addresses of a process.
+pub(super) const MOST_CAPACITY: u64 = 1 << 46;
 /// The first bytes: what this is, and the version of page and packets.
-const MAGIC: [u8; 8] = *b"eagreP\x00\x01";
+const MAGIC: [u8; 8] = *b"eagreP\x00\x02";
 /// The packet that wakes the other side.
 pub(super) const WAKE: [u8; 1] = *b"w";
 
@@ -60,6 +62,8 @@ pub(super) struct Hello {
     pub(super) block: BlockSize,
     pub(super) windows: Windows,
     pub(super) timeout: Option<Duration>,
+    /// How many bytes the pointer of either end reaches, at most [`MOST_CAPACITY`].
+    pub(super) capacity: u64,
     pub(super) maker: Identity,
     pub(super) name: String,
 }
@@ -81,6 +85,7 @@ impl Hello {
         let name = &self.name.as_bytes()[..self.name.len().min(MOST_NAME)];
         bytes[56] = name.len() as u8;
         bytes[57..57 + name.len()].copy_from_slice(name);
+        bytes[120..].copy_from_slice(&self.capacity.to_ne_bytes());
         bytes
     }
 
@@ -98,12 +103,17 @@ impl Hello {
         let windows = Windows { rewrite: word(16), lookback: word(20), read_ahead: word(24) };
         check_windows(windows).ok()?;
         let timeout = u64::from_ne_bytes(bytes[32..40].try_into().ok()?);
+        let capacity = u64::from_ne_bytes(bytes[120..].try_into().ok()?);
+        if capacity > MOST_CAPACITY {
+            return None;
+        }
         let name = bytes[57..].get(..usize::from(bytes[56]).min(MOST_NAME))?;
         Some(Hello {
             end,
             block: BlockSize::new(word(12) as usize)?,
             windows,
             timeout: (timeout != u64::MAX).then(|| Duration::from_nanos(timeout)),
+            capacity,
             maker: Identity::read(&bytes[40..56])?,
             name: String::from_utf8_lossy(name)
                 .chars()
@@ -134,6 +144,7 @@ mod tests {
             block: BlockSize::MIN,
             windows: Windows { rewrite: 3, lookback: 0, read_ahead: 60 },
             timeout: Some(Duration::from_millis(1500)),
+            capacity: 5 << 40,
             maker: Identity { number: 77, space: 1 << 40 },
             name: "prices".into(),
         }
@@ -144,8 +155,10 @@ mod tests {
         assert_eq!(Hello::read(&hello().bytes()), Some(hello()));
         let endless = Hello { timeout: None, end: End::Writer, ..hello() };
         assert_eq!(Hello::read(&endless.bytes()), Some(endless));
-        let long = Hello { name: "n".repeat(100), ..hello() };
-        assert_eq!(Hello::read(&long.bytes()).unwrap().name, "n".repeat(MOST_NAME));
+        // The longest name and the largest number beside it.
+        let long = Hello { name: "n".repeat(100), capacity: MOST_CAPACITY, ..hello() };
+        let kept = Hello { name: "n".repeat(MOST_NAME), ..long.clone() };
+        assert_eq!(Hello::read(&long.bytes()), Some(kept));
     }
 
     #[test]
@@ -156,6 +169,14 @@ mod tests {
             bad[at] = value;
             assert_eq!(Hello::read(&bad), None, "byte {at} is {value}");
         }
+        for capacity in [MOST_CAPACITY + 1, 1 << 63, u64::MAX] {
+            let far = Hello { capacity, ..hello() };
+            assert_eq!(Hello::read(&far.bytes()), None, "a capacity of {capacity}");
+        }
+        // The first version said nothing of a capacity.
+        let mut old = good;
+        old[7] = 1;
+        assert_eq!(Hello::read(&old), None);
         assert_eq!(Hello::read(&good[..127]), None);
         assert_eq!(Hello::read(&[]), None);
         // Any name will do, but not for a terminal.

@@ -7,8 +7,9 @@
 
 use super::connection::{Connection, refused};
 use super::core::{Config, Core, User};
-use super::hello::{Hello, Identity, MOST_NAME, check_windows};
+use super::hello::{Hello, Identity, MOST_CAPACITY, MOST_NAME, check_windows};
 use super::page::Page;
+use super::pointer::usual_capacity;
 use super::reader::Reader;
 use super::waits;
 use super::writer::Writer;
@@ -86,8 +87,11 @@ impl Options {
         self
     }
 
-    /// How many bytes this end's pointer reaches: its address space. Default: 1 TiB, or less where addresses are short. Explicit
-    /// calls carry any number of bytes.
+    /// How many bytes a pointer reaches, at either end: its address space, at most 64 TiB. Default: 1 TiB, or less where addresses
+    /// are short in this process. Explicit calls carry any number of bytes.
+    ///
+    /// Each process reserves as much when it asks for its pointer. One that has not so many addresses (`ulimit -v`) gets an error there,
+    /// never a shorter pointer; it can still use explicit calls.
     pub fn capacity(mut self, bytes: u64) -> Options {
         self.capacity = Some(bytes);
         self
@@ -119,7 +123,7 @@ impl Options {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         process::remember();
         check_windows(self.windows).map_err(OpenError::Setting)?;
-        if self.capacity.is_some_and(|bytes| bytes > 1 << 46) {
+        if self.capacity.is_some_and(|bytes| bytes > MOST_CAPACITY) {
             return Err(OpenError::Setting("more than 64 TiB of addresses; open with less".into()));
         }
         let unnamed = || heap::whole_text(format_args!("process #{}", NUMBER.fetch_add(1, Relaxed)));
@@ -128,13 +132,14 @@ impl Options {
         name.truncate(fits.last().unwrap_or(0));
         let socket = connection.into_socket()?;
         let (block, windows, timeout) = (self.block, self.windows, self.timeout);
+        let capacity = self.capacity.unwrap_or_else(|| usual_capacity(block));
         // Had before the memory.
         let room = Room::new()?;
         let (page, page_fd) = Page::create().map_err(no_memory)?;
         let blocks = SharedBlocks::new(block, windows.blocks() as usize).map_err(no_memory)?;
-        let hello = Hello { end: end.peer(), block, windows, timeout, maker: Identity::own(), name };
+        let hello = Hello { end: end.peer(), block, windows, timeout, capacity, maker: Identity::own(), name };
         let packet = hello.bytes();
-        let config = Config { name: hello.name, block, windows, timeout, capacity: self.capacity };
+        let config = Config { name: hello.name, block, windows, timeout, capacity };
         socket::send_with(&socket, &packet, &[page_fd.as_fd(), blocks.fd()]).map_err(refused)?;
         let core = Core::new(config, end, page, blocks, socket).map_err(no_addresses)?;
         known(room.put(core))
@@ -163,11 +168,11 @@ pub(super) fn join(connection: Connection, end: End) -> Result<User, OpenError> 
             end, hello.end
         )));
     }
-    let Hello { block, windows, timeout, maker, name, .. } = hello;
+    let Hello { block, windows, timeout, capacity, maker, name, .. } = hello;
     let room = Room::new()?;
     let page = Page::adopt(&page).map_err(no_memory)?;
     let blocks = SharedBlocks::adopt(blocks, block, windows.blocks() as usize).map_err(no_memory)?;
-    let config = Config { name, block, windows, timeout, capacity: None };
+    let config = Config { name, block, windows, timeout, capacity };
     let core = Core::new(config, end, page, blocks, socket).map_err(no_addresses)?;
     core.meet(maker);
     // If it is gone, that is seen when it is waited for.

@@ -30,15 +30,40 @@ use crate::sys::shared::{self, Access};
 use crate::sys::{Errno, Refusal, facts, map};
 use crate::trap::registry::{self, Registration};
 use crate::trap::{self, Context, Resolve, Trap};
-use crate::units::Bytes;
+use crate::units::{BlockSize, Bytes};
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 
-/// The address space of a pointer, and the least that it opens with.
+/// The address space of a pointer if nobody names one, and the least where addresses are short.
 const CAPACITY: u64 = 1 << 40;
 const LEAST_CAPACITY: u64 = 64 << 20;
 /// How many laps of blocks may lie behind as mappings.
 const LAPS: u64 = 8;
+
+/// How many bytes a pointer reaches if nobody says. The process that makes the stream decides, for both: a pointer that is shorter at
+/// one end would meet its end while the other goes on.
+///
+/// Where addresses are limited it is a part of them, so that there is room for others. Elsewhere it is tried out what this machine has.
+pub(super) fn usual_capacity(block: BlockSize) -> u64 {
+    let share = CAPACITY.min(reservation::fair_share().max(LEAST_CAPACITY));
+    if let Some(limit) = facts::address_space() {
+        return share.min(limit / 16);
+    }
+    let mut halves = std::iter::successors(Some(share), |bytes| Some(bytes / 2));
+    halves.find(|&bytes| bytes <= LEAST_CAPACITY || is_free(bytes, block)).unwrap_or(LEAST_CAPACITY)
+}
+
+/// Whether there are addresses for so many bytes.
+fn is_free(bytes: u64, block: BlockSize) -> bool {
+    let range = Reservation::guarded(length(bytes, block), block);
+    // SAFETY: nobody has seen it.
+    range.map(|range| unsafe { range.unmap() }).is_ok()
+}
+
+/// The length of the range for so many bytes: one more block than they fill, since a zero byte follows the last one.
+fn length(bytes: u64, block: BlockSize) -> usize {
+    (block.block_of(bytes) + 1) as usize * block.bytes()
+}
 
 /// The range of a pointer end.
 pub(super) struct Pointer {
@@ -68,8 +93,13 @@ impl Core {
             return Ok(pointer.range.start());
         }
         let refused = |refusal: Refusal| {
-            let kind = if refusal.is_shortage() { StreamErrorKind::OutOfMemory } else { StreamErrorKind::System };
-            error(kind, format!("addresses for a pointer were refused: {refusal}"))
+            let what = format!("addresses for a pointer of {} were refused: {refusal}", Bytes(self.config.capacity));
+            match refusal.is_shortage() {
+                true => error(StreamErrorKind::OutOfMemory, what).cured_by(
+                    "name a smaller capacity in the process that makes the stream, raise `ulimit -v` in this one, or use explicit calls",
+                ),
+                false => error(StreamErrorKind::System, what),
+            }
         };
         trap::install_handler().map_err(|errno| error(StreamErrorKind::System, errno.to_string()))?;
         if self.pointer.get().is_none() {
@@ -94,9 +124,9 @@ impl Core {
         Context::Signal(None)
     }
 
-    /// How many bytes its pointer reaches; 0 if none was asked for.
+    /// How many bytes a pointer reaches.
     pub(super) fn capacity(&self) -> u64 {
-        self.pointer.get().map_or(0, |pointer| self.config.block.start_of(pointer.capacity) - 1)
+        length(self.config.capacity, self.config.block) as u64 - 1
     }
 
     /// The same, for an error.
@@ -111,21 +141,9 @@ impl Pointer {
         let block = core.config.block;
         let slots = || Ok::<_, Refused>(AtomicU64::new(0));
         let mapped = heap::several(core.count() as usize, slots).map_err(Refusal::from)?;
-        // One more block than bytes: a zero byte follows the last one.
-        let blocks = |bytes: u64| block.block_of(bytes) + 1;
-        let limited = facts::address_space().map_or(u64::MAX, |limit| limit / 16);
-        let share = reservation::fair_share().max(LEAST_CAPACITY).min(limited);
-        let (mut capacity, least) = match core.config.capacity {
-            Some(exactly) => (blocks(exactly), blocks(exactly)),
-            None => (blocks(CAPACITY.min(share)), blocks(LEAST_CAPACITY.min(share))),
-        };
-        let range = loop {
-            match Reservation::guarded(capacity as usize * block.bytes(), block) {
-                Ok(range) => break range,
-                Err(refusal) if refusal.is_shortage() && capacity / 2 >= least => capacity /= 2,
-                Err(refusal) => return Err(refusal),
-            }
-        };
+        let length = length(core.config.capacity, block);
+        let range = Reservation::guarded(length, block)?;
+        let capacity = (length / block.bytes()) as u64;
         Ok(Pointer { range, capacity, mapped, closed: AtomicU64::new(0), drained: Default::default() })
     }
 

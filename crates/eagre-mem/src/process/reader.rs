@@ -72,6 +72,12 @@ impl Reader {
         self.core.config.block
     }
 
+    /// How many bytes its pointer reaches, as the process that made the stream has said ([`Options::capacity`](super::Options::capacity)).
+    /// Past them and a guard there is other memory of this process.
+    pub fn capacity(&self) -> u64 {
+        self.core.capacity()
+    }
+
     /// M, the lookback, as the process that made the stream has said: how many blocks behind its furthest read it may still touch. So
     /// many blocks and one may be taken at a time.
     pub fn lookback(&self) -> u32 {

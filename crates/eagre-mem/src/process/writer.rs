@@ -72,6 +72,12 @@ impl Writer {
         self.core.config.block
     }
 
+    /// How many bytes its pointer reaches, as the process that made the stream has said ([`Options::capacity`](super::Options::capacity)).
+    /// Past them and a guard there is other memory of this process.
+    pub fn capacity(&self) -> u64 {
+        self.core.capacity()
+    }
+
     /// The pointer to byte 0 of the stream. Writing through it produces the stream.
     ///
     /// Valid until this end is dropped. A write may touch the furthest block written so far, the `L` blocks before it, and anything

@@ -97,7 +97,7 @@ pub struct StreamStats {
     pub held: u64,
     /// The most it may hold: N + L + M + 1.
     pub most: u64,
-    /// The most bytes the stream can carry.
+    /// The most bytes the stream can carry. Between processes: how many a pointer reaches.
     pub capacity: u64,
 }
 

@@ -152,6 +152,27 @@ fn any_first_packet_is_a_stream_or_an_error() {
 }
 
 #[test]
+fn a_capacity_that_no_end_may_have_is_refused() {
+    let _dog = watched("a_capacity_that_no_end_may_have_is_refused");
+    let (mut writer, _socket, Hello { bytes, fds }) = hello();
+    let fds: Vec<&OwnedFd> = fds.iter().collect();
+    let says = |capacity: u64| [&bytes[..120], &capacity.to_ne_bytes()].concat();
+    for capacity in [(1 << 46) + 1, 1 << 63, u64::MAX] {
+        let error = join(&says(capacity), &fds).unwrap_err();
+        assert!(error.contains("does not speak of a stream"), "{error}");
+    }
+    let old = [&bytes[..7], b"\x01", &bytes[8..]].concat();
+    assert!(join(&old, &fds).unwrap_err().contains("run the same version of Eagre in both"));
+    // One that is too small is known before the pointer is used, and an error where it ends.
+    writer.copy_in(&vec![7; 3 * SMALL]).unwrap();
+    let mut reader = join(&says(0), &fds).unwrap();
+    assert_eq!(reader.capacity(), SMALL as u64 - 1);
+    // SAFETY: the guard behind the range is the pointer's as well.
+    let error = reader.scope(|from| unsafe { from.add(SMALL).read_volatile() }).unwrap_err();
+    assert_eq!(error.kind(), StreamErrorKind::CapacityExceeded, "{error}");
+}
+
+#[test]
 fn two_of_a_kind_are_refused() {
     let _dog = watched("two_of_a_kind_are_refused");
     let (ours, theirs) = Connection::pair().unwrap();

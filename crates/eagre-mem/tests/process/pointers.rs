@@ -6,9 +6,16 @@ use crate::watched;
 use eagre_mem::BlockSize;
 use eagre_mem::process::{Connection, Options, Reader, Writer};
 use eagre_mem::stream::StreamErrorKind;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 
-pub(crate) const PARTS: &[Part] =
-    &[("touch behind", touch_behind), ("without a trap", without_a_trap), ("limited", limited)];
+pub(crate) const PARTS: &[Part] = &[
+    ("touch behind", touch_behind),
+    ("without a trap", without_a_trap),
+    ("limited", limited),
+    ("few addresses", few_addresses),
+];
 
 fn small() -> Options {
     Options::new().block_size(BlockSize::MIN)
@@ -276,4 +283,89 @@ fn where_something_is_short_there_is_an_error_or_a_stream() {
         let (peer, _connection) = Peer::start("limited", &argument);
         peer.succeeds();
     }
+}
+
+#[test]
+fn both_pointers_reach_what_the_maker_says() {
+    let _dog = watched("both_pointers_reach_what_the_maker_says");
+    // Neither is as much as an end would get that says nothing.
+    for bytes in [100, 3 << 40] {
+        let (mut writer, mut reader) = both(small().capacity(bytes));
+        assert!(writer.as_mut_ptr().is_ok() && reader.as_ptr().is_ok());
+        let blocks = bytes / SMALL as u64 + 1;
+        assert_eq!((writer.capacity(), reader.capacity()), (blocks * SMALL as u64 - 1, blocks * SMALL as u64 - 1));
+    }
+    let (ours, theirs) = Connection::pair().unwrap();
+    let mut reader = small().reader(ours).unwrap();
+    let mut writer = Writer::join(theirs).unwrap();
+    assert!(writer.as_mut_ptr().is_ok() && reader.as_ptr().is_ok());
+    assert_eq!(reader.capacity(), writer.capacity());
+    assert!((64 << 20..1 << 41).contains(&reader.capacity()));
+}
+
+/// What the process with few addresses has of them, beside those that it uses.
+const FEW: u64 = 1 << 30;
+
+/// Joins streams, and makes one, in a process with few addresses.
+fn few_addresses(connection: Connection, _: &str) {
+    let socket = UnixStream::from(OwnedFd::from(connection));
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let used = pages.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096;
+    let limit = libc::rlimit { rlim_cur: used + FEW, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the call reads the structure.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
+    let next = || Connection::receive_over(&socket).unwrap();
+
+    // One that is too long: no pointer at all, and explicit calls.
+    let mut reader = Reader::join(next()).unwrap();
+    let error = reader.as_ptr().unwrap_err();
+    assert_eq!(error.kind(), StreamErrorKind::OutOfMemory);
+    let text = error.to_string();
+    assert!(text.starts_with("stream long: ") && text.contains(" of 2 GiB were refused: "), "{text}");
+    assert!(
+        text.contains("; name a smaller capacity in the process that makes the stream, ") && !text.contains('\n'),
+        "{text}"
+    );
+    let mut all = Vec::new();
+    reader.read_to_end(&mut all).unwrap();
+    check(0, &all);
+    assert_eq!(all.len() as u64, PASSED);
+
+    // One that fits, to its last byte.
+    let mut reader = Reader::join(next()).unwrap();
+    // SAFETY: forward, in small steps.
+    reader.scope(|from| unsafe { check_through(from, 0, PASSED, 9_000) }).unwrap();
+
+    // One made here: the other process gets what there is here.
+    let mut writer = small().writer(next()).unwrap();
+    writer.as_mut_ptr().unwrap();
+    writer.copy_in(&writer.capacity().to_ne_bytes()).unwrap();
+    writer.finish().unwrap();
+}
+
+const PASSED: u64 = 20 * SMALL as u64 + 5;
+
+/// With a limit of addresses there was a pointer that was shorter than the maker's, and who followed it past its end was killed.
+#[test]
+fn a_process_with_few_addresses_gets_a_whole_pointer_or_an_error() {
+    let _dog = watched("a_process_with_few_addresses_gets_a_whole_pointer_or_an_error");
+    let (control, theirs) = UnixStream::pair().unwrap();
+    let peer = Peer::start_on("few addresses", "", OwnedFd::from(theirs), &[]);
+    let pass = || {
+        let (ours, theirs) = Connection::pair().unwrap();
+        theirs.send_over(&control).unwrap();
+        ours
+    };
+    for options in [small().name("long").capacity(2 * FEW), small().capacity(PASSED)] {
+        let mut writer = options.writer(pass()).unwrap();
+        // SAFETY: forward, in small steps.
+        writer.scope(|to| unsafe { put_through(to, 0, PASSED, 10_000) }).unwrap();
+        writer.finish_at(PASSED).unwrap();
+    }
+    let mut reader = Reader::join(pass()).unwrap();
+    reader.as_ptr().unwrap();
+    let theirs = u64::from_ne_bytes(reader.fill(8).unwrap().try_into().unwrap());
+    assert_eq!(reader.capacity(), theirs);
+    assert!(theirs < FEW, "{theirs}");
+    peer.succeeds();
 }

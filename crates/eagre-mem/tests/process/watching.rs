@@ -27,7 +27,8 @@ fn each_end_counts_what_it_does() {
     let stats = written.stats().unwrap();
     assert_eq!((stats.writer.blocks, stats.writer.position, stats.published), (4, 3 * BLOCK + 5, 3));
     assert_eq!((stats.writer.faults, stats.writer.waits, stats.reader), (0, 0, EndStats::default()));
-    assert_eq!((stats.held, stats.most, stats.capacity), (6, 6, 0));
+    assert_eq!((stats.held, stats.most), (6, 6));
+    assert!(stats.capacity >= 64 << 20 && stats.capacity == read.stats().unwrap().capacity);
     let stats = read.stats().unwrap();
     assert_eq!((stats.reader.blocks, stats.reader.position, stats.released), (2, BLOCK + 9, 1));
     assert!(stats.published == 3 && stats.writer == EndStats::default());
@@ -57,7 +58,6 @@ fn a_pointer_counts_its_faults_and_a_wait_its_time() {
         let stats = written.stats().unwrap();
         // Blocks are moved from the second lap on.
         assert!(stats.writer.faults >= blocks && stats.writer.moves > 0, "{stats:?}");
-        assert!(stats.capacity >= 64 << 20);
         let waited = read.stats().unwrap().reader;
         assert_eq!(waited.waits == 0, waited.wait_ns == 0, "{waited:?}");
         drop(reader);

@@ -79,6 +79,7 @@ class Connection(Closing):
         read_ahead: int = 2,
         rewrite: int = 1,
         lookback: int = 3,
+        capacity: int | None = None,
         timeout: float | None = None,
     ) -> Writer:
         """Makes a stream that is written here. The other process joins it with ``join_reader``, now or later.
@@ -93,6 +94,8 @@ class Connection(Closing):
             read_ahead: how many finished blocks may wait between the ends.
             rewrite: how many blocks behind its last one a writer on a pointer may still touch. A writer in Python does not.
             lookback: for how many steps the reader may keep a chunk.
+            capacity: how many bytes a pointer reaches, if the other end is in another language and uses one: its process needs addresses
+                for so many. ``None`` is 1 TiB, or less where addresses are short here. An end in Python has no pointer.
             timeout: for how many seconds either end may wait for the other. ``None`` is for ever.
 
         Raises:
@@ -100,7 +103,7 @@ class Connection(Closing):
             MemoryError: memory is refused.
             ValueError: a setting is out of range, or a stream was opened already.
         """
-        made = self._connection.make_writer(_settings(name, block, read_ahead, rewrite, lookback, timeout))
+        made = self._connection.make_writer(_settings(name, block, read_ahead, rewrite, lookback, capacity, timeout))
         return Writer(RawWriter(made), BUFFER)
 
     def reader(
@@ -111,11 +114,12 @@ class Connection(Closing):
         read_ahead: int = 2,
         rewrite: int = 1,
         lookback: int = 3,
+        capacity: int | None = None,
         timeout: float | None = None,
     ) -> PipeReader:
         """Makes a stream that is read here. The other process joins it with ``join_writer``. Arguments and exceptions are those of
         ``writer``."""
-        made = self._connection.make_reader(_settings(name, block, read_ahead, rewrite, lookback, timeout))
+        made = self._connection.make_reader(_settings(name, block, read_ahead, rewrite, lookback, capacity, timeout))
         return PipeReader(made, _shown(name))
 
     def join_writer(self) -> Writer:
@@ -194,7 +198,7 @@ def _shown(name: str | None) -> str:
 
 
 def _settings(
-    name: str | None, block: int, read_ahead: int, rewrite: int, lookback: int, timeout: float | None
+    name: str | None, block: int, read_ahead: int, rewrite: int, lookback: int, capacity: int | None, timeout: float | None
 ) -> dict[str, Any]:
     return {
         "name": name,
@@ -202,5 +206,6 @@ def _settings(
         "read_ahead": read_ahead,
         "rewrite": rewrite,
         "lookback": lookback,
+        "capacity": capacity,
         "timeout": timeout,
     }
