@@ -65,7 +65,12 @@ static int consume(uint64_t count) {
 
 int main(int argc, char **argv) {
     const char *const bytes = argc > 1 ? argv[1] : "8589934592";
-    struct numbers job = {.count = strtoull(bytes, NULL, 0) / sizeof(uint64_t)};
+    char *end;
+    struct numbers job = {.count = strtoull(bytes, &end, 0) / sizeof(uint64_t)};
+    if (*end != '\0' || job.count == 0 || job.count > (UINT64_C(1) << 46) / sizeof(uint64_t)) {
+        fprintf(stderr, "two_processes: %s: give a number of bytes, 8 to 64 TiB\n", bytes);
+        return 2;
+    }
     if (argc > 2 && strcmp(argv[2], "consume") == 0) return consume(job.count);
 
     int ours, theirs, status = 0;
@@ -83,7 +88,7 @@ int main(int argc, char **argv) {
     EagreWriter *writer;
     eagre_options_default(&options, sizeof options);
     options.name = "numbers";
-    /* As far as is written: where addresses are limited, an error rather than a shorter pointer. */
+    /* As far as is written. Both processes need addresses for so many bytes; one that has not gets an error. */
     options.flags = EAGRE_POINTERS;
     options.capacity = job.count * sizeof(uint64_t);
     if (eagre_process_make_writer(ours, &options, &writer) != EAGRE_OK) return fail("make");

@@ -42,7 +42,7 @@ pub(super) const ROWS: &[Row] = &[FILL_VECTOR, VANISH_WRITE, VANISH_READ, SCATTE
 const FILL_VECTOR: Row = Row {
     name: "fill-vector",
     about: "append words to a vector of unknown length, one call per word",
-    source: "rewired memory: 0.85 of a preallocated buffer (RUMA, table 6), and faster than all that grow",
+    source: "rewired memory: 0.85 of a preallocated buffer (Vortex, table 6), and faster than all that grow",
     unit: Unit::GigabytesPerSecond,
     cases: &[fill("1 GiB", GIB), fill("8 GiB", 8 * GIB)],
     contenders: &[

@@ -52,6 +52,13 @@ fn examples() {
             run_everywhere(&installed, source, &[bytes], false);
         }
     }
+    let program = installed.compile(&sources[2], Linkage::Shared);
+    for bytes in ["x", "", "8x", "7", "-8"] {
+        let output = Command::new(&program).arg(bytes).output().expect("the program");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{bytes}: {said}");
+        assert_eq!(said, format!("two_processes: {bytes}: give a number of bytes, 8 to 64 TiB\n"));
+    }
 }
 
 #[test]
