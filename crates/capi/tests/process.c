@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,6 +100,17 @@ static int other_process(int connection, const char *part, int way) {
     } else if (strcmp(part, "join to write") == 0) {
         IS(eagre_process_join_writer(connection, &writer), EAGRE_OK);
         write_words(writer, way);
+    } else if (strcmp(part, "few addresses") == 0) {
+        /* The other end's pointer reaches further: there is none here, and not a shorter one. */
+        const char *const trap = getenv("EAGRE_TRAP");
+        struct rlimit few;
+        CHECK(getrlimit(RLIMIT_AS, &few) == 0);
+        few.rlim_cur = 1 << 30;
+        CHECK(setrlimit(RLIMIT_AS, &few) == 0);
+        IS(eagre_process_join_reader(connection, &reader), EAGRE_OK);
+        CHECK(eagre_reader_pointer(reader) == NULL);
+        if (trap == NULL || strcmp(trap, "off") != 0) CHECK(strstr(eagre_last_error(), "; name a smaller capacity") != NULL);
+        read_words(reader, way);
     } else if (strcmp(part, "make to write") == 0) {
         IS(eagre_process_make_writer(connection, &options, &writer), EAGRE_OK);
         write_words(writer, way);
@@ -215,6 +227,15 @@ static void by_name(void) {
     }
     eagre_process_listener_close(listener);
     IS(eagre_process_connect("prices", &connection), EAGRE_UNAVAILABLE);
+}
+
+static void few_addresses(void) {
+    EagreOptions options = small_blocks();
+    EagreWriter *writer;
+    options.capacity = UINT64_C(1) << 32;
+    IS(eagre_process_make_writer(start("few addresses", 2, 0), &options, &writer), EAGRE_OK);
+    write_words(writer, 0);
+    succeeds();
 }
 
 static void *kill_child(void *unused) {
@@ -365,6 +386,7 @@ int main(int argc, char **argv) {
     words_arrive();
     questions_take_them();
     by_name();
+    few_addresses();
     killed();
     gives_up();
     watched();

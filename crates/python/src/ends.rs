@@ -1,5 +1,7 @@
 //! Ends of streams and their blocks, whose other end is a thread, a file, a process or another host. All have the same calls.
 
+use std::time::{Duration, Instant};
+
 use eagre::file::FileWriter;
 use eagre::{Control, ReadBlock, Reader, StreamError, WriteBlock, Writer, process};
 use eagre_net::{NetworkReader, NetworkWriter};
@@ -75,6 +77,14 @@ impl Source {
         }
     }
 
+    /// Waits until `take` would not, but not longer than `limit`. It has waited since `started`. False if the time is up.
+    pub(crate) fn wait(&mut self, started: Instant, limit: Duration) -> bool {
+        match self.any() {
+            Either::Here(reader) => reader.wait_since(started, limit),
+            Either::Process(reader) => reader.wait_since(started, limit),
+        }
+    }
+
     /// The block was taken from this stream.
     pub(crate) fn release_block(&mut self, block: AnyReadBlock) {
         match (self.any(), block) {
@@ -132,6 +142,14 @@ impl Target {
         match self.any() {
             Either::Here(writer) => Ok(writer.try_take()?.map(Either::Here)),
             Either::Process(writer) => Ok(writer.try_take()?.map(Either::Process)),
+        }
+    }
+
+    /// Waits until `take` would not, but not longer than `limit`. It has waited since `started`. False if the time is up.
+    pub(crate) fn wait(&mut self, started: Instant, limit: Duration) -> bool {
+        match self.any() {
+            Either::Here(writer) => writer.wait_since(started, limit),
+            Either::Process(writer) => writer.wait_since(started, limit),
         }
     }
 

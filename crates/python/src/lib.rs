@@ -13,9 +13,9 @@
 //! ```text
 //! argsort · check · copy · doctor · generate · merge · network · parts · pipe · process · select · sort · stats · whole
 //! sort_file
-//! count · dtype · mapped · output · reading · records · writing
+//! count · dtype · listening · mapped · output · reading · records · writing
 //! chunk · element · watch
-//! array · ends · order
+//! arguments · array · ends · order
 //! error
 //! ```
 //!
@@ -24,6 +24,7 @@
 #![deny(unsafe_code)]
 
 mod argsort;
+mod arguments;
 #[allow(unsafe_code)]
 mod array;
 mod check;
@@ -36,6 +37,7 @@ mod element;
 mod ends;
 mod error;
 mod generate;
+mod listening;
 mod mapped;
 mod merge;
 mod network;

@@ -1,24 +1,21 @@
 //! Streams between hosts.
 //!
-//! Both ends use explicit calls, as those of a pipe do. A call that waits for another host runs in a thread of its own (`watch`),
+//! Both ends use explicit calls, as those of a pipe do. A call that another host takes part in runs in a thread of its own (`watch`),
 //! which a signal leaves behind: it ends by itself.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
-use eagre::{BlockSize, Pipe};
+use eagre::Pipe;
 use eagre_net::security::load_token;
 use eagre_net::{Cancel, Fingerprint, Identity, NetError, Offer, Options, Security};
 use pyo3::prelude::*;
 
+use crate::arguments::{block_size, seconds};
 use crate::error;
+use crate::listening::Listening;
 use crate::reading::{KEPT, Stream};
 use crate::watch::leaving;
 use crate::writing::Sink;
-
-/// How often a thread that waits for a caller looks whether anybody still wants one.
-const TICK: Duration = Duration::from_millis(50);
 
 /// What Python says of streams between hosts.
 #[derive(FromPyObject)]
@@ -47,13 +44,9 @@ pub(crate) struct Settings {
 
 impl Settings {
     fn options(&self, function: &str) -> PyResult<Options> {
-        let block = BlockSize::new(self.block).ok_or_else(|| {
-            let given = self.block;
-            error::value_error(format_args!("{function}: block is {given}; give a power of two from 65536 to 67108864"))
-        })?;
         let options = Options::new()
             .stream(Pipe::builder().lookback(KEPT).explicit())
-            .block_size(block)
+            .block_size(block_size(self.block, function)?)
             .retry(seconds(self.retry, function, "retry")?)
             .silence(seconds(self.silence, function, "silence")?)
             .security(self.security().map_err(|failed| error::of_network(&failed))?);
@@ -75,11 +68,6 @@ impl Settings {
         }
         Ok(if self.insecure_plain { Security::insecure_plain() } else { Security::loopback() })
     }
-}
-
-fn seconds(given: f64, function: &str, what: &str) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(given)
-        .map_err(|_| error::value_error(format_args!("{function}: {what} is {given}; give seconds, 0 or more")))
 }
 
 /// The side that calls.
@@ -125,62 +113,21 @@ impl Connector {
     }
 }
 
-type Shared = Arc<Mutex<Option<Arc<eagre_net::Listener>>>>;
-
 /// The side that is called.
 #[pyclass(frozen, module = "eagre._eagre")]
 pub(crate) struct Listener {
-    listener: Shared,
+    listener: Listening<eagre_net::Listener>,
     address: String,
 }
 
-fn lock(listener: &Shared) -> MutexGuard<'_, Option<Arc<eagre_net::Listener>>> {
-    listener.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// How a wait for a caller ended.
-enum Waited {
-    Caller(Box<Offer>),
-    Late,
-    Closed,
-}
-
 impl Listener {
-    fn wait(&self, py: Python<'_>, name: String, peer_writes: bool, timeout: Option<f64>) -> PyResult<Offer> {
-        let limit = timeout.map(|timeout| seconds(timeout, "eagre.Listener", "timeout")).transpose()?;
-        let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
-        let wanted = Arc::new(());
-        let (listener, still_wanted) = (self.listener.clone(), Arc::downgrade(&wanted));
+    fn wait(&self, py: Python<'_>, name: &str, peer_writes: bool, timeout: Option<f64>) -> PyResult<Offer> {
         let what = if peer_writes { "write" } else { "read" };
         let late = format!("{name} at {}: nobody called to {what} it within the timeout", self.address);
-        let work = move || {
-            loop {
-                let Some(listener) = lock(&listener).clone() else { return Ok(Waited::Closed) };
-                let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-                let tick = left.map_or(TICK, |left| left.min(TICK));
-                if let Some(offer) = listener.offer_within(&name, peer_writes, tick)? {
-                    return Ok(Waited::Caller(Box::new(offer)));
-                }
-                if left.is_some_and(|left| left.is_zero()) {
-                    return Ok(Waited::Late);
-                }
-                if still_wanted.strong_count() == 0 {
-                    return Ok(Waited::Closed);
-                }
-            }
-        };
-        let waited = leaving(py, &|| {}, work);
-        drop(wanted);
-        match waited?.map_err(|failed: NetError| error::of_network(&failed))? {
-            Waited::Caller(offer) => Ok(*offer),
-            Waited::Late => Err(error::timeout(late)),
-            Waited::Closed => Err(closed()),
-        }
+        self.listener.wait(py, timeout, &late, |listener, limit| {
+            listener.offer_within(name, peer_writes, limit).map_err(|failed| error::of_network(&failed))
+        })
     }
-}
-
-fn closed() -> PyErr {
-    error::value_error("eagre.Listener: it is closed")
 }
 
 #[pymethods]
@@ -191,7 +138,7 @@ impl Listener {
         let bound = leaving(py, &|| {}, move || eagre_net::Listener::bind(&address, options))?;
         let listener = bound.map_err(|failed| error::of_network(&failed))?;
         let address = listener.local_address().to_string();
-        Ok(Listener { listener: Arc::new(Mutex::new(Some(Arc::new(listener)))), address })
+        Ok(Listener { listener: Listening::new(listener, "eagre.Listener"), address })
     }
 
     #[getter]
@@ -201,18 +148,18 @@ impl Listener {
 
     /// Waits for a caller that reads a stream.
     fn writer(&self, py: Python<'_>, name: String, timeout: Option<f64>) -> PyResult<Sink> {
-        let offer = self.wait(py, name, false, timeout)?;
+        let offer = self.wait(py, &name, false, timeout)?;
         py.detach(|| offer.writer()).map(Sink::between_hosts).map_err(|failed| error::of_network(&failed))
     }
 
     /// Waits for a caller that writes a stream.
     fn reader(&self, py: Python<'_>, name: String, timeout: Option<f64>) -> PyResult<Stream> {
-        let offer = self.wait(py, name, true, timeout)?;
+        let offer = self.wait(py, &name, true, timeout)?;
         py.detach(|| offer.reader()).map(Stream::between_hosts).map_err(|failed| error::of_network(&failed))
     }
 
     /// Listens no more. Who waits in another thread gets an error.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| lock(&self.listener).take());
+        self.listener.close(py);
     }
 }

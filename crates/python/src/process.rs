@@ -1,25 +1,23 @@
 //! Streams between processes.
 //!
-//! Both ends use explicit calls, as those of a pipe do. A wait for the other process to make its stream, or to connect, runs in a
-//! thread of its own (`watch`), which a signal leaves behind: it ends by itself.
+//! Both ends use explicit calls, as those of a pipe do. A wait for the other process to make its stream runs in a thread of its own
+//! (`watch`), which a signal leaves behind: it ends by itself.
 
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use eagre::OpenError;
 use eagre::process::{self, Listener, Options};
-use eagre::{BlockSize, OpenError};
 use pyo3::prelude::*;
 
+use crate::arguments::{block_size, seconds};
 use crate::error;
+use crate::listening::Listening;
 use crate::reading::Stream;
 use crate::watch::leaving;
 use crate::writing::Sink;
-
-/// How often a thread that waits for a process looks whether anybody still wants one.
-const TICK: Duration = Duration::from_millis(50);
 
 /// What Python says of a stream that it makes.
 #[derive(FromPyObject)]
@@ -42,24 +40,14 @@ pub(crate) struct Settings {
 
 impl Settings {
     fn options(&self) -> PyResult<Options> {
-        let block = BlockSize::new(self.block).ok_or_else(|| {
-            let given = self.block;
-            error::value_error(format_args!(
-                "eagre.process: block is {given}; give a power of two from 65536 to 67108864"
-            ))
-        })?;
+        let block = block_size(self.block, "eagre.process")?;
         let options =
             Options::new().block_size(block).rewrite(self.rewrite).lookback(self.lookback).read_ahead(self.read_ahead);
         let options = self.name.iter().fold(options, |options, name| options.name(name));
         let options = self.capacity.into_iter().fold(options, Options::capacity);
-        let timeout = self.timeout.map(seconds).transpose()?;
+        let timeout = self.timeout.map(|timeout| seconds(timeout, "eagre.process", "timeout")).transpose()?;
         Ok(timeout.into_iter().fold(options, Options::timeout))
     }
-}
-
-fn seconds(given: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(given)
-        .map_err(|_| error::value_error(format_args!("eagre.process: timeout is {given}; give seconds, 0 or more")))
 }
 
 /// One side of a connection, until a stream is opened on it.
@@ -171,22 +159,9 @@ impl Connection {
     }
 }
 
-type Shared = Arc<Mutex<Option<Arc<Listener>>>>;
-
 /// A name at which other processes connect.
 #[pyclass(frozen, module = "eagre._eagre")]
-pub(crate) struct ProcessListener(Shared);
-
-fn lock(listener: &Shared) -> MutexGuard<'_, Option<Arc<Listener>>> {
-    listener.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// How a wait for a process ended.
-enum Waited {
-    Connected(process::Connection),
-    Late,
-    Closed,
-}
+pub(crate) struct ProcessListener(Listening<Listener>);
 
 #[pymethods]
 impl ProcessListener {
@@ -198,44 +173,20 @@ impl ProcessListener {
             OpenError::Unavailable(_) => error::of_file(&failed.into()),
             other => error::of_connection(&other),
         })?;
-        Ok(ProcessListener(Arc::new(Mutex::new(Some(Arc::new(listener))))))
+        Ok(ProcessListener(Listening::new(listener, "eagre.process.Listener")))
     }
 
     /// Waits for the next process that connects.
     fn accept(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Connection> {
-        let limit = timeout.map(seconds).transpose()?;
-        let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
-        let wanted = Arc::new(());
-        let (listener, still_wanted) = (self.0.clone(), Arc::downgrade(&wanted));
-        let work = move || {
-            loop {
-                let Some(listener) = lock(&listener).clone() else { return Ok(Waited::Closed) };
-                let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-                let tick = left.map_or(TICK, |left| left.min(TICK));
-                if let Some(connection) = listener.accept_within(tick)? {
-                    return Ok(Waited::Connected(connection));
-                }
-                if left.is_some_and(|left| left.is_zero()) {
-                    return Ok(Waited::Late);
-                }
-                if still_wanted.strong_count() == 0 {
-                    return Ok(Waited::Closed);
-                }
-            }
-        };
-        let waited = leaving(py, &|| {}, work);
-        drop(wanted);
-        match waited?.map_err(|failed: OpenError| error::of_connection(&failed))? {
-            Waited::Connected(connection) => Ok(Connection::of(connection)),
-            Waited::Late => {
-                Err(error::timeout("eagre.process.Listener: no other process has connected within the timeout"))
-            }
-            Waited::Closed => Err(error::value_error("eagre.process.Listener: it is closed")),
-        }
+        let late = "eagre.process.Listener: no other process has connected within the timeout";
+        let accepted = self.0.wait(py, timeout, late, |listener, limit| {
+            listener.accept_within(limit).map_err(|failed| error::of_connection(&failed))
+        });
+        accepted.map(Connection::of)
     }
 
     /// Listens no more. Who waits in another thread gets an error.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| lock(&self.0).take());
+        self.0.close(py);
     }
 }

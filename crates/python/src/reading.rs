@@ -1,8 +1,7 @@
 //! Streams as Python reads them: copied into buffers, or block by block, without a copy.
 //!
-//! A wait happens without the GIL, in a thread of its own (`watch`): a signal that raises cancels the stream and ends the
-//! wait. Blocks that Python has dropped are given back at the next step, by the thread that takes it, so that no drop waits
-//! for a lock.
+//! A wait happens without the GIL, in pieces (`watch`): a signal that raises cancels the stream and ends the wait. Blocks that Python has
+//! dropped are given back at the next step or piece, by the thread that takes it, so that no drop waits for a lock.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,6 +34,9 @@ pub(crate) struct Stream {
     /// Whether the other end is a file on a disk, which lets nobody wait for long.
     prompt: bool,
 }
+
+/// A call that brings the next block.
+type Next = fn(&mut Source) -> Result<Option<AnyReadBlock>, StreamError>;
 
 struct End {
     reader: Source,
@@ -78,30 +80,29 @@ impl Stream {
         self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a step on the open end. Only a step that may have to wait for long gets a thread.
+    /// Does something with the open end. What Python has dropped is given back before.
+    fn with_end<T>(&self, act: impl FnOnce(&mut End) -> T) -> PyResult<T> {
+        let mut end = self.end();
+        let end = end.as_mut().ok_or_else(closed)?;
+        self.dropped.take().into_iter().for_each(|block| end.reader.release_block(block));
+        Ok(act(end))
+    }
+
+    /// Runs a step on the open end, which gets its block by the call that it is given. `None` at the end of the stream.
     fn step<T: Send>(
         &self,
         py: Python<'_>,
-        now: impl Fn(&mut End) -> Result<Option<T>, StreamError> + Sync,
-        wait: impl Fn(&mut End) -> Result<Option<T>, StreamError> + Sync,
+        step: impl Fn(&mut End, Next) -> Result<Option<T>, StreamError> + Sync,
     ) -> PyResult<Option<T>> {
-        let stepped = py.detach(|| {
-            let mut end = self.end();
-            let end = end.as_mut()?;
-            self.dropped.take().into_iter().for_each(|block| end.reader.release_block(block));
-            if self.prompt {
-                return Some(wait(end).map(|done| done.map(Ok).unwrap_or(Err(true))));
-            }
-            Some(now(end).map(|done| done.map(Ok).unwrap_or_else(|| Err(end.reader.is_at_end()))))
-        });
-        match stepped.ok_or_else(closed)?.map_err(|failed| self.failed(&failed))? {
-            Ok(done) => Ok(Some(done)),
-            Err(true) => Ok(None),
-            Err(false) => {
-                let waited = waiting(py, &|| self.control.cancel(), || self.end().as_mut().map(&wait))?;
-                waited.ok_or_else(closed)?.map_err(|failed| self.failed(&failed))
-            }
-        }
+        let try_step = |end: &mut End| match self.prompt {
+            true => Some(step(end, Source::take)),
+            false => step(end, Source::try_take).transpose().map(|done| done.map(Some)),
+        };
+        // Nothing can mean the end: the call that may wait knows, and does not have to.
+        let wait = |end: &mut End, started, limit| end.reader.wait(started, limit).then(|| step(end, Source::take));
+        let piece =
+            |started, limit| self.with_end(|end| try_step(end).or_else(|| wait(end, started, limit))).transpose();
+        waiting(py, &|| self.control.cancel(), piece)??.map_err(|failed| self.failed(&failed))
     }
 
     fn failed(&self, failed: &StreamError) -> PyErr {
@@ -118,11 +119,7 @@ impl Stream {
 }
 
 impl End {
-    fn copy(
-        &mut self,
-        to: &mut [u8],
-        next: impl Fn(&mut Source) -> Result<Option<AnyReadBlock>, StreamError>,
-    ) -> Result<Option<usize>, StreamError> {
+    fn copy(&mut self, to: &mut [u8], next: Next) -> Result<Option<usize>, StreamError> {
         let mut done = 0;
         while done < to.len() {
             let Some((block, at)) = &mut self.current else {
@@ -180,14 +177,13 @@ impl Stream {
         if lock().is_empty() {
             return Ok(0);
         }
-        let copied =
-            self.step(py, |end| end.copy(&mut lock(), Source::try_take), |end| end.copy(&mut lock(), Source::take))?;
+        let copied = self.step(py, |end, next| end.copy(&mut lock(), next))?;
         Ok(copied.unwrap_or(0))
     }
 
     /// The next bytes, as they lie in the stream, or `None` at its end.
     fn chunk(&self, py: Python<'_>) -> PyResult<Option<Chunk>> {
-        let block = self.step(py, |end| end.reader.try_take(), |end| end.reader.take())?;
+        let block = self.step(py, |end, next| next(&mut end.reader))?;
         Ok(block.map(|block| Chunk::new(block, &self.dropped)))
     }
 

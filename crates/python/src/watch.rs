@@ -1,15 +1,16 @@
-//! Long calls: the work runs in a thread of its own, while the calling thread listens for signals.
+//! Long calls, which a signal ends.
 //!
 //! The GIL is free meanwhile. Every few milliseconds the calling thread takes it, for as long as Python needs to run its
-//! signal handlers and the caller's progress function. If one of them raises, the work is asked to stop; the exception goes
-//! on when it has, since the work uses memory of the caller.
+//! signal handlers and the caller's progress function. Work that goes on runs in a thread of its own. If a handler or the progress function
+//! raises, the work is asked to stop; the exception goes on when it has, since the work uses memory of the caller. A wait for the other end
+//! of a stream needs no thread: it is done in pieces.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
@@ -81,11 +82,35 @@ pub(crate) fn watched<R: Send>(
     Ok(done)
 }
 
-/// Runs `work`, which waits for something, without the GIL. `stop` ends the wait.
+/// Calls `piece` without the GIL, again and again, until it brings something: it gets the time since when it waits, and for how long it may.
+/// It holds no lock when it returns: a signal handler may use the stream. `stop` is called before what a handler raises goes on.
 ///
 /// # Errors
 /// What a signal handler raised.
 pub(crate) fn waiting<R: Send>(
+    py: Python<'_>,
+    stop: &(dyn Fn() + Sync),
+    mut piece: impl FnMut(Instant, Duration) -> Option<R> + Send,
+) -> PyResult<R> {
+    py.detach(|| {
+        let started = Instant::now();
+        loop {
+            if let Some(done) = piece(started, TICK) {
+                return Ok(done);
+            }
+            if let Err(raised) = Python::attach(|py| py.check_signals()) {
+                stop();
+                return Err(raised);
+            }
+        }
+    })
+}
+
+/// Runs `work`, which `stop` ends, in a thread and without the GIL.
+///
+/// # Errors
+/// What a signal handler raised.
+pub(crate) fn working<R: Send>(
     py: Python<'_>,
     stop: &(dyn Fn() + Sync),
     work: impl FnOnce() -> R + Send,

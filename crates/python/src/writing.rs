@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use crate::array::Plain;
 use crate::ends::{AnyControl, AnyWriteBlock, Target};
 use crate::error;
-use crate::watch::{for_a_moment, leaving, waiting};
+use crate::watch::{for_a_moment, leaving, waiting, working};
 
 /// The writing end of a stream.
 #[pyclass(frozen, module = "eagre._eagre")]
@@ -31,24 +31,11 @@ struct End {
 
 impl End {
     /// Copies what fits, and returns how much that was. Waits for a disk, but for nobody else.
-    fn copy_now(&mut self, from: &[u8]) -> Result<usize, StreamError> {
-        match self.target {
-            Target::File(_) => self.copy_or_wait(from),
-            _ => self.copy(from, Target::try_take),
-        }
-    }
-
-    /// As [`End::copy_now`], but at least one byte.
-    fn copy_or_wait(&mut self, from: &[u8]) -> Result<usize, StreamError> {
-        self.copy(from, |target| target.take().map(Some))
-    }
-
-    /// Copies what fits into the blocks that `next` gives, and returns how much that was. Only the first may wait.
-    fn copy(
-        &mut self,
-        from: &[u8],
-        next: impl Fn(&mut Target) -> Result<Option<AnyWriteBlock>, StreamError>,
-    ) -> Result<usize, StreamError> {
+    fn copy(&mut self, from: &[u8]) -> Result<usize, StreamError> {
+        let next: fn(&mut Target) -> Result<Option<AnyWriteBlock>, StreamError> = match self.target {
+            Target::File(_) => |target| target.take().map(Some),
+            _ => Target::try_take,
+        };
         let (mut done, target) = (0, &mut self.target);
         while done < from.len() {
             let Some((block, at)) = &mut self.current else {
@@ -124,6 +111,11 @@ impl Sink {
     fn end(&self) -> MutexGuard<'_, Option<End>> {
         self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Does something with the open end.
+    fn with_end<T>(&self, act: impl FnOnce(&mut End) -> T) -> PyResult<T> {
+        self.end().as_mut().map(act).ok_or_else(closed)
+    }
 }
 
 #[pymethods]
@@ -142,12 +134,12 @@ impl Sink {
         let bytes = plain.ok_or_else(|| error::type_error("write: no array of bytes"))?.items::<u8>();
         let mut from = bytes;
         while !from.is_empty() {
-            // What fits is copied at once; only who waits for a reader in Python needs a thread.
-            let mut done = py.detach(|| self.end().as_mut().map(|end| end.copy_now(from))).ok_or_else(closed)?;
-            if let Ok(0) = done {
-                let wait = || self.end().as_mut().map(|end| end.copy_or_wait(from));
-                done = waiting(py, &|| self.control.cancel(), wait)?.ok_or_else(closed)?;
-            }
+            let try_copy = |end: &mut End| Some(end.copy(from)).filter(|done| !matches!(done, Ok(0)));
+            let piece = |started, limit| {
+                let wait = |end: &mut End| end.target.wait(started, limit).then(|| end.copy(from));
+                self.with_end(|end| try_copy(end).or_else(|| wait(end))).transpose()
+            };
+            let done = waiting(py, &|| self.control.cancel(), piece)??;
             from = &from[done.map_err(error::of_stream)?..];
         }
         Ok(())
@@ -155,14 +147,22 @@ impl Sink {
 
     /// Ends the stream here. A file has appeared, complete and on the disk, when this returns.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
-        let Some(end) = py.detach(|| self.end().take()) else { return Ok(()) };
+        let Some(mut end) = py.detach(|| self.end().take()) else { return Ok(()) };
         let stop = || self.control.cancel();
         let finished = match end.target {
             // Whether all has arrived when a signal comes first is not known.
-            Target::Network(_) => leaving(py, &stop, || end.finish()),
-            _ => waiting(py, &stop, || end.finish()),
+            Target::Network(_) => leaving(py, &stop, || end.finish())?,
+            // A disk takes its time.
+            Target::File(_) => working(py, &stop, || end.finish())?,
+            Target::Pipe(_) | Target::Process(_) => {
+                // The end of the stream needs a block: the one that is being filled, or another.
+                if end.current.is_none() {
+                    waiting(py, &stop, |started, limit| end.target.wait(started, limit).then_some(()))?;
+                }
+                py.detach(|| end.finish())
+            }
         };
-        Ok(finished??)
+        Ok(finished?)
     }
 
     /// Gives up: no file appears, and a reader gets an error with this message.

@@ -126,6 +126,30 @@ def test_a_signal_ends_a_wait(wait):
         reader.read()
 
 
+@pytest.mark.parametrize("use", ["write", "close"])
+def test_a_signal_handler_may_use_the_ends_of_a_stream_that_waits(use):
+    """It runs while the thread waits. What it writes ends the wait, and so does closing the end that waits."""
+    writer, reader = eagre.Pipe(1 << 16)
+
+    def handle(number, frame):
+        if use == "write":
+            writer.write(b"x" * (1 << 16))
+            writer.flush()
+        else:
+            reader.raw.close()
+
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        if use == "write":
+            assert reader.read(1 << 16) == b"x" * (1 << 16)
+        else:
+            with pytest.raises(ValueError, match="closed file"):
+                next(reader.chunks())
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
 def test_a_wait_leaves_the_gil_to_others():
     writer, reader = eagre.Pipe(1 << 16)
     counted = 0

@@ -207,7 +207,7 @@ impl Core {
     }
 
     /// Where the stream is, as this end sees it.
-    fn flow(&self) -> Flow {
+    pub(super) fn flow(&self) -> Flow {
         let (taken, given, theirs) = (self.taken.load(SeqCst), self.given.load(SeqCst), self.theirs.load(SeqCst));
         // Only when all of it has been published.
         let end = self.known_length().map(|length| self.config.block.block_of(length) + 1).filter(|&end| end == theirs);

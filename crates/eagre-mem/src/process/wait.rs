@@ -12,6 +12,7 @@
 use super::core::{Core, Step, Touching};
 use super::hello::{Identity, WAKE};
 use crate::stream::error::Failure;
+use crate::stream::wait::nanoseconds;
 use crate::stream::{StreamError, StreamErrorKind};
 use crate::sys::socket::{self, Seen};
 use crate::sys::{Errno, futex, process};
@@ -92,29 +93,47 @@ impl Core {
 
     /// Waits until this end's next block is there, or the stream has ended or failed, but not longer than `limit`. False if the
     /// time is up.
-    pub(super) fn wait_within(&self, limit: Duration) -> bool {
+    ///
+    /// `waited` is for how long the caller has waited for the block before. Only if there is one, the stream's time limit counts.
+    pub(super) fn wait_within(&self, limit: Duration, waited: Option<Duration>) -> bool {
         if self.check().is_err() {
             return true;
         }
         let _claimed = self.claim.take();
-        let deadline = futex::now().saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
-        loop {
+        let now = futex::now();
+        let started = now.saturating_sub(nanoseconds(waited.unwrap_or_default()));
+        let deadline = now.saturating_add(nanoseconds(limit));
+        let mut waits = false;
+        let there = loop {
             if let Err(failure) = self.look() {
                 self.fail(failure);
             }
             let (taken, theirs) = (self.taken.load(SeqCst), self.theirs.load(SeqCst));
             let there = match self.end {
                 End::Writer => taken - theirs < self.count(),
-                End::Reader => taken < theirs || self.known_length().is_some(),
+                End::Reader => taken < theirs || self.flow().end.is_some(),
             };
             if there || self.check().is_err() {
-                return true;
+                break true;
             }
-            match deadline.saturating_sub(futex::now()) {
-                0 => return false,
-                left => self.wait(Some(Duration::from_nanos(left))),
+            let left = Duration::from_nanos(deadline.saturating_sub(futex::now()));
+            if left.is_zero() {
+                break false;
             }
+            if !waits {
+                waits = true;
+                self.waiting.begin(taken, started);
+            }
+            match waited.and_then(|_| self.left(started)) {
+                Some(Duration::ZERO) => self.fail((StreamErrorKind::TimedOut, self.end).into()),
+                until_over => self.wait(Some(until_over.map_or(left, |until_over| until_over.min(left)))),
+            }
+        };
+        if waits {
+            self.waiting.end();
+            self.counters.waited(futex::now().saturating_sub(now));
         }
+        there
     }
 
     /// What is left of the stream's time limit for a wait. `None`: there is none.

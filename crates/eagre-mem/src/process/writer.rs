@@ -13,7 +13,7 @@ use crate::units::BlockSize;
 use std::io;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::*;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The writing end of a stream between processes: a pointer, or explicit calls, or one after the other. Its calls are those of
 /// [`stream::Writer`](crate::stream::Writer).
@@ -206,7 +206,13 @@ impl Writer {
     /// Waits until [`Writer::take`] or [`Writer::reserve`] would not wait, but not longer than `limit`. False if the time is up.
     /// True as well if the stream has failed: the next call says why.
     pub fn wait(&self, limit: Duration) -> bool {
-        self.core.wait_within(limit)
+        self.core.wait_within(limit, None)
+    }
+
+    /// As [`Writer::wait`], for a caller that waits in pieces and looks at something else in between: it has waited for this block since
+    /// `started`. That is what reports say, and what counts for the stream's time limit: when it is over, the stream has failed.
+    pub fn wait_since(&self, started: Instant, limit: Duration) -> bool {
+        self.core.wait_within(limit, Some(started.elapsed()))
     }
 
     fn take_if(

@@ -21,7 +21,7 @@ pub(crate) mod protocol;
 mod reader;
 pub(crate) mod report;
 pub(crate) mod stats;
-mod wait;
+pub(crate) mod wait;
 mod writer;
 
 pub use self::callback::{Sink, SinkWriter, Source};

@@ -12,7 +12,7 @@ use crate::trap::End;
 use std::io;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::*;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The reading end of a stream: a pointer, or explicit calls, or one after the other.
 ///
@@ -274,7 +274,13 @@ impl Reader {
     /// longer than `limit`. False if the time is up. True as well if the stream has failed: the next call says why. For threads
     /// that have something else to do meanwhile.
     pub fn wait(&self, limit: Duration) -> bool {
-        self.user.wait_within(End::Reader, limit)
+        self.user.wait_within(End::Reader, limit, None)
+    }
+
+    /// As [`Reader::wait`], for a caller that waits in pieces and looks at something else in between: it has waited for this block since
+    /// `started`. That is what reports say, and what counts for the stream's time limit: when it is over, the stream has failed.
+    pub fn wait_since(&self, started: Instant, limit: Duration) -> bool {
+        self.user.wait_within(End::Reader, limit, Some(started.elapsed()))
     }
 
     fn take_if(

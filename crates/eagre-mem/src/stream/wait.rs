@@ -33,6 +33,11 @@ const PINNED: Duration = Duration::from_secs(10);
 /// How long it waits if the writer waits as well.
 const PINNED_AND_STUCK: Duration = Duration::from_millis(250);
 
+/// A time as [`futex::now`] counts it; a very long one is for ever.
+pub(crate) fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 impl Core {
     /// Whether a touch of this end could go on now. Cheap; called in a spin loop.
     #[inline]
@@ -105,7 +110,9 @@ impl Core {
 
     /// Waits until an explicit call of this end for its next block would not wait, but not longer than `limit`. False if the time
     /// is up. True as well if the stream has failed: the call will say so.
-    pub(crate) fn wait_within(&self, end: End, limit: Duration) -> bool {
+    ///
+    /// `waited` is for how long the caller has waited for the block before. Only if there is one, the stream's time limit counts.
+    pub(crate) fn wait_within(&self, end: End, limit: Duration, waited: Option<Duration>) -> bool {
         self.notice_fork();
         let ready = || self.could_go_on(end) || self.status.failure().is_some();
         if ready() {
@@ -113,18 +120,30 @@ impl Core {
         }
         let flow = self.flow.load();
         let block = if end == End::Writer { flow.taken } else { flow.seen };
-        let started = futex::now();
+        let now = futex::now();
+        let started = now.saturating_sub(nanoseconds(waited.unwrap_or_default()));
         self.announce_wait(Touching::explicit(end, block), started);
-        let deadline = started.saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
+        let deadline = now.saturating_add(nanoseconds(limit));
         loop {
-            let left = deadline.saturating_sub(futex::now());
-            if ready() || left == 0 {
+            let left = Duration::from_nanos(deadline.saturating_sub(futex::now()));
+            if ready() || left.is_zero() {
                 break;
             }
-            self.side(end).gate.wait(Some(Duration::from_nanos(left)), ready);
+            let until_over = waited.and_then(|_| self.left(started)).unwrap_or(left);
+            if until_over.is_zero() {
+                self.fail((StreamErrorKind::TimedOut, end).into());
+                break;
+            }
+            self.side(end).gate.wait(Some(left.min(until_over)), ready);
         }
-        self.done_waiting(end, started);
+        self.done_waiting(end, now);
         ready()
+    }
+
+    /// What is left of the stream's time limit for a wait. `None`: there is none.
+    fn left(&self, started: u64) -> Option<Duration> {
+        let waited = Duration::from_nanos(futex::now().saturating_sub(started));
+        self.config.timeout.map(|limit| limit.saturating_sub(waited))
     }
 
     fn wait(&self, touching: Touching, started: u64) {
@@ -133,14 +152,11 @@ impl Core {
             return self.fail((StreamErrorKind::Deadlock, end).into());
         }
         self.announce_wait(touching, started);
-        let limit = match self.config.timeout {
-            Some(timeout) => match timeout.checked_sub(Duration::from_nanos(futex::now() - started)) {
-                None => return self.fail((StreamErrorKind::TimedOut, end).into()),
-                left => left,
-            },
-            None => None,
-        };
-        self.side(end).gate.wait(limit, || self.could_go_on(end) || self.status.failure().is_some());
+        let left = self.left(started);
+        if left == Some(Duration::ZERO) {
+            return self.fail((StreamErrorKind::TimedOut, end).into());
+        }
+        self.side(end).gate.wait(left, || self.could_go_on(end) || self.status.failure().is_some());
     }
 
     /// Records that an end waits, for reports and for callbacks that work on demand.

@@ -7,7 +7,7 @@ use eagre_mem::stream::{PipeBuilder, StreamErrorKind, Wait, wait_report};
 use eagre_mem::{End, Trap};
 use std::io::{BufRead, BufReader};
 use std::os::fd::FromRawFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Looks until an end of the stream `name` waits. Waiting is the state under test; there is no other sign of it.
 pub(crate) fn until_waiting(name: &str, end: End) -> Wait {
@@ -75,6 +75,30 @@ each_pair! {
             assert!(writing.join().unwrap());
         });
         assert_eq!(writer.take().unwrap_err().kind(), StreamErrorKind::ReaderGone);
+    }
+
+    fn invariant_7_a_wait_in_pieces_is_one_wait(pair) {
+        let (hour, second) = (Duration::from_secs(3600), Duration::from_secs(1));
+        let (builder, name) = named(pair, "waits in pieces");
+        let (mut writer, mut reader) = builder.timeout(hour).open().unwrap().split();
+        let started = Instant::now().checked_sub(second).unwrap();
+        assert!(!reader.wait_since(started, Duration::from_millis(1)) && writer.wait_since(started, hour));
+        std::thread::scope(|scope| {
+            let reading = scope.spawn(|| reader.wait_since(started, hour) && reader.take().unwrap().is_some());
+            let wait = until_waiting(&name, End::Reader);
+            assert!(wait.block == 0 && wait.since >= second, "{wait}");
+            writer.copy_in(&vec![9; SMALL]).unwrap();
+            assert!(reading.join().unwrap());
+        });
+        // The time limit ends it, and only a wait in pieces.
+        let (_writer, mut reader) = named(pair, "waits too long").0.timeout(second).open().unwrap().split();
+        assert!(!reader.wait(Duration::from_millis(1)) && reader.control().failure().is_none());
+        assert!(reader.wait_since(started, hour));
+        assert_eq!(reader.take().unwrap_err().kind(), StreamErrorKind::TimedOut);
+        let (_writer, reader) = named(pair, "waits long enough").0.timeout(Duration::from_millis(2)).open().unwrap().split();
+        let started = Instant::now();
+        while !reader.wait_since(started, Duration::from_millis(1)) {}
+        assert_eq!(reader.control().failure().unwrap().kind(), StreamErrorKind::TimedOut);
     }
 
     fn invariant_7_a_waiting_writer_is_reported(pair) {

@@ -311,9 +311,13 @@ fn few_addresses(connection: Connection, _: &str) {
     let socket = UnixStream::from(OwnedFd::from(connection));
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     let used = pages.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096;
-    let limit = libc::rlimit { rlim_cur: used + FEW, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: the call reads the structure.
-    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the calls read and write the structure.
+    unsafe {
+        libc::getrlimit(libc::RLIMIT_AS, &mut limit);
+        limit.rlim_cur = used + FEW;
+        assert_eq!(libc::setrlimit(libc::RLIMIT_AS, &limit), 0);
+    }
     let next = || Connection::receive_over(&socket).unwrap();
 
     // One that is too long: no pointer at all, and explicit calls.

@@ -6,6 +6,7 @@ use eagre_mem::BlockSize;
 use eagre_mem::End;
 use eagre_mem::process::{Connection, Options, Reader, Writer};
 use eagre_mem::stream::{EndStats, StreamErrorKind, Wait, wait_report};
+use std::time::{Duration, Instant};
 
 const BLOCK: u64 = SMALL as u64;
 
@@ -135,4 +136,36 @@ fn who_waits_is_reported() {
         assert!(said.block == 0 && said.to_string().contains(&format!("for block 0 {what}")), "{said}");
         assert!(wait_report().iter().all(|wait| wait.stream != name), "still reported");
     }
+}
+
+#[test]
+fn a_wait_in_pieces_is_one_wait() {
+    let _dog = watched("a_wait_in_pieces_is_one_wait");
+    let (hour, second) = (Duration::from_secs(3600), Duration::from_secs(1));
+    let open = |name: &str, limit: Duration| {
+        let (ours, theirs) = Connection::pair().unwrap();
+        let writer = Options::new().block_size(BlockSize::MIN).name(name).timeout(limit).writer(ours).unwrap();
+        (writer, Reader::join(theirs).unwrap())
+    };
+    let (mut writer, mut reader) = open("waits in pieces", hour);
+    let started = Instant::now().checked_sub(second).unwrap();
+    assert!(!reader.wait_since(started, Duration::from_millis(1)) && writer.wait_since(started, hour));
+    assert!(wait_report().iter().all(|wait| wait.stream != "waits in pieces"), "still reported");
+    std::thread::scope(|scope| {
+        let reading = scope.spawn(|| reader.wait_since(started, hour) && reader.take().unwrap().is_some());
+        let wait = wait_of("waits in pieces", End::Reader);
+        assert!(wait.block == 0 && wait.since >= second, "{wait}");
+        writer.copy_in(&[9; SMALL]).unwrap();
+        assert!(reading.join().unwrap());
+    });
+    // The time limit ends it, and only a wait in pieces. The other end gets to know.
+    let (mut writer, mut reader) = open("waits too long", second);
+    assert!(!reader.wait(Duration::from_millis(1)) && reader.control().failure().is_none());
+    assert!(reader.wait_since(started, hour));
+    assert_eq!(reader.take().unwrap_err().kind(), StreamErrorKind::TimedOut);
+    assert_eq!(writer.copy_in(&[0; 6 * SMALL]).unwrap_err().kind(), StreamErrorKind::TimedOut);
+    let (_writer, reader) = open("waits long enough", Duration::from_millis(2));
+    let started = Instant::now();
+    while !reader.wait_since(started, Duration::from_millis(1)) {}
+    assert_eq!(reader.control().failure().unwrap().kind(), StreamErrorKind::TimedOut);
 }
