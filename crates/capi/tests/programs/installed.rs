@@ -61,13 +61,20 @@ impl Installed {
         value.split_whitespace().map(str::to_owned).collect()
     }
 
-    /// Compiles a program against the shared or the static library.
+    /// Compiles a program against the shared or the static library: once for both, and linked for each.
     pub(crate) fn compile(&self, source: &Path, linkage: Linkage) -> PathBuf {
         let stem = source.file_stem().expect("a name").to_string_lossy().into_owned();
-        let program = self.programs.0.join(format!("{stem}-{linkage:?}"));
+        let name = source.file_name().expect("a name").to_string_lossy();
+        let (object, program) =
+            (self.programs.0.join(format!("{name}.o")), self.programs.0.join(format!("{stem}-{linkage:?}")));
+        if !object.exists() {
+            let mut compiler = compiler_for(source);
+            compiler.args(WARNINGS).args(["-O2", "-pthread", "-c", "-o"]).arg(&object).arg(source);
+            compiler.args(self.pkg_config("Cflags"));
+            assert_success(&compiler.output().expect("the compiler"), &format!("compiling {name}"));
+        }
         let mut compiler = compiler_for(source);
-        compiler.args(WARNINGS).args(["-O2", "-pthread", "-o"]).arg(&program).arg(source);
-        compiler.args(self.pkg_config("Cflags"));
+        compiler.args(["-pthread", "-o"]).arg(&program).arg(&object);
         match linkage {
             Linkage::Shared => {
                 compiler.args(self.pkg_config("Libs")).arg(format!("-Wl,-rpath,{}", self.lib().display()));
@@ -77,7 +84,7 @@ impl Installed {
             }
         }
         compiler.args(["-lz", "-ldl"].into_iter().filter(|library| *library == "-ldl" || stem.starts_with("zlib")));
-        assert_success(&compiler.output().expect("the compiler"), &format!("compiling {stem}"));
+        assert_success(&compiler.output().expect("the compiler"), &format!("linking {stem}"));
         program
     }
 }
@@ -107,6 +114,11 @@ pub(crate) enum Linkage {
 /// The project's sources, or the copy of them that `EAGRE_SOURCES` names where the checkout cannot be read.
 pub(crate) fn root() -> PathBuf {
     std::env::var_os("EAGRE_SOURCES").map_or(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."), PathBuf::from)
+}
+
+/// Whether `root` is a copy of the sources.
+pub(crate) fn is_copy() -> bool {
+    std::env::var_os("EAGRE_SOURCES").is_some()
 }
 
 pub(crate) fn example(name: &str) -> PathBuf {
