@@ -11,7 +11,7 @@
 //! A module uses only modules on lines below its own:
 //!
 //! ```text
-//! argsort · check · copy · doctor · generate · merge · network · parts · pipe · process · select · sort · stats · whole
+//! argsort · check · copy · doctor · gather · generate · merge · network · parts · pipe · process · select · sort · stats · whole
 //! sort_file
 //! count · dtype · listening · mapped · output · reading · records · writing
 //! chunk · element · watch
@@ -36,6 +36,7 @@ mod dtype;
 mod element;
 mod ends;
 mod error;
+mod gather;
 mod generate;
 mod listening;
 mod mapped;
@@ -70,12 +71,14 @@ fn _eagre(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(count::find_all, module)?,
         wrap_pyfunction!(count::find_count, module)?,
         wrap_pyfunction!(doctor::doctor, module)?,
+        wrap_pyfunction!(gather::gather, module)?,
         wrap_pyfunction!(generate::generate, module)?,
         wrap_pyfunction!(generate::generate_into, module)?,
         wrap_pyfunction!(merge::merge_file, module)?,
         wrap_pyfunction!(merge::merge_stream, module)?,
         wrap_pyfunction!(parts::sample_boundaries, module)?,
         wrap_pyfunction!(parts::sort_and_partition, module)?,
+        wrap_pyfunction!(sort_file::index_file, module)?,
         wrap_pyfunction!(sort_file::sort_file, module)?,
         wrap_pyfunction!(stats::stats, module)?,
         wrap_pyfunction!(whole::checksum, module)?,

@@ -40,7 +40,8 @@ const GROUP: usize = 256 << 10;
 ///     descending: the largest first.
 ///     threads: at most so many; None for as many as the process may use.
 ///     order: of structures, the field or fields to sort by first.
-///     progress: called with what is done and what there is to do, some times a second; what it raises ends the sort.
+///     progress: called with what is done and what there is to do, some times a second; what it raises ends the sort. Or a bar of
+///         tqdm, or another object with update(n) and total.
 ///
 /// The dtypes are bool, integers of 8 to 64 bits, float16 to float64, complex64 and complex128 (by the real, then by the
 /// imaginary part), datetime64, timedelta64, bytes of fixed width (S1 to S16), and structures of them.

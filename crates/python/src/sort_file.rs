@@ -65,33 +65,65 @@ pub(crate) fn sort_file(
     options: Options,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Done> {
-    let chosen = records.chosen("eagre.sort_file", options.descending, options.unique)?;
-    let sorted = watched(
-        py,
-        usize::MAX,
-        progress,
-        |watch| with_format!(&chosen, format, descending => sort(format, *descending, &source, &to, &options, watch)),
-    )?;
-    sorted.map(done).map_err(|failed| error::of_file(&failed))
+    Job { source, to, options, index: false }.run(py, "eagre.sort_file", &records, progress)
 }
 
-fn sort<F: Format>(
-    format: &F,
-    descending: bool,
-    source: &Path,
-    to: &Path,
-    options: &Options,
-    watch: &Watch,
-) -> io::Result<Report> {
-    let about = |what: &str, path: &Path, failed: &io::Error| {
-        io::Error::new(failed.kind(), format!("{what}: {}: {failed}", path.display()))
-    };
-    let mut file = File::open(source).map_err(|failed| about("read", source, &failed))?;
-    let header = take_first(format, &mut file, options.header);
-    let header = header.map_err(|failed| about("read", source, &failed))?;
-    let output = Output::create(to).map_err(|failed| about("write", to, &failed))?;
-    let hook = |now: eagre::external::Progress| watch.go_on(now.done, now.total.unwrap_or(0));
-    let sorter = options.sorter(descending);
-    let named = Input::new(name::shown(source.as_os_str().as_encoded_bytes()), file);
-    sorter.progress(&hook).header(&header).sort(format, vec![named], output, to)
+/// Writes the sorted index of a file: the keys, and where their records are.
+#[pyfunction]
+pub(crate) fn index_file(
+    py: Python<'_>,
+    source: PathBuf,
+    to: PathBuf,
+    records: Records,
+    options: Options,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Done> {
+    Job { source, to, options, index: true }.run(py, "eagre.index_file", &records, progress)
+}
+
+/// One file to sort into another one.
+struct Job {
+    source: PathBuf,
+    to: PathBuf,
+    options: Options,
+    /// Whether the other one is an index, and not the records.
+    index: bool,
+}
+
+impl Job {
+    fn run(
+        &self,
+        py: Python<'_>,
+        function: &str,
+        records: &Records,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Done> {
+        let chosen = records.chosen(function, self.options.descending, self.options.unique)?;
+        let sorted = watched(
+            py,
+            usize::MAX,
+            progress,
+            |watch| with_format!(&chosen, format, descending => self.sort(format, *descending, watch)),
+        )?;
+        sorted.map(done).map_err(|failed| error::of_file(&failed))
+    }
+
+    fn sort<F: Format>(&self, format: &F, descending: bool, watch: &Watch) -> io::Result<Report> {
+        let about = |what: &str, path: &Path, failed: &io::Error| {
+            io::Error::new(failed.kind(), format!("{what}: {}: {failed}", path.display()))
+        };
+        let Job { source, to, options, index } = self;
+        let mut file = File::open(source).map_err(|failed| about("read", source, &failed))?;
+        let header = take_first(format, &mut file, options.header);
+        let header = header.map_err(|failed| about("read", source, &failed))?;
+        let output = Output::create(to).map_err(|failed| about("write", to, &failed))?;
+        let hook = |now: eagre::external::Progress| watch.go_on(now.done, now.total.unwrap_or(0));
+        let sorter = options.sorter(descending);
+        let sorter = sorter.progress(&hook).header(&header);
+        let named = Input::new(name::shown(source.as_os_str().as_encoded_bytes()), file);
+        match index {
+            true => sorter.index(format, named, output, to),
+            false => sorter.sort(format, vec![named], output, to),
+        }
+    }
 }

@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 
 use crate::error;
 
@@ -57,10 +58,11 @@ impl Watch {
     }
 }
 
-/// Runs `work`, which is on so many `bytes`, without the GIL; calls `progress(done, total)`, if there is one, now and then.
+/// Runs `work`, which is on so many `bytes`, without the GIL; calls `progress(done, total)`, if there is one, now and then, or moves
+/// it, if it is a bar.
 ///
 /// # Errors
-/// What a signal handler or `progress` raised; the work has ended then, early if it asked its [`Watch`].
+/// A `TypeError` for a `progress` that is neither; the work has not begun. What a signal handler or `progress` raised; the work has ended then, early if it asked its [`Watch`].
 pub(crate) fn watched<R: Send>(
     py: Python<'_>,
     bytes: usize,
@@ -70,7 +72,8 @@ pub(crate) fn watched<R: Send>(
     if bytes < UNWATCHED && progress.is_none() {
         return Ok(py.detach(|| work(&Watch::default())));
     }
-    let progress = progress.map(|progress| progress.clone().unbind());
+    let progress = progress.map(|progress| function_of(py).and_then(|of| of.call1((progress,)))).transpose()?;
+    let progress = progress.map(Bound::unbind);
     let watch = Watch { listens: true, ..Watch::default() };
     let report = |py: Python<'_>| match &progress {
         Some(progress) => progress.call1(py, (watch.done.load(Relaxed), watch.total.load(Relaxed))).map(drop),
@@ -80,6 +83,12 @@ pub(crate) fn watched<R: Send>(
     // The last report, of all that was to do.
     report(py)?;
     Ok(done)
+}
+
+/// What makes a function of a `progress` that may be a bar.
+fn function_of(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static FUNCTION_OF: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    FUNCTION_OF.import(py, "eagre._progress", "function_of")
 }
 
 /// Calls `piece` without the GIL, again and again, until it brings something: it gets the time since when it waits, and for how long it may.

@@ -4,6 +4,7 @@ from eagre import process
 from eagre._copying import Copied, Diagnosis, Fact, copy, doctor
 from eagre._eagre import __version__, sort
 from eagre._generating import generate
+from eagre._indexing import gather, index_file
 from eagre._merging import merge
 from eagre._network import Connector, Listener
 from eagre._pipes import Pipe, PipeReader
@@ -53,7 +54,9 @@ __all__ = [
     "doctor",
     "find",
     "find_all",
+    "gather",
     "generate",
+    "index_file",
     "lexsort",
     "merge",
     "open",

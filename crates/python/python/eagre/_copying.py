@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 
 from eagre import _eagre
+from eagre._progress import Progress
 from eagre._questions import Path
-from eagre._sorting import Progress
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,10 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
+
+from eagre._progress import Progress as _Progress
 
 __all__ = [
     "__version__",
@@ -24,8 +26,10 @@ __all__ = [
     "find_all",
     "find_count",
     "first_malformed",
+    "gather",
     "generate",
     "generate_into",
+    "index_file",
     "is_descending",
     "merge_file",
     "merge_stream",
@@ -43,7 +47,6 @@ __all__ = [
 
 __version__: str
 
-_Progress = Callable[[int, int], object] | None
 _Array = npt.NDArray[Any]
 
 def sort(
@@ -85,6 +88,19 @@ def copy(
 def sort_file(
     source: str, to: str, records: dict[str, Any], options: dict[str, Any], progress: _Progress
 ) -> tuple[str, int, int, int, int]: ...
+def index_file(
+    source: str, to: str, records: dict[str, Any], options: dict[str, Any], progress: _Progress
+) -> tuple[str, int, int, int, int]: ...
+def gather(
+    index: str,
+    data: str,
+    to: str,
+    start: int,
+    stop: int | None,
+    copied: bool,
+    threads: int,
+    progress: _Progress,
+) -> int: ...
 def check_file(
     path: str, records: dict[str, Any], descending: bool, threads: int, progress: _Progress
 ) -> tuple[int, int, int, int, int, int | None, tuple[bytes, bytes] | None]: ...

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from eagre import _eagre
+from eagre._progress import Progress
 from eagre._questions import Path
-from eagre._sorting import Progress
 
 # The bytes of a record; the first ten are its key.
 RECORD = 100

@@ -12,9 +12,9 @@ import numpy as np
 from eagre import _eagre
 from eagre._buffers import BUFFER, as_bytes
 from eagre._pipes import PipeReader
+from eagre._progress import Progress
 from eagre._questions import Path
 from eagre._records import Records, Sorted, how_to_sort
-from eagre._sorting import Progress
 
 
 @overload

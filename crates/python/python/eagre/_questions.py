@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eagre import _eagre
-from eagre._sorting import Progress
+from eagre._progress import Progress
 
 Path = str | bytes | os.PathLike[Any]
 
@@ -40,7 +40,8 @@ def count(
 
     Args:
         threads: at most so many; ``None`` for as many as the process may use.
-        progress: called with the bytes done and in all, some times a second; what it raises ends the call.
+        progress: called with the bytes done and in all, some times a second; what it raises ends the call. Or a bar of tqdm, or
+            another object with ``update(n)`` and ``total``, which is moved by bytes and not closed.
 
     Raises:
         OSError: the file cannot be read to its end.

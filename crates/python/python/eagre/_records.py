@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from eagre import _eagre
 from eagre._buffers import as_bytes
+from eagre._progress import Progress
 from eagre._questions import Path, byte_of
-from eagre._sorting import Progress
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from eagre import _eagre
 from eagre._layout import axis_of, checked, keys_of, put_back, rows_of, sortable, writable
-from eagre._sorting import Array, Progress, argsort, sorted
+from eagre._progress import Progress
+from eagre._sorting import Array, argsort, sorted
 
 
 def partition(a: Array, kth: int, axis: int = -1, threads: int | None = None, *, progress: Progress = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from eagre import _eagre
 from eagre._layout import checked, keys_of, put_back, rows_of, sortable, writable
+from eagre._progress import Progress, steps
 
 Array = npt.NDArray[Any]
-Progress = Callable[[int, int], object] | None
 Order = str | Sequence[str] | None
 
 
@@ -107,10 +107,10 @@ def _order(
 ) -> npt.NDArray[np.intp]:
     """The stable order of rows by several keys, the most important one first."""
     index = None
-    for key in reversed(keys):
+    for key, told in zip(reversed(keys), steps(progress, len(keys))):
         now = key if index is None else np.take_along_axis(key, index, -1)
         step = np.empty(now.shape, np.intp)
-        _eagre.argsort_rows(sortable(now), step, descending, threads, progress, function)
+        _eagre.argsort_rows(sortable(now), step, descending, threads, told, function)
         index = step if index is None else np.take_along_axis(index, step, -1)
     assert index is not None, "there is a key"
     return index
