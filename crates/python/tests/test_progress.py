@@ -28,7 +28,7 @@ NUMBERS = np.random.default_rng(1).integers(0, 1 << 40, 200_000)
     "call",
     [
         lambda bar: eagre.sort(NUMBERS.copy(), progress=bar),
-        lambda bar: eagre.sorted(NUMBERS.reshape(-1, 100), progress=bar),
+        lambda bar: eagre.sorted(NUMBERS.reshape(-1, 100), threads=1, progress=bar),
         lambda bar: eagre.argsort(NUMBERS, progress=bar),
         lambda bar: eagre.lexsort([NUMBERS, NUMBERS % 100], progress=bar),
         lambda bar: eagre.sort_pairs(NUMBERS.copy(), NUMBERS.copy(), progress=bar),
