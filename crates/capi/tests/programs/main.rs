@@ -50,7 +50,7 @@ fn examples() {
     }
     let installed = Installed::new();
     for source in &sources {
-        for bytes in ["4000", "300000000"] {
+        for bytes in ["4000", "100000000"] {
             run_everywhere(&installed, source, &[bytes], false);
         }
     }
