@@ -31,6 +31,17 @@ pub(super) fn most_compared<W: Word>(level: Level) -> usize {
     }
 }
 
+/// So many keys of 32 bits are compared in the registers of AVX-512, however they are distributed: nothing else is faster for
+/// more than a few distributions.
+const NARROW: usize = 1 << 20;
+
+/// Whether so many words are compared, however their keys are distributed. The digits of floating-point numbers are hardly
+/// ever even.
+fn always_compared<W: Word>(level: Level, n: usize) -> bool {
+    compares_fast::<W>(level)
+        && (W::DIGITS_TOGETHER || level == Level::Avx512 && W::KEY_BITS <= u32::BITS && n <= NARROW)
+}
+
 /// Sorts up to a few thousand words without memory from the heap. Returns false if there are more.
 pub(super) fn small<W: Word>(level: Level, words: &mut [W]) -> bool {
     if words.len() <= W::few(level) {
@@ -71,10 +82,16 @@ pub(super) fn base_case_in_place<W: Word>(
     if known.low == known.high {
         return true;
     }
-    let mut far = known == Bounds::of_bits(W::KEY_BITS);
+    let whole = known == Bounds::of_bits(W::KEY_BITS);
+    let mut far = whole;
     if compares_fast::<W>(level) {
+        // What a split has left is most often even.
+        if compare && (whole || W::DIGITS_TOGETHER) && always_compared::<W>(level, words.len()) {
+            W::by_comparison(level, words, table);
+            return true;
+        }
         let probe = Probe::of(level, words);
-        if compare && !is_even::<W>(&probe) {
+        if compare && !is_even(level, words, &probe) {
             W::by_comparison(level, words, table);
             return true;
         }
@@ -90,15 +107,14 @@ pub(super) fn base_case_in_place<W: Word>(
     balanced || compare
 }
 
-/// Whether a radix step is likely to be faster than the vector quicksort: if keys are evenly distributed. The digits of
-/// floating-point numbers hardly ever are.
-fn is_even<W: Word>(probe: &Probe) -> bool {
+/// Whether a radix step is likely to be faster than the vector quicksort: if keys are evenly distributed.
+fn is_even<W: Word>(level: Level, words: &[W], probe: &Probe) -> bool {
     // Narrow keys are compared nearly as fast as they are split.
     let doubt = if W::KEY_BITS <= u32::BITS { EVEN } else { EVEN_ENOUGH };
-    !W::DIGITS_TOGETHER && probe.is_even(doubt)
+    probe.is_even(level, words, doubt)
 }
 
-/// [`is_even`] for many words.
+/// Whether a radix step is likely to be faster for many words.
 pub(super) fn digits_pay<W: Word>(level: Level, words: &[W]) -> bool {
-    is_even::<W>(&Probe::of(level, words))
+    !always_compared::<W>(level, words.len()) && is_even(level, words, &Probe::of(level, words))
 }

@@ -22,6 +22,12 @@ const DEFAULT_SLACK: usize = 64 << 20;
 /// From so many words on it pays to look whether they are easy to sort.
 const FACTS: usize = 128;
 
+/// Numbers of fewer bytes are sorted by vectors in less time than they are merged.
+const MERGED: usize = 128 << 10;
+
+/// Fewer words that fit the lanes of vectors are sorted in less time than they are packed.
+const PACKED: usize = 2048;
+
 /// What is left to do with words that were looked at.
 enum Simplified<'w> {
     /// Nothing.
@@ -190,6 +196,9 @@ impl<'a> Sorter<'a> {
                 Simplified::Narrowed(Narrowed::To64(mut packed)) => return self.sort_words(packed.halves()),
                 Simplified::Not => {}
             }
+            if self.finish_order(words)? {
+                return Monitor::new(self.hook, words.len(), size_of::<W>(), WHOLE).end();
+            }
         }
         let sorted = base_case::small(self.level?, words);
         if sorted && self.hook.is_none() {
@@ -202,18 +211,22 @@ impl<'a> Sorter<'a> {
     fn simplified<'w, W: Word>(&self, words: &'w mut [W]) -> Result<Simplified<'w>, SortError> {
         let level = self.level?;
         let sorted = !W::STABLE && two::sort(level, words)
-            || may_be_in_order(words)
-                && (range::in_order(level, words, self.team_for(words))
-                    || self.hook.is_none() && self.finish_order(level, words)?);
+            || may_be_in_order(words) && range::in_order(level, words, self.team_for(words));
         if sorted {
             return Ok(Simplified::Sorted);
         }
-        Ok(W::narrowed(level, words).map_or(Simplified::Not, Simplified::Narrowed))
+        let pays = words.len() >= PACKED || W::KEY_BITS > u64::BITS || !base_case::compares_fast::<W>(level);
+        Ok(if pays { W::narrowed(level, words) } else { None }.map_or(Simplified::Not, Simplified::Narrowed))
     }
 
     /// Sorts words of which most are in order already, or which ascend first and descend then. Returns false, with all but
     /// the order the same, if they are not so, or if there is no memory.
-    fn finish_order<W: Word>(&self, level: Level, words: &mut [W]) -> Result<bool, SortError> {
+    fn finish_order<W: Word>(&self, words: &mut [W]) -> Result<bool, SortError> {
+        let level = self.level?;
+        let pays = size_of_val(words) >= MERGED || W::KEY_BITS > u64::BITS || !base_case::compares_fast::<W>(level);
+        if !pays || self.hook.is_some() || !may_be_in_order(words) {
+            return Ok(false);
+        }
         let (n, front) = (words.len(), presorted::ascending(level, words));
         let bytes = front.min(n - front) * size_of::<W>();
         if front < n / 8 * 3 || bytes > self.slack_for(n * size_of::<W>()).min(worker::MOST_BYTES) {
@@ -253,6 +266,9 @@ impl<'a> Sorter<'a> {
                     return self.sort_monitored(packed.halves(), monitor);
                 }
                 Simplified::Not => {}
+            }
+            if self.finish_order(words)? {
+                return monitor.check();
             }
         }
         if base_case::small(self.level?, words) {

@@ -99,16 +99,13 @@ fn throughout<W: Word>(level: Level, words: &[W], threads: usize, is_so: impl Fn
 
 #[inline(always)]
 fn ascends<W: Word>(words: &[W]) -> bool {
-    pairs(words).fold(true, |so, (one, two)| so & (narrow(one, two).map_or(one.key() <= two.key(), |(a, b)| a <= b)))
+    pairs(words).fold(true, |so, (one, two)| so & !below(two, one))
 }
 
 #[inline(always)]
 fn descends<W: Word>(words: &[W]) -> bool {
-    let back = |one: W, two: W| match narrow(one, two) {
-        Some((one, two)) => (one > two) | (!W::STABLE & (one == two)),
-        None => (one.key() > two.key()) | (!W::STABLE & (one.key() == two.key())),
-    };
-    pairs(words).fold(true, |so, (one, two)| so & back(one, two))
+    // Where equal words may differ, they must not be reversed.
+    pairs(words).fold(true, |so, (one, two)| so & if W::STABLE { below(two, one) } else { !below(one, two) })
 }
 
 /// Each word and the one after it.
@@ -118,10 +115,16 @@ fn pairs<W: Word>(words: &[W]) -> impl Iterator<Item = (W, W)> {
     words.iter().copied().zip(later.iter().copied())
 }
 
-/// Two keys, if they fit the lanes of a vector.
+/// Whether a key is below another. Wide keys are compared as two numbers, since no vector compares wide ones.
 #[inline(always)]
-fn narrow<W: Word>(one: W, two: W) -> Option<(u64, u64)> {
-    (W::KEY_BITS <= 64).then(|| (one.key() as u64, two.key() as u64))
+fn below<W: Word>(one: W, two: W) -> bool {
+    let (one, two) = (one.key(), two.key());
+    let lower = (one as u64) < two as u64;
+    if W::KEY_BITS <= u64::BITS {
+        return lower;
+    }
+    let (one, two) = ((one >> 64) as u64, (two >> 64) as u64);
+    (one < two) | ((one == two) & lower)
 }
 
 /// Reverses words with so many threads.

@@ -187,12 +187,23 @@ impl<W: Word> Runs<W> {
 
 #[inline(always)]
 pub(super) fn same<W: Word>(one: W, two: W) -> bool {
-    if W::KEY_BITS <= 64 { one.key() as u64 == two.key() as u64 } else { one.key() == two.key() }
+    differ(one, two) == 0
+}
+
+/// The bits in which keys differ: those of wide keys in two numbers, one over the other, since no vector compares wide numbers.
+#[inline(always)]
+fn differ<W: Word>(one: W, two: W) -> u64 {
+    let (one, two) = (one.key(), two.key());
+    let lower = one as u64 ^ two as u64;
+    if W::KEY_BITS <= u64::BITS { lower } else { lower | ((one >> 64) as u64 ^ (two >> 64) as u64) }
 }
 
 #[inline(always)]
 pub(super) fn all<W: Word>(words: &[W], word: W) -> bool {
-    words.iter().fold(true, |so, &other| so & same(other, word))
+    if W::KEY_BITS <= u64::BITS {
+        return words.iter().fold(true, |so, &other| so & same(other, word));
+    }
+    words.iter().fold(0, |bits, &other| bits | differ(other, word)) == 0
 }
 
 /// The slot of a word. Close numbers get distant slots.

@@ -85,9 +85,10 @@ pub(crate) unsafe trait Word: Copy + Send + Sync + 'static {
     }
 }
 
-/// The kernels for the vector levels, with a register for each level.
+/// The kernels for the vector levels: for each level the register of base cases, that of comparisons, and one that compares
+/// floating-point numbers faster, if they fit it.
 macro_rules! vectors {
-    ($($level:ident: $register:ident, $compared:ident),*) => {
+    ($($level:ident: $register:ident, $compared:ident $(or $real:ident)?),*) => {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         unsafe fn base_case(level: Level, words: *mut Self, n: usize, known: Bounds, table: &mut Table) -> bool {
             // SAFETY: the caller's promise.
@@ -119,7 +120,12 @@ macro_rules! vectors {
         fn by_comparison(level: Level, words: &mut [Self], table: &mut Table) {
             match level {
                 // SAFETY: the level is only there if the processor has it.
-                $( Level::$level => unsafe { vector::by_comparison::<Self, vector::$compared>(words, table) }, )*
+                $( Level::$level => unsafe {
+                    $( if vector::are_real::<Self, vector::$real>(words) {
+                        return vector::by_comparison::<Self, vector::$real>(words, table);
+                    } )?
+                    vector::by_comparison::<Self, vector::$compared>(words, table)
+                }, )*
                 _ => words.sort_unstable_by_key(|word| word.key()),
             }
         }
@@ -135,8 +141,38 @@ macro_rules! vectors {
     };
 }
 
+/// The kernels of a number of the same bits and order.
+macro_rules! kernels_of {
+    ($number:ty) => {
+        unsafe fn base_case(level: Level, words: *mut Self, n: usize, known: Bounds, table: &mut Table) -> bool {
+            // SAFETY: the caller's promise; the same bits.
+            unsafe { <$number>::base_case(level, words.cast(), n, known, table) }
+        }
+
+        fn base_case_most(level: Level, table: usize) -> usize {
+            <$number>::base_case_most(level, table)
+        }
+
+        fn few(level: Level) -> usize {
+            <$number>::few(level)
+        }
+
+        fn by_comparison(level: Level, words: &mut [Self], table: &mut Table) {
+            // SAFETY: the same bits and alignment.
+            let numbers = unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<$number>(), words.len()) };
+            <$number>::by_comparison(level, numbers, table);
+        }
+
+        fn move_to_front(level: Level, words: &mut [Self], last: Self) -> usize {
+            // SAFETY: the same bits and alignment.
+            let numbers = unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<$number>(), words.len()) };
+            <$number>::move_to_front(level, numbers, last as $number)
+        }
+    };
+}
+
 macro_rules! number {
-    ($type:ty, $bits:literal, $together:expr, $word:ident => $key:expr $(, narrowed $narrow:ident)?; $($vectors:tt)*) => {
+    ($type:ty, $bits:literal, $together:expr, $word:ident => $key:expr $(, narrowed $narrow:ident)?; $kernels:ident!($($arguments:tt)*)) => {
         // SAFETY: the key is as wide as the number.
         unsafe impl Word for $type {
             const KEY_BITS: u32 = $bits;
@@ -158,7 +194,7 @@ macro_rules! number {
                 crate::sort::kernels::narrow::$narrow(level, words)
             } )?
 
-            vectors!($($vectors)*);
+            $kernels!($($arguments)*);
         }
     };
 }
@@ -171,28 +207,28 @@ const SIGN_64: u64 = 1 << 63;
 const TOGETHER: bool = true;
 const APART: bool = false;
 
-number!(u32, 32, APART, word => word; Avx512: U32x16, U32x16, Avx2: U32x8, U32x8);
-number!(i32, 32, APART, word => (word as u32 ^ SIGN_32); Avx512: U32x16, U32x16, Avx2: U32x8, U32x8);
-number!(f32, 32, TOGETHER, word => float_32(word.to_bits()); Avx512: U32x16, U32x16, Avx2: U32x8, U32x8);
-number!(u64, 64, APART, word => word, narrowed to_32; Avx512: U64x8, U64x8, Avx2: U64x4, I64x4);
-number!(i64, 64, APART, word => (word as u64 ^ SIGN_64), narrowed to_32; Avx512: U64x8, U64x8, Avx2: U64x4, I64x4);
-number!(f64, 64, TOGETHER, word => float_64(word.to_bits()); Avx512: U64x8, U64x8, Avx2: U64x4, I64x4);
-number!((u32, u32), 64, APART, word => (u64::from(word.0) << 32 | u64::from(word.1)), narrowed to_32; Avx512: U64x8, U64x8, Avx2: U64x4, I64x4);
+number!(u32, 32, APART, word => word; vectors!(Avx512: U32x16, U32x16, Avx2: U32x8, U32x8));
+number!(i32, 32, APART, word => (word as u32 ^ SIGN_32); vectors!(Avx512: U32x16, U32x16, Avx2: U32x8, U32x8));
+number!(f32, 32, TOGETHER, word => float_32(word.to_bits()); vectors!(Avx512: U32x16, U32x16, Avx2: U32x8, U32x8));
+number!(u64, 64, APART, word => word, narrowed to_32; vectors!(Avx512: U64x8, U64x8, Avx2: U64x4, I64x4));
+number!(i64, 64, APART, word => (word as u64 ^ SIGN_64), narrowed to_32; vectors!(Avx512: U64x8, U64x8, Avx2: U64x4, I64x4));
+number!(f64, 64, TOGETHER, word => float_64(word.to_bits()); vectors!(Avx512: U64x8, U64x8 or F64x8, Avx2: U64x4, I64x4 or F64x4));
+number!((u32, u32), 64, APART, word => (u64::from(word.0) << 32 | u64::from(word.1)), narrowed to_32; vectors!(Avx512: U64x8, U64x8, Avx2: U64x4, I64x4));
 
 /// A number as wide as an address has the key of the fixed-width number.
 #[cfg(target_pointer_width = "64")]
 mod address {
     use super::*;
 
-    number!(usize, 64, APART, word => (word as u64), narrowed to_32; Avx512: U64x8, U64x8, Avx2: U64x4, I64x4);
-    number!(isize, 64, APART, word => (word as u64 ^ SIGN_64), narrowed to_32; Avx512: U64x8, U64x8, Avx2: U64x4, I64x4);
+    number!(usize, 64, APART, word => (word as u64), narrowed to_32; kernels_of!(u64));
+    number!(isize, 64, APART, word => (word as u64 ^ SIGN_64), narrowed to_32; kernels_of!(i64));
 }
 #[cfg(target_pointer_width = "32")]
 mod address {
     use super::*;
 
-    number!(usize, 32, APART, word => (word as u32); Avx512: U32x16, U32x16, Avx2: U32x8, U32x8);
-    number!(isize, 32, APART, word => (word as u32 ^ SIGN_32); Avx512: U32x16, U32x16, Avx2: U32x8, U32x8);
+    number!(usize, 32, APART, word => (word as u32); kernels_of!(u32));
+    number!(isize, 32, APART, word => (word as u32 ^ SIGN_32); kernels_of!(i32));
 }
 
 macro_rules! narrow {

@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 use std::marker::PhantomData;
 
 use super::super::base_case::CAPACITY;
-use super::{Keys, Vector, array};
+use super::{Keys, Reals, Vector, array, floats_are_exact};
 
 /// Whether the processor has what this level needs.
 pub(in super::super) fn available() -> bool {
@@ -140,13 +140,10 @@ unsafe impl Form for Real {
     }
 }
 
-impl F64x4 {
-    /// Whether `n` numbers have neither NaN nor a negative zero.
-    ///
-    /// # Safety
-    /// They may be read; inside of [`Vector::run`].
+// SAFETY: every number is looked at.
+unsafe impl Reals for F64x4 {
     #[inline(always)]
-    pub(in super::super) unsafe fn fits(from: *const u64, n: usize) -> bool {
+    unsafe fn fits(from: *const u64, n: usize) -> bool {
         // SAFETY: the caller's promise; nothing is read from n on.
         unsafe {
             let zero = _mm256_set1_epi64x(i64::MIN);
@@ -157,7 +154,7 @@ impl F64x4 {
                 let nan = _mm256_castpd_si256(_mm256_cmp_pd::<_CMP_UNORD_Q>(number, number));
                 odd = _mm256_or_si256(odd, _mm256_or_si256(nan, _mm256_cmpeq_epi64(bits.0, zero)));
             }
-            _mm256_testz_si256(odd, odd) == 1
+            _mm256_testz_si256(odd, odd) == 1 && floats_are_exact()
         }
     }
 }
@@ -339,13 +336,6 @@ unsafe impl<F: Form> Vector for Four<F> {
     type Eight = [__m256i; 2];
     type Eights = [[__m256i; 2]; 4];
     const KEYS: Keys = F::KEYS;
-    type Real = F64x4;
-
-    #[inline(always)]
-    unsafe fn are_real(from: *const u64, n: usize) -> bool {
-        // SAFETY: the caller's promise.
-        matches!(F::KEYS, Keys::Signed) && unsafe { F64x4::fits(from, n) }
-    }
 
     common!(u64, 4, first_64, ORDERS_64, _mm256_maskload_epi64, |bits| Four(bits, PhantomData));
 

@@ -66,7 +66,6 @@ unsafe fn transposed_8([r0, r1, r2, r3, r4, r5, r6, r7]: [__m256i; 8]) -> [__m25
 
 // SAFETY: each function is one instruction or a few that do what its name says.
 unsafe impl Vector for U32x8 {
-    type Real = Self;
     type Eight = __m256i;
     type Eights = [__m256i; 8];
 

@@ -1,10 +1,14 @@
 //! Keys of 32 bits in 512-bit registers.
 
+use std::arch::asm;
 use std::arch::x86_64::*;
 
 use super::super::base_case::CAPACITY;
 use super::avx512::{OTHER, blended, partners, run};
 use super::{Vector, array, first};
+
+/// The lanes from the last to the first.
+static REVERSED: [u32; 16] = [15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0];
 
 /// Sixteen numbers of 32 bits.
 #[derive(Clone, Copy)]
@@ -40,7 +44,6 @@ unsafe fn rows_of_8(rows: [__m512i; 8]) -> [__m512i; 8] {
 
 // SAFETY: each function is one instruction or a few that do what its name says.
 unsafe impl Vector for U32x16 {
-    type Real = Self;
     type Key = u32;
     type Eight = __m256i;
     type Eights = [__m256i; 16];
@@ -171,6 +174,17 @@ unsafe impl Vector for U32x16 {
     unsafe fn compress(self, mask: u32) -> Self {
         // SAFETY: see `splat`.
         U32x16(unsafe { _mm512_maskz_compress_epi32(mask as u16, self.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn split(self, mask: u32) -> (Self, Self) {
+        let mut order = REVERSED.as_ptr();
+        // SAFETY: see `splat`. No instruction: the compiler does not see the order, or would reverse in two steps.
+        unsafe {
+            asm!("/* {0} */", inout(reg) order, options(pure, readonly, nostack, preserves_flags));
+            let order = _mm512_loadu_si512(order.cast());
+            (self.compress(mask), U32x16(_mm512_permutexvar_epi32(order, self.compress(!mask).0)))
+        }
     }
 
     #[inline(always)]

@@ -44,7 +44,6 @@ unsafe fn joined(U128x8 { upper, lower }: U128x8) -> [__m512i; 2] {
 
 // SAFETY: each function is a few instructions that do what its name says.
 unsafe impl Vector for U128x8 {
-    type Real = Self;
     type Key = u128;
     type Eight = [__m512i; 2];
     type Eights = [[__m512i; 2]; 8];
@@ -74,8 +73,8 @@ unsafe impl Vector for U128x8 {
         // SAFETY: see `run`.
         unsafe {
             let [front, back] = joined(rest);
-            let front = U64x8::load_some(halves, 2 * n.min(8), U64x8(front));
-            let back = U64x8::load_some(halves.wrapping_add(8), (2 * n.min(8)).saturating_sub(8), U64x8(back));
+            let front = U64x8::load_some(halves, 2 * n.min(8), U64x8::new(front));
+            let back = U64x8::load_some(halves.wrapping_add(8), (2 * n.min(8)).saturating_sub(8), U64x8::new(back));
             split([front.0, back.0])
         }
     }
@@ -178,7 +177,7 @@ unsafe impl Vector for U128x8 {
     unsafe fn swapped(self, partner: usize) -> Self {
         // SAFETY: see `run`.
         unsafe {
-            let (upper, lower) = (U64x8(self.upper).swapped(partner), U64x8(self.lower).swapped(partner));
+            let (upper, lower) = (U64x8::new(self.upper).swapped(partner), U64x8::new(self.lower).swapped(partner));
             U128x8 { upper: upper.0, lower: lower.0 }
         }
     }
@@ -206,7 +205,7 @@ unsafe impl Vector for U128x8 {
     unsafe fn compress(self, mask: u32) -> Self {
         // SAFETY: see `run`.
         unsafe {
-            let (upper, lower) = (U64x8(self.upper).compress(mask), U64x8(self.lower).compress(mask));
+            let (upper, lower) = (U64x8::new(self.upper).compress(mask), U64x8::new(self.lower).compress(mask));
             U128x8 { upper: upper.0, lower: lower.0 }
         }
     }
@@ -215,7 +214,7 @@ unsafe impl Vector for U128x8 {
     unsafe fn split(self, mask: u32) -> (Self, Self) {
         // SAFETY: see `run`.
         unsafe {
-            let (upper, lower) = (U64x8(self.upper).split(mask).0, U64x8(self.lower).split(mask).0);
+            let (upper, lower) = (U64x8::new(self.upper).split(mask).0, U64x8::new(self.lower).split(mask).0);
             let all = U128x8 { upper: upper.0, lower: lower.0 };
             (all, all)
         }

@@ -1,22 +1,31 @@
 //! Quicksort of more words than there is room for beside them: they are partitioned in place until they fit.
 //!
 //! The keys at both ends are put aside, which leaves free places there. Each turn reads a group of keys at that end where
-//! fewer places are free, and writes keys below the pivot to the front and the others to the back. So a group is free at
-//! either end whenever one is written. What was put aside comes last.
+//! fewer places are free, and writes keys below the pivot to the front and the others to the back. Which end that is
+//! depends on keys, so nobody can predict it; therefore it is decided a turn ahead, and the next group is read before this
+//! one is written. What was put aside comes last.
 
 use super::lane::Lane;
-use super::quick::{Pivot, Quick, as_they_are, belongs, fill, median, part};
+use super::quick::{Pivot, Quick, as_they_are, fill, median, part, write};
 use super::{Vector, array};
 use std::mem::MaybeUninit;
 
-/// How many vectors are read at once: which end they come from is a branch that nobody can predict.
+/// How many registers are read at once, if two such groups fit all that there are.
 const GROUP: usize = 8;
 /// The most lanes of any register.
 const MOST_LANES: usize = 16;
 
-/// The keys that are put aside, and those that no group is left for.
+/// Fewer of two groups fit the registers of AVX2, and of those that are two.
+const SMALL_GROUP: usize = 4;
+
+/// The keys of a group.
+const fn group<V: Vector>() -> usize {
+    if size_of::<V>() == 64 { GROUP * V::LANES } else { SMALL_GROUP * V::LANES }
+}
+
+/// The keys that are put aside: a group from each end, the last one that was read, and those that no group is left for.
 pub(super) const fn aside<V: Vector>() -> usize {
-    3 * GROUP * V::LANES
+    4 * group::<V>()
 }
 
 impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
@@ -80,7 +89,7 @@ impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
 /// # Safety
 /// The processor has such registers.
 pub(in super::super) unsafe fn move_to_front<T: Lane, V: Vector<Key = T::Key>>(words: &mut [T], last: T) -> usize {
-    let mut other = [const { MaybeUninit::<V::Key>::uninit() }; 3 * GROUP * MOST_LANES];
+    let mut other = [const { MaybeUninit::<V::Key>::uninit() }; 4 * GROUP * MOST_LANES];
     let other = other.as_mut_ptr().cast();
     // SAFETY: a word is as long as its key, and there is room for [`aside`] keys, that is, for words that are moved as keys.
     unsafe {
@@ -115,44 +124,65 @@ unsafe fn part_in_place<V: Vector, const OR_EQUAL: bool>(
     pivots: V,
     as_keys: impl Fn(V) -> V + Copy,
 ) -> usize {
-    // SAFETY: places from `lower` to `front` and from `back` to `end` are free, and keys between `front` and `back` are yet
-    // to be read. Together two groups are free; a third one is read where fewer are, so that there are a group's places at
-    // either end, and a vector is stored where at least one is free.
+    // SAFETY: so many keys are in a group.
     unsafe {
-        let group = GROUP * V::LANES;
-        if n < 2 * group {
+        match size_of::<V>() {
+            64 => part_in_groups::<V, GROUP, OR_EQUAL>(keys, n, other, pivots, as_keys),
+            _ => part_in_groups::<V, SMALL_GROUP, OR_EQUAL>(keys, n, other, pivots, as_keys),
+        }
+    }
+}
+
+/// [`part_in_place`] with so many rows in a [`group`].
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+unsafe fn part_in_groups<V: Vector, const ROWS: usize, const OR_EQUAL: bool>(
+    keys: *mut V::Key,
+    n: usize,
+    other: *mut V::Key,
+    pivots: V,
+    as_keys: impl Fn(V) -> V + Copy,
+) -> usize {
+    // SAFETY: places from `lower` to `front` and from `back` to `end` are free, and keys between `front` and `back` are yet
+    // to be read. With the two groups aside and one in registers, three groups are free. The next one is read where fewer
+    // are, that is, at most one and a half; at least so many are free at the other end. So after it is read, a whole group
+    // and a row may be written to either end, and after the write a row is free at either end as before.
+    unsafe {
+        let group = ROWS * V::LANES;
+        if n < 3 * group {
             copy(keys, other, n);
             return part::<V, OR_EQUAL>(other, keys, n, pivots, as_keys);
         }
-        let (mut front, mut back) = (group, n - group);
+        let (mut front, mut back) = (2 * group, n - group);
         copy(keys, other, group);
         copy(keys.add(back), other.add(group), group);
         let (mut lower, mut end) = (0, n);
+        let mut rows: [V; ROWS] = array!(pivots, |i| V::load(keys.add(group + i * V::LANES)));
         while back - front >= group {
-            let from = if front - lower <= end - back {
-                front += group;
-                front - group
-            } else {
-                back -= group;
-                back
-            };
-            let rows: [V; GROUP] = array!(pivots, |i| V::load(keys.add(from + i * V::LANES)));
+            let at_front = front - lower <= end - back;
+            let from = if at_front { front } else { back - group };
+            front += if at_front { group } else { 0 };
+            back -= if at_front { 0 } else { group };
+            let next = array!(pivots, |i| V::load(keys.add(from + i * V::LANES)));
             let mut i = 0;
-            while i < GROUP {
-                let row = rows[i];
-                let below = belongs::<V, OR_EQUAL>(as_keys(row), pivots);
-                let (few, many) = row.split(below);
-                few.store(keys.add(lower));
-                many.store(keys.add(end - V::LANES));
-                let count = below.count_ones() as usize;
+            while i < ROWS {
+                let count = write::<V, OR_EQUAL>(rows[i], pivots, keys.add(lower), keys.add(end), as_keys);
                 lower += count;
                 end -= V::LANES - count;
                 i += 1;
             }
+            rows = next;
+        }
+        let mut i = 0;
+        while i < ROWS {
+            rows[i].store(other.add(2 * group + i * V::LANES));
+            i += 1;
         }
         let rest = back - front;
-        copy(keys.add(front), other.add(2 * group), rest);
-        lower + part::<V, OR_EQUAL>(other, keys.add(lower), 2 * group + rest, pivots, as_keys)
+        copy(keys.add(front), other.add(3 * group), rest);
+        lower + part::<V, OR_EQUAL>(other, keys.add(lower), 3 * group + rest, pivots, as_keys)
     }
 }
 
@@ -168,9 +198,10 @@ unsafe fn copy<K>(from: *const K, to: *mut K, n: usize) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::avx512::F64x8;
     use super::super::quick::to_keys;
     use super::super::registers::few_most;
-    use super::super::{I64x4, U32x8, U32x16, U64x8, has_avx2, has_avx512};
+    use super::super::{I64x4, U32x8, U32x16, U64x8, U128x8, has_avx2, has_avx512};
     use super::*;
     use std::fmt::Debug;
     use std::marker::PhantomData;
@@ -229,6 +260,8 @@ mod tests {
             true => {
                 in_little_room::<i32, U32x16>(|bits| (bits >> 32) as i32);
                 in_little_room::<u64, U64x8>(|bits| bits);
+                in_little_room::<f64, F64x8>(|bits| bits as f64);
+                in_little_room::<(u64, u64), U128x8>(|bits| (bits >> 32, bits));
             }
             false => eprintln!("skipped: no AVX-512"),
         }

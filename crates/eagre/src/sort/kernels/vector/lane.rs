@@ -128,8 +128,3 @@ lanes! {
     i128, u128, Order::Signed;
     (u64, u64), u128, Order::of_pair(offset_of!((u64, u64), 0));
 }
-// Vectors are for x86-64 only, where an address has 64 bits.
-lanes! {
-    usize, u64, Order::Unsigned;
-    isize, u64, Order::Signed;
-}

@@ -26,15 +26,20 @@ mod network;
 mod quick;
 mod registers;
 
+use std::arch::asm;
+
 pub(super) use avx2::{available as has_avx2, run as run_avx2};
 pub(super) use avx512::{available as has_avx512, run as run_avx512};
 pub(super) use base_case::{base_case, most};
 pub(super) use in_place::move_to_front;
 pub(super) use lane::Number;
 use lane::Order;
-pub(super) use quick::by_comparison;
+pub(super) use quick::{are_real, by_comparison};
 pub(super) use registers::few_most;
-pub(super) use {avx2::I64x4, avx2::U64x4, avx2_half::U32x8, avx512::U64x8, avx512_half::U32x16, avx512_wide::U128x8};
+pub(super) use {
+    avx2::F64x4, avx2::I64x4, avx2::U64x4, avx2_half::U32x8, avx512::F64x8, avx512::U64x8, avx512_half::U32x16,
+    avx512_wide::U128x8,
+};
 
 /// A register, or two, with a key in each lane.
 ///
@@ -52,15 +57,6 @@ pub(super) unsafe trait Vector: Copy {
     const LANES: usize;
     /// What they are.
     const KEYS: Keys = Keys::Unsigned;
-    /// The register for floating-point numbers without NaN and without a negative zero, if that compares faster.
-    type Real: Vector<Key = Self::Key>;
-
-    /// Whether `n` floating-point numbers fit [`Vector::Real`].
-    #[inline(always)]
-    unsafe fn are_real(from: *const Self::Key, n: usize) -> bool {
-        let _ = (from, n);
-        false
-    }
 
     /// Compiles `work` for the processor, and runs it.
     unsafe fn run<R>(work: impl FnOnce() -> R) -> R;
@@ -208,6 +204,18 @@ pub(super) unsafe trait Vector: Copy {
     }
 }
 
+/// A register for floating-point numbers whose order is that of comparisons.
+///
+/// # Safety
+/// As for [`Vector`].
+pub(super) unsafe trait Reals: Vector {
+    /// Whether `n` numbers have neither NaN nor a negative zero, and are compared as they are.
+    ///
+    /// # Safety
+    /// They may be read; inside of [`Vector::run`].
+    unsafe fn fits(from: *const Self::Key, n: usize) -> bool;
+}
+
 /// What keys are, by which words are compared. Words become keys when they are read, and again words when they are where
 /// they belong.
 pub(super) enum Keys {
@@ -217,6 +225,17 @@ pub(super) enum Keys {
     Signed,
     /// A floating-point number as it is: no NaN, and no negative zero.
     Real,
+}
+
+/// Whether instructions for floating-point numbers leave numbers as they are, and report nothing: a thread can ask for numbers
+/// close to zero to be read as zero (gcc's `-ffast-math` does, for a whole program), or for exceptions.
+fn floats_are_exact() -> bool {
+    const DENORMALS_ARE_ZEROS: u32 = 1 << 6;
+    const NO_EXCEPTIONS: u32 = 0x3f << 7;
+    let mut control = 0u32;
+    // SAFETY: stores the control register of such instructions, which every x86-64 has.
+    unsafe { asm!("stmxcsr [{}]", in(reg) &mut control, options(nostack, preserves_flags)) };
+    control & (DENORMALS_ARE_ZEROS | NO_EXCEPTIONS) == NO_EXCEPTIONS
 }
 
 /// A number with its lowest `n` bits set, as many as there are lanes in a mask.
@@ -240,3 +259,44 @@ macro_rules! array {
 }
 
 use array;
+
+#[cfg(test)]
+mod tests {
+    use crate::scan::kernels::Simd;
+    use crate::sort::Sorter;
+
+    /// Stores the control register of floating-point instructions.
+    fn control() -> u32 {
+        let mut control = 0u32;
+        // SAFETY: every x86-64 has this register.
+        unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &mut control, options(nostack)) };
+        control
+    }
+
+    fn set_control(control: u32) {
+        // SAFETY: as above; the bits were read there, or are defined.
+        unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &control, options(nostack)) };
+    }
+
+    /// gcc's `-ffast-math` has a whole program read numbers close to zero as zero. They are sorted as they are.
+    #[test]
+    fn numbers_close_to_zero_survive_where_they_are_read_as_zero() {
+        let sorters = [Simd::Avx2, Simd::Avx512].into_iter().filter(|simd| simd.is_available());
+        let sorters: Vec<Sorter<'_>> = sorters.map(|simd| Sorter::new().threads(1).simd(simd)).collect();
+        for n in [20, 100, 300, 5000] {
+            let numbers: Vec<f64> = (0..n).map(|i| f64::from_bits((i * 7919 % n) << 20)).collect();
+            let mut expected = numbers.clone();
+            expected.sort_by(f64::total_cmp);
+            for sorter in &sorters {
+                let mut sorted = numbers.clone();
+                let before = control();
+                set_control(before | 0x8040);
+                let result = sorter.sort(&mut sorted);
+                set_control(before);
+                result.unwrap();
+                let bits = |numbers: &[f64]| numbers.iter().map(|number| number.to_bits()).collect::<Vec<_>>();
+                assert_eq!(bits(&sorted), bits(&expected), "{n}");
+            }
+        }
+    }
+}

@@ -23,6 +23,16 @@ pub(super) unsafe fn columns_of_4<V: Vector>(mut rows: [V; 4]) -> [V; 4] {
     rows
 }
 
+/// Sorts each column of six: 12 comparators.
+///
+/// # Safety
+/// See [`Vector`].
+#[inline(always)]
+pub(super) unsafe fn columns_of_6<V: Vector>(mut rows: [V; 6]) -> [V; 6] {
+    network!(rows: (0 5)(1 3)(2 4) (1 2)(3 4) (0 3)(2 5) (0 1)(2 3)(4 5) (1 2)(3 4));
+    rows
+}
+
 /// Sorts each column of eight: 19 comparators.
 ///
 /// # Safety
@@ -30,6 +40,19 @@ pub(super) unsafe fn columns_of_4<V: Vector>(mut rows: [V; 4]) -> [V; 4] {
 #[inline(always)]
 pub(super) unsafe fn columns_of_8<V: Vector>(mut rows: [V; 8]) -> [V; 8] {
     network!(rows: (0 2)(1 3)(4 6)(5 7) (0 4)(1 5)(2 6)(3 7) (0 1)(2 3)(4 5)(6 7) (2 4)(3 5) (1 4)(3 6) (1 2)(3 4)(5 6));
+    rows
+}
+
+/// Sorts each column of twelve: 39 comparators.
+///
+/// # Safety
+/// See [`Vector`].
+#[inline(always)]
+pub(super) unsafe fn columns_of_12<V: Vector>(mut rows: [V; 12]) -> [V; 12] {
+    network!(rows:
+        (0 8)(1 7)(2 6)(3 11)(4 10)(5 9) (0 1)(2 5)(3 4)(6 9)(7 8)(10 11) (0 2)(1 6)(5 10)(9 11)
+        (0 3)(1 2)(4 6)(5 7)(8 11)(9 10) (1 4)(3 5)(6 8)(7 10) (1 3)(2 5)(6 9)(8 10) (2 3)(4 5)(6 7)(8 9)
+        (4 6)(5 7) (3 4)(5 6)(7 8));
     rows
 }
 
@@ -45,4 +68,46 @@ pub(super) unsafe fn columns_of_16<V: Vector>(mut rows: [V; 16]) -> [V; 16] {
         (1 2)(3 12)(4 6)(5 7)(8 10)(9 11)(13 14) (1 4)(2 6)(5 8)(7 10)(9 13)(11 14) (2 4)(3 6)(9 12)(11 13)
         (3 5)(6 8)(7 9)(10 12) (3 4)(5 6)(7 8)(9 10)(11 12) (6 7)(8 9));
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{U32x8, has_avx2};
+    use super::*;
+
+    /// A network that sorts every sequence of zeros and ones sorts every sequence (Knuth, volume 3, 5.3.4).
+    fn sorts_zeros_and_ones<const R: usize>(network: impl Fn([U32x8; R]) -> [U32x8; R]) {
+        for inputs in (0..1u32 << R).step_by(U32x8::LANES) {
+            let bits = |row: usize| std::array::from_fn(|lane| (inputs + lane as u32) >> row & 1);
+            let mut sorted = [[0u32; 8]; R];
+            // SAFETY: the processor has such registers.
+            unsafe {
+                let rows = network(std::array::from_fn(|row| {
+                    let bits: [u32; 8] = bits(row);
+                    U32x8::load(bits.as_ptr())
+                }));
+                rows.into_iter().zip(&mut sorted).for_each(|(row, to)| row.store(to.as_mut_ptr()));
+            }
+            (0..U32x8::LANES).for_each(|lane| {
+                let input = inputs + lane as u32;
+                let ones = (input & ((1u32 << R) - 1)).count_ones() as usize;
+                assert!((0..R).all(|row| sorted[row][lane] == u32::from(row >= R - ones)), "{R} rows: {input:b}");
+            });
+        }
+    }
+
+    #[test]
+    fn networks_sort() {
+        if !has_avx2() {
+            return eprintln!("skipped: no AVX2");
+        }
+        // SAFETY: the processor has such registers.
+        unsafe {
+            sorts_zeros_and_ones(|rows: [_; 4]| U32x8::run(|| columns_of_4(rows)));
+            sorts_zeros_and_ones(|rows: [_; 6]| U32x8::run(|| columns_of_6(rows)));
+            sorts_zeros_and_ones(|rows: [_; 8]| U32x8::run(|| columns_of_8(rows)));
+            sorts_zeros_and_ones(|rows: [_; 12]| U32x8::run(|| columns_of_12(rows)));
+            sorts_zeros_and_ones(|rows: [_; 16]| U32x8::run(|| columns_of_16(rows)));
+        }
+    }
 }

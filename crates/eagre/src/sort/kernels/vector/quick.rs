@@ -11,13 +11,29 @@ use std::marker::PhantomData;
 
 use super::super::base_case::Table;
 use super::in_place::aside;
-use super::lane::{Lane, Number, Order};
+use super::lane::{Lane, Number};
 use super::network::columns_of_8;
 use super::registers::{few, few_most, sort_row};
-use super::{Vector, array, first};
+use super::{Reals, Vector, array, first};
 
-/// How large the other buffer is at most, in bytes: both are in the second-level cache then.
-const BUFFER: usize = 256 << 10;
+/// How large the other buffer is at most, in bytes: both are in the first-level cache then.
+const BUFFER: usize = 16 << 10;
+/// How many rows are read at once.
+const GROUP: usize = 4;
+
+/// Whether all words fit a register for floating-point numbers.
+///
+/// # Safety
+/// The processor has such registers.
+pub(in super::super) unsafe fn are_real<T: Lane, V: Reals + Vector<Key = T::Key>>(words: &[T]) -> bool {
+    // SAFETY: there are so many words, as long as keys.
+    unsafe {
+        V::run(
+            #[inline(always)]
+            || V::fits(words.as_ptr().cast(), words.len()),
+        )
+    }
+}
 
 /// [`super::super::Word::by_comparison`].
 ///
@@ -25,18 +41,6 @@ const BUFFER: usize = 256 << 10;
 /// The processor has such registers.
 pub(in super::super) unsafe fn by_comparison<T: Lane, V: Vector<Key = T::Key>>(words: &mut [T], table: &mut Table) {
     let (n, home, other) = (words.len(), words.as_mut_ptr(), table.as_mut_ptr().cast::<T::Key>());
-    // SAFETY: there are n words, as long as keys.
-    let real = matches!(T::ORDER, Order::Float)
-        && unsafe {
-            V::run(
-                #[inline(always)]
-                || V::are_real(home.cast(), n),
-            )
-        };
-    if real {
-        // SAFETY: the caller's promise.
-        return unsafe { by_comparison::<T, V::Real>(words, table) };
-    }
     if n <= few_most::<V>() {
         // SAFETY: there are n words.
         return unsafe { few::<T, V, false>(home.cast(), home, n) };
@@ -197,7 +201,9 @@ pub(super) unsafe fn median<V: Vector>(from: *const V::Key, n: usize, random: &m
             smaller.sort(next(1).sort(larger).0).1
         } else {
             let rows = array!(next(0), |i| next(i));
-            columns_of_8(rows)[4]
+            // The two in the middle take turns.
+            let rows = columns_of_8(rows);
+            rows[3].blend(rows[4], 1)
         };
         sort_row(medians).store(lanes.as_mut_ptr());
     }
@@ -226,14 +232,20 @@ pub(super) unsafe fn part<V: Vector, const OR_EQUAL: bool>(
     // be read. A whole vector is stored only where two are free; what it holds too much is overwritten.
     unsafe {
         let (mut at, mut lower) = (0, 0);
+        // Several are read at once: a load need not wait for the stores before it.
+        while n - at >= (GROUP + 1) * V::LANES {
+            let rows: [V; GROUP] = array!(pivots, |i| V::load(from.add(at + i * V::LANES)));
+            let mut i = 0;
+            while i < GROUP {
+                let end = n - (at - lower);
+                lower += write::<V, OR_EQUAL>(rows[i], pivots, to.add(lower), to.add(end), as_keys);
+                at += V::LANES;
+                i += 1;
+            }
+        }
         while n - at >= 2 * V::LANES {
-            let keys = V::load(from.add(at));
-            let below = belongs::<V, OR_EQUAL>(as_keys(keys), pivots);
             let end = n - (at - lower);
-            let (front, back) = keys.split(below);
-            front.store(to.add(lower));
-            back.store(to.add(end - V::LANES));
-            lower += below.count_ones() as usize;
+            lower += write::<V, OR_EQUAL>(V::load(from.add(at)), pivots, to.add(lower), to.add(end), as_keys);
             at += V::LANES;
         }
         while at < n {
@@ -252,6 +264,29 @@ pub(super) unsafe fn part<V: Vector, const OR_EQUAL: bool>(
     }
 }
 
+/// Writes the keys of a row that belong to the front from there on, and the others before `end`. A whole row is written on
+/// either side. Returns how many belong to the front.
+///
+/// # Safety
+/// A row may be written on either side; inside of [`Vector::run`].
+#[inline(always)]
+pub(super) unsafe fn write<V: Vector, const OR_EQUAL: bool>(
+    row: V,
+    pivots: V,
+    front: *mut V::Key,
+    end: *mut V::Key,
+    as_keys: impl Fn(V) -> V,
+) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let below = belongs::<V, OR_EQUAL>(as_keys(row), pivots);
+        let (few, many) = row.split(below);
+        few.store(front);
+        many.store(end.sub(V::LANES));
+        below.count_ones() as usize
+    }
+}
+
 /// Keys that need not become any.
 #[inline(always)]
 pub(super) fn as_they_are<V>(keys: V) -> V {
@@ -263,7 +298,7 @@ pub(super) fn as_they_are<V>(keys: V) -> V {
 /// # Safety
 /// Inside of [`Vector::run`].
 #[inline(always)]
-pub(super) unsafe fn belongs<V: Vector, const OR_EQUAL: bool>(keys: V, pivots: V) -> u32 {
+unsafe fn belongs<V: Vector, const OR_EQUAL: bool>(keys: V, pivots: V) -> u32 {
     // SAFETY: the caller's promise.
     unsafe { if OR_EQUAL { first(V::LANES, V::LANES) & !pivots.below(keys) } else { keys.below(pivots) } }
 }

@@ -4,12 +4,14 @@
 //! two halves, which are merged in the same way.
 
 use super::lane::Lane;
-use super::network::{columns_of_4, columns_of_8, columns_of_16};
+use super::network::{columns_of_4, columns_of_6, columns_of_8, columns_of_12, columns_of_16};
 use super::{Vector, array};
 
 /// The rows that are sorted at once. With AVX2 there are as many registers, with AVX-512 twice as many, but a row of
 /// wide keys takes two.
 const ROWS: usize = 16;
+/// There are numbers of rows between the powers of two, for less than three quarters of the next one.
+const FEWER_ROWS: usize = 12;
 
 /// The most words for [`few`].
 pub(in super::super) const fn few_most<V: Vector>() -> usize {
@@ -27,8 +29,11 @@ where
 {
     // SAFETY: the caller's promise.
     unsafe {
+        if n > 2 * FEWER_ROWS * V::LANES {
+            return halves::<T, V, ROWS, KEYS>(from, to, n);
+        }
         if n > ROWS * V::LANES {
-            return halves::<T, V, KEYS>(from, to, n);
+            return halves::<T, V, FEWER_ROWS, KEYS>(from, to, n);
         }
         V::run(
             #[inline(always)]
@@ -36,7 +41,9 @@ where
                 0..=1 => rows::<T, V, 1, KEYS>(from, to, n),
                 2 => rows::<T, V, 2, KEYS>(from, to, n),
                 3..=4 => rows::<T, V, 4, KEYS>(from, to, n),
-                5..=8 => rows::<T, V, 8, KEYS>(from, to, n),
+                5..=6 => rows::<T, V, 6, KEYS>(from, to, n),
+                7..=8 => rows::<T, V, 8, KEYS>(from, to, n),
+                9..=FEWER_ROWS => rows::<T, V, FEWER_ROWS, KEYS>(from, to, n),
                 _ => rows::<T, V, ROWS, KEYS>(from, to, n),
             },
         )
@@ -72,13 +79,13 @@ where
     }
 }
 
-/// Sorts more keys than [`ROWS`] registers hold and up to twice as many, and turns them into words. A function of its
-/// own: fewer keys do not need its room on the stack.
+/// Sorts more keys than [`ROWS`] registers hold and up to as many as twice `R` do, and turns them into words. A function of
+/// its own: fewer keys do not need its room on the stack.
 ///
 /// # Safety
 /// As for [`few`].
 #[inline(never)]
-unsafe fn halves<T, V, const KEYS: bool>(from: *const T::Key, to: *mut T, n: usize)
+unsafe fn halves<T, V, const R: usize, const KEYS: bool>(from: *const T::Key, to: *mut T, n: usize)
 where
     T: Lane,
     V: Vector<Key = T::Key>,
@@ -88,15 +95,15 @@ where
         V::run(
             #[inline(always)]
             move || {
-                let half = ROWS * V::LANES;
-                let mut lower = load::<T, V, ROWS, KEYS>(from, half);
+                let half = R * V::LANES;
+                let mut lower = load::<T, V, R, KEYS>(from, half);
                 columns(&mut lower);
                 merge_columns(&mut lower);
-                let mut upper = load::<T, V, ROWS, KEYS>(from.add(half), n - half);
+                let mut upper = load::<T, V, R, KEYS>(from.add(half), n - half);
                 columns(&mut upper);
                 merge_columns(&mut upper);
-                for i in 0..ROWS / 2 {
-                    let last = ROWS - 1 - i;
+                for i in 0..R / 2 {
+                    let last = R - 1 - i;
                     let (back, front) = (upper[i].swapped(V::LANES - 1), upper[last].swapped(V::LANES - 1));
                     (lower[i], upper[i]) = lower[i].sort(front);
                     (lower[last], upper[last]) = lower[last].sort(back);
@@ -134,13 +141,13 @@ where
     }
 }
 
-/// Turns the first `n` keys into words, one column after the other. For four rows, or any multiple of eight.
+/// Turns the first `n` keys into words, one column after the other, for four rows or more.
 ///
 /// # Safety
 /// So many may be written; inside of [`Vector::run`].
 #[inline(always)]
 unsafe fn store_columns<T: Lane, V: Vector<Key = T::Key>, const R: usize>(mut rows: [V; R], to: *mut T, n: usize) {
-    debug_assert!(R == 4 || R.is_multiple_of(8));
+    debug_assert!(R >= 4);
     assert!(n <= V::LANES * R);
     let to = to.cast::<T::Key>();
     // SAFETY: the caller's promise; nothing is written from `n` on.
@@ -148,12 +155,14 @@ unsafe fn store_columns<T: Lane, V: Vector<Key = T::Key>, const R: usize>(mut ro
         for row in &mut rows {
             *row = (*row).words(T::ORDER);
         }
-        for (i, group) in rows.chunks(8).enumerate() {
+        // From the last group on: what less than eight rows write too much is overwritten by the next column.
+        for (i, group) in rows.chunks(8).enumerate().rev() {
             // With four rows, a column has the next one beneath it.
             let columns = V::columns(match R {
                 4 => array!(group[0], |j| if j < 4 { group[j] } else { group[j - 4].swapped(1) }),
-                _ => array!(group[0], |j| group[j]),
+                _ => array!(group[0], |j| if j < group.len() { group[j] } else { group[0] }),
             });
+            let most = if R == 4 { 8 } else { group.len() };
             for (lane, &column) in columns.as_ref().iter().enumerate() {
                 if R == 4 && lane % 2 == 1 {
                     continue;
@@ -163,7 +172,7 @@ unsafe fn store_columns<T: Lane, V: Vector<Key = T::Key>, const R: usize>(mut ro
                 if place + 8 <= n {
                     V::store_eight(column, to.add(place));
                 } else {
-                    V::store_some_of_eight(column, to.wrapping_add(place), n.saturating_sub(place));
+                    V::store_some_of_eight(column, to.wrapping_add(place), n.saturating_sub(place).min(most));
                 }
             }
         }
@@ -180,8 +189,12 @@ unsafe fn columns<V: Vector, const R: usize>(rows: &mut [V; R]) {
     unsafe {
         if let Ok(rows) = <&mut [V; 4]>::try_from(rows.as_mut_slice()) {
             *rows = columns_of_4(*rows);
+        } else if let Ok(rows) = <&mut [V; 6]>::try_from(rows.as_mut_slice()) {
+            *rows = columns_of_6(*rows);
         } else if let Ok(rows) = <&mut [V; 8]>::try_from(rows.as_mut_slice()) {
             *rows = columns_of_8(*rows);
+        } else if let Ok(rows) = <&mut [V; 12]>::try_from(rows.as_mut_slice()) {
+            *rows = columns_of_12(*rows);
         } else if let Ok(rows) = <&mut [V; 16]>::try_from(rows.as_mut_slice()) {
             *rows = columns_of_16(*rows);
         }
@@ -204,12 +217,14 @@ unsafe fn two_rows<V: Vector>(one: &mut V, two: &mut V) {
     }
 }
 
-/// The steps that sort a register. A step compares lanes whose numbers differ in the bits `.0`; the one with the bit
-/// `.1` keeps the larger key. This is a table, since the compiler does not unroll the nested loops for one register,
-/// and would compute masks and orders of lanes at run time. Sixteen lanes take all steps, fewer lanes the first ones.
-const STEPS: [(usize, usize); 10] = [(1, 1), (3, 2), (1, 1), (7, 4), (2, 2), (1, 1), (15, 8), (4, 4), (2, 2), (1, 1)];
-/// The distances of the lanes that are compared in a bitonic register. Fewer lanes than sixteen take the last ones.
-const BITONIC_STEPS: [usize; 4] = [8, 4, 2, 1];
+/// Steps within a register. A step compares lanes whose numbers differ in the first bits; the one with the second bit keeps the
+/// larger key. They are written out: in a loop, the compiler would compute masks and orders of lanes at run time.
+macro_rules! steps {
+    ($row:ident: $(($partner:literal $larger:literal))*) => {
+        // SAFETY: the caller's promise.
+        unsafe { $( $row = $row.keep_soon($row.swapped($partner), $larger); )* }
+    };
+}
 
 /// Sorts one register.
 ///
@@ -217,10 +232,12 @@ const BITONIC_STEPS: [usize; 4] = [8, 4, 2, 1];
 /// Inside of [`Vector::run`].
 #[inline(always)]
 pub(super) unsafe fn sort_row<V: Vector>(mut row: V) -> V {
-    let bits = V::LANES.ilog2() as usize;
-    for &(partner, larger) in &STEPS[..bits * (bits + 1) / 2] {
-        // SAFETY: the caller's promise.
-        row = unsafe { row.keep_soon(row.swapped(partner), larger) };
+    steps!(row: (1 1) (3 2)(1 1));
+    if V::LANES >= 8 {
+        steps!(row: (7 4)(2 2)(1 1));
+    }
+    if V::LANES >= 16 {
+        steps!(row: (15 8)(4 4)(2 2)(1 1));
     }
     row
 }
@@ -231,10 +248,13 @@ pub(super) unsafe fn sort_row<V: Vector>(mut row: V) -> V {
 /// Inside of [`Vector::run`].
 #[inline(always)]
 unsafe fn clean_row<V: Vector>(mut row: V) -> V {
-    for &distance in &BITONIC_STEPS[4 - V::LANES.ilog2() as usize..] {
-        // SAFETY: the caller's promise.
-        row = unsafe { row.keep_soon(row.swapped(distance), distance) };
+    if V::LANES >= 16 {
+        steps!(row: (8 8));
     }
+    if V::LANES >= 8 {
+        steps!(row: (4 4));
+    }
+    steps!(row: (2 2)(1 1));
     row
 }
 
@@ -246,32 +266,57 @@ unsafe fn clean_row<V: Vector>(mut row: V) -> V {
 unsafe fn merge_columns<V: Vector, const R: usize>(rows: &mut [V; R]) {
     // SAFETY: the caller's promise.
     unsafe {
-        let mut run = 2;
-        while run <= V::LANES {
-            // Each lane of a run is compared with the one at the same distance from the other end.
-            merge(rows, run - 1, run / 2);
-            clean(rows, run / 4);
-            run *= 2;
-        }
+        merge_runs::<V, R, 2>(rows);
+        merge_runs::<V, R, 4>(rows);
+        merge_runs::<V, R, 8>(rows);
+        merge_runs::<V, R, 16>(rows);
     }
 }
 
-/// Sorts bitonic runs of columns, twice as long as the first distance of compared lanes; single columns if there is
-/// none.
+/// Merges runs of columns to runs of `RUN` columns, if there are so many. Numbers of columns are parameters of the type,
+/// here and below: in a loop, the compiler would compute masks and orders of lanes at run time.
 ///
 /// # Safety
 /// Inside of [`Vector::run`].
 #[inline(always)]
-unsafe fn clean<V: Vector, const R: usize>(rows: &mut [V; R], mut distance: usize) {
+unsafe fn merge_runs<V: Vector, const R: usize, const RUN: usize>(rows: &mut [V; R]) {
+    if RUN <= V::LANES {
+        // SAFETY: the caller's promise.
+        unsafe {
+            // Each lane of a run is compared with the one at the same distance from the other end.
+            merge(rows, RUN - 1, RUN / 2);
+            clean(rows, RUN / 4);
+        }
+    }
+}
+
+/// Sorts bitonic runs of columns, twice as long as the first distance of compared lanes; single columns if that is 0.
+///
+/// # Safety
+/// Inside of [`Vector::run`].
+#[inline(always)]
+unsafe fn clean<V: Vector, const R: usize>(rows: &mut [V; R], first: usize) {
     // SAFETY: the caller's promise.
     unsafe {
-        while distance > 0 {
-            for row in rows.iter_mut() {
-                *row = row.keep(row.swapped(distance), distance);
-            }
-            distance /= 2;
-        }
+        compare::<V, R, 8>(rows, first);
+        compare::<V, R, 4>(rows, first);
+        compare::<V, R, 2>(rows, first);
+        compare::<V, R, 1>(rows, first);
         clean_rows(rows);
+    }
+}
+
+/// Compares lanes at a distance, unless that is larger than the first one.
+///
+/// # Safety
+/// Inside of [`Vector::run`].
+#[inline(always)]
+unsafe fn compare<V: Vector, const R: usize, const DISTANCE: usize>(rows: &mut [V; R], first: usize) {
+    if DISTANCE <= first {
+        for row in rows.iter_mut() {
+            // SAFETY: the caller's promise.
+            *row = unsafe { row.keep(row.swapped(DISTANCE), DISTANCE) };
+        }
     }
 }
 
@@ -298,15 +343,24 @@ unsafe fn merge<V: Vector, const R: usize>(rows: &mut [V; R], partner: usize, la
 /// Inside of [`Vector::run`].
 #[inline(always)]
 unsafe fn clean_rows<V: Vector, const R: usize>(rows: &mut [V; R]) {
-    let mut distance = R / 2;
-    while distance > 0 {
-        for i in 0..R {
-            if i & distance == 0 {
-                // SAFETY: the caller's promise.
-                (rows[i], rows[i + distance]) = unsafe { rows[i].sort(rows[i + distance]) };
+    let mut distance = R;
+    // SAFETY: the caller's promise.
+    unsafe {
+        while distance.is_multiple_of(2) {
+            distance /= 2;
+            for i in 0..R {
+                if (i / distance).is_multiple_of(2) {
+                    (rows[i], rows[i + distance]) = rows[i].sort(rows[i + distance]);
+                }
             }
         }
-        distance /= 2;
+        if distance == 3 {
+            for i in (0..R).step_by(3) {
+                (rows[i], rows[i + 1]) = rows[i].sort(rows[i + 1]);
+                (rows[i + 1], rows[i + 2]) = rows[i + 1].sort(rows[i + 2]);
+                (rows[i], rows[i + 1]) = rows[i].sort(rows[i + 1]);
+            }
+        }
     }
 }
 
