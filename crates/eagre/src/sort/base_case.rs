@@ -4,7 +4,7 @@
 //! step. Otherwise it compares them.
 
 use super::bounds::Bounds;
-use super::counting;
+use super::counting::{self, Window};
 use super::kernels::base_case::{self, SmallTable, Table};
 use super::kernels::extremes::extremes;
 use super::kernels::probe::Probe;
@@ -48,8 +48,8 @@ pub(super) fn small<W: Word>(level: Level, words: &mut [W]) -> bool {
         W::by_comparison(level, words, &mut []);
         return true;
     }
-    match W::COUNTED {
-        Some(from_key) => counting::few(level, words, from_key),
+    match Window::of_all() {
+        Some(window) => counting::few(level, words, window),
         None => small_base_case(level, words),
     }
 }

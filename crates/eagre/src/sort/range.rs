@@ -19,7 +19,7 @@ use super::kernels::blocks::{Blocks, FAN, Shape};
 use super::kernels::classifier::{Classifier, Radix};
 use super::kernels::dominant;
 use super::kernels::lookup::LookupTable;
-use super::kernels::presorted::{Order, order, reverse};
+use super::kernels::presorted::{Order, order, reverse, reverse_groups};
 use super::kernels::scratch::{as_room, several};
 use super::kernels::tally::Tally;
 use super::kernels::tree::Tree;
@@ -324,6 +324,7 @@ pub(super) fn in_order<W: Word>(level: Level, words: &mut [W], threads: usize) -
     match order(level, words, threads) {
         Order::Ascending => {}
         Order::Descending => reverse(words, threads),
+        Order::DescendingGroups => reverse_groups(words, threads),
         Order::Neither => return false,
     }
     true

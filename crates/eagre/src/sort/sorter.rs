@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use eagre_mem::threads;
 
-use super::kernels::merge::merge;
+use super::counting::{self, Window};
 use super::kernels::narrow::Narrowed;
 use super::kernels::presorted;
 use super::kernels::scratch::Scratch;
@@ -12,7 +12,7 @@ use super::kernels::{Level, Word, two};
 use super::order::SortOrder;
 use super::progress::{Hook, Monitor, Progress, STEP, WHOLE};
 use super::range::{self, Lack, Sorting};
-use super::{Key, SortError, compare, counting};
+use super::{Key, SortError, compare};
 use super::{base_case, parts, worker};
 use crate::scan::kernels::Simd;
 
@@ -23,26 +23,10 @@ const DEFAULT_SLACK: usize = 64 << 20;
 const FACTS: usize = 128;
 
 /// Numbers of fewer bytes are sorted by vectors in less time than they are merged.
-const MERGED: usize = 128 << 10;
+const MERGED: usize = 4 << 10;
 
 /// Fewer words that fit the lanes of vectors are sorted in less time than they are packed.
 const PACKED: usize = 2048;
-
-/// What is left to do with words that were looked at.
-enum Simplified<'w> {
-    /// Nothing.
-    Sorted,
-    /// They are packed, and the packed ones are to be sorted.
-    Narrowed(Narrowed<'w>),
-    /// All.
-    Not,
-}
-
-/// Whether the first few words are in ascending or descending order.
-fn may_be_in_order<W: Word>(words: &[W]) -> bool {
-    let first = &words[..8];
-    first.is_sorted_by_key(|word| word.key()) || first.is_sorted_by(|one, two| one.key() >= two.key())
-}
 
 /// Options of a sort, and the ways to sort.
 ///
@@ -189,15 +173,13 @@ impl<'a> Sorter<'a> {
     /// [`Sorter::sort`] for all words.
     pub(super) fn sort_words<W: Word>(&self, words: &mut [W]) -> Result<(), SortError> {
         if words.len() >= FACTS {
-            let len = words.len();
-            match self.simplified(words)? {
-                Simplified::Sorted => return Monitor::new(self.hook, len, size_of::<W>(), WHOLE).end(),
-                Simplified::Narrowed(Narrowed::To32(mut packed)) => return self.sort_words(packed.halves()),
-                Simplified::Narrowed(Narrowed::To64(mut packed)) => return self.sort_words(packed.halves()),
-                Simplified::Not => {}
-            }
-            if self.finish_order(words)? {
+            if self.is_easy(words)? {
                 return Monitor::new(self.hook, words.len(), size_of::<W>(), WHOLE).end();
+            }
+            match self.narrowed(words)? {
+                Some(Narrowed::To32(mut packed)) => return self.sort_words(packed.halves()),
+                Some(Narrowed::To64(mut packed)) => return self.sort_words(packed.halves()),
+                None => {}
             }
         }
         let sorted = base_case::small(self.level?, words);
@@ -207,16 +189,36 @@ impl<'a> Sorter<'a> {
         self.sort_watched(words, sorted)
     }
 
-    /// Sorts words that are easy to sort, or packs them.
-    fn simplified<'w, W: Word>(&self, words: &'w mut [W]) -> Result<Simplified<'w>, SortError> {
+    /// Sorts words if that is easy.
+    fn is_easy<W: Word>(&self, words: &mut [W]) -> Result<bool, SortError> {
         let level = self.level?;
-        let sorted = !W::STABLE && two::sort(level, words)
-            || may_be_in_order(words) && range::in_order(level, words, self.team_for(words));
-        if sorted {
-            return Ok(Simplified::Sorted);
+        if !W::STABLE && two::sort(level, words) {
+            return Ok(true);
         }
+        if presorted::may_be_in_order(words)
+            && (range::in_order(level, words, self.team_for(words)) || self.finish_order(words)?)
+        {
+            return Ok(true);
+        }
+        let slack = self.slack_for(size_of_val(words));
+        // With a hook, they are counted later.
+        if W::KEY_BITS <= u16::BITS || self.hook.is_some() {
+            return Ok(false);
+        }
+        let Some(window) = Window::of(level, words).filter(|window| window.fits(slack)) else { return Ok(false) };
+        let silence = Monitor::new(None, words.len(), size_of::<W>(), WHOLE);
+        match counting::sort(level, words, window, self.team_for(words), slack, &silence) {
+            // Nothing has moved, and other ways may need less.
+            Err(SortError::Memory { .. }) => Ok(false),
+            sorted => sorted.map(|()| true),
+        }
+    }
+
+    /// Packs words if they can be packed, and if that is faster.
+    fn narrowed<'w, W: Word>(&self, words: &'w mut [W]) -> Result<Option<Narrowed<'w>>, SortError> {
+        let level = self.level?;
         let pays = words.len() >= PACKED || W::KEY_BITS > u64::BITS || !base_case::compares_fast::<W>(level);
-        Ok(if pays { W::narrowed(level, words) } else { None }.map_or(Simplified::Not, Simplified::Narrowed))
+        Ok(if pays { W::narrowed(level, words) } else { None })
     }
 
     /// Sorts words of which most are in order already, or which ascend first and descend then. Returns false, with all but
@@ -224,12 +226,14 @@ impl<'a> Sorter<'a> {
     fn finish_order<W: Word>(&self, words: &mut [W]) -> Result<bool, SortError> {
         let level = self.level?;
         let pays = size_of_val(words) >= MERGED || W::KEY_BITS > u64::BITS || !base_case::compares_fast::<W>(level);
-        if !pays || self.hook.is_some() || !may_be_in_order(words) {
+        if !pays || self.hook.is_some() {
             return Ok(false);
         }
-        let (n, front) = (words.len(), presorted::ascending(level, words));
+        let n = words.len();
+        let least = n / 8 * 3;
+        let front = presorted::ascending(level, words, least);
         let bytes = front.min(n - front) * size_of::<W>();
-        if front < n / 8 * 3 || bytes > self.slack_for(n * size_of::<W>()).min(worker::MOST_BYTES) {
+        if front < least || bytes > self.slack_for(n * size_of::<W>()).min(worker::MOST_BYTES) {
             return Ok(false);
         }
         let Some(mut room) = Scratch::<W>::new(front.min(n - front)) else { return Ok(false) };
@@ -240,7 +244,7 @@ impl<'a> Sorter<'a> {
             }
             self.sort_words(back)?;
         }
-        merge(level, words, front, &mut room);
+        W::merge(level, words, front, &mut room);
         Ok(true)
     }
 
@@ -257,18 +261,13 @@ impl<'a> Sorter<'a> {
     /// Sorts words as a part of a larger task.
     pub(super) fn sort_monitored<W: Word>(&self, words: &mut [W], monitor: &Monitor<'_>) -> Result<(), SortError> {
         if words.len() >= FACTS {
-            match self.simplified(words)? {
-                Simplified::Sorted => return monitor.check(),
-                Simplified::Narrowed(Narrowed::To32(mut packed)) => {
-                    return self.sort_monitored(packed.halves(), monitor);
-                }
-                Simplified::Narrowed(Narrowed::To64(mut packed)) => {
-                    return self.sort_monitored(packed.halves(), monitor);
-                }
-                Simplified::Not => {}
-            }
-            if self.finish_order(words)? {
+            if self.is_easy(words)? {
                 return monitor.check();
+            }
+            match self.narrowed(words)? {
+                Some(Narrowed::To32(mut packed)) => return self.sort_monitored(packed.halves(), monitor),
+                Some(Narrowed::To64(mut packed)) => return self.sort_monitored(packed.halves(), monitor),
+                None => {}
             }
         }
         if base_case::small(self.level?, words) {
@@ -282,8 +281,9 @@ impl<'a> Sorter<'a> {
         let level = self.level?;
         let threads = self.team_for(words);
         let slack = self.slack_for(size_of_val(words));
-        if let Some(from_key) = W::COUNTED {
-            return counting::sort(words, from_key, threads, slack, monitor);
+        let close = || Window::of(level, words).filter(|window| window.fits(slack));
+        if let Some(window) = Window::of_all().or_else(close) {
+            return counting::sort(level, words, window, threads, slack, monitor);
         }
         let fewer = std::iter::successors(Some(threads), |&threads| (threads > 1).then_some(threads / 2));
         let mut lack = Lack::Slack;

@@ -65,7 +65,7 @@ pub(super) fn choose<W: Word>(level: Level, words: &[W], known: Bounds, limits: 
     match order(level, words, limits.threads) {
         Order::Ascending => return Strategy::Sorted,
         Order::Descending => return Strategy::Reverse,
-        Order::Neither => {}
+        Order::DescendingGroups | Order::Neither => {}
     }
     let radix = Radix::new(known, limits.bits);
     let even = |sample: &Sample, radix: &Radix| sample.ways(radix) >= (3 << limits.bits >> 3).min(MANY);
@@ -79,6 +79,9 @@ pub(super) fn choose<W: Word>(level: Level, words: &[W], known: Bounds, limits: 
     }
     if !compared {
         sample = Sample::draw(level, words, known, (EACH_WAY * limits.ways).max(sample::USUAL));
+    } else if sample.few(0.5).is_some() {
+        // Of a few hundred distinct keys too many are single in a small sample.
+        sample = Sample::draw(level, words, known, sample::USUAL);
     }
     // If there is no room for all outliers, counting finds out, usually early.
     let rare = if limits.room > 0 { RARE } else { 0.0 };

@@ -26,7 +26,7 @@ pub(super) mod filter;
 pub(super) mod first;
 mod key_index;
 pub(super) mod lookup;
-pub(super) mod merge;
+mod merge;
 pub(super) mod narrow;
 pub(super) mod presorted;
 pub(super) mod probe;
@@ -90,7 +90,7 @@ impl Level {
 
     /// Runs a loop compiled for this level. Plain code gains from the newer scalar instructions, too.
     #[inline(always)]
-    fn run<R>(self, work: impl FnOnce() -> R) -> R {
+    pub(super) fn run<R>(self, work: impl FnOnce() -> R) -> R {
         match self {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             // SAFETY: the level is only there if the processor has it.

@@ -13,6 +13,9 @@ pub(crate) enum Order {
     Ascending,
     /// No key is larger than the one before. Where equal words may differ, each key is smaller than the one before.
     Descending,
+    /// The same of groups of words: of pairs with the same first part, or of words with the same key where they may differ.
+    /// Each group is in order.
+    DescendingGroups,
     Neither,
 }
 
@@ -20,6 +23,12 @@ pub(crate) enum Order {
 const FIRST: usize = 64;
 /// How many words are compared between two decisions whether to go on.
 const STEP: usize = 1 << 11;
+
+/// Whether the first few of at least eight words are in any order.
+pub(crate) fn may_be_in_order<W: Word>(words: &[W]) -> bool {
+    let first = &words[..8];
+    ascends(first) || descends(first) || has_groups::<W>() && groups_descend(first)
+}
 
 /// Scans `words` with so many threads until it is clear that they are in no order.
 pub(crate) fn order<W: Word>(level: Level, words: &[W], threads: usize) -> Order {
@@ -49,13 +58,27 @@ pub(crate) fn order<W: Word>(level: Level, words: &[W], threads: usize) -> Order
         |words| descends(words),
     ) {
         Order::Descending
+    } else if has_groups::<W>()
+        && level.run(
+            #[inline(always)]
+            || groups_descend(start),
+        )
+        && throughout(
+            level,
+            words,
+            threads,
+            #[inline(always)]
+            |words| groups_descend(words),
+        )
+    {
+        Order::DescendingGroups
     } else {
         Order::Neither
     }
 }
 
-/// How many words from the first on are in ascending order.
-pub(crate) fn ascending<W: Word>(level: Level, words: &[W]) -> usize {
+/// How many words from the first on are in ascending order, if these are as many as `least`; else fewer.
+pub(crate) fn ascending<W: Word>(level: Level, words: &[W], least: usize) -> usize {
     let mut at = 0;
     for step in [STEP, 64, 1] {
         while at + 1 < words.len()
@@ -65,6 +88,10 @@ pub(crate) fn ascending<W: Word>(level: Level, words: &[W]) -> usize {
             )
         {
             at = (at + step).min(words.len() - 1);
+        }
+        // The next step is not in order.
+        if at + step < least {
+            break;
         }
     }
     (at + 1).min(words.len())
@@ -108,6 +135,22 @@ fn descends<W: Word>(words: &[W]) -> bool {
     pairs(words).fold(true, |so, (one, two)| so & if W::STABLE { below(two, one) } else { !below(one, two) })
 }
 
+/// Whether there can be groups of several words, in an order of their own.
+const fn has_groups<W: Word>() -> bool {
+    W::STABLE || W::SECOND_BITS > 0
+}
+
+/// Whether two words are of one group.
+#[inline(always)]
+fn together<W: Word>(one: W, two: W) -> bool {
+    one.key() >> W::SECOND_BITS == two.key() >> W::SECOND_BITS
+}
+
+#[inline(always)]
+fn groups_descend<W: Word>(words: &[W]) -> bool {
+    pairs(words).fold(true, |so, (one, two)| so & (below(two, one) != together(one, two)))
+}
+
 /// Each word and the one after it.
 #[inline(always)]
 fn pairs<W: Word>(words: &[W]) -> impl Iterator<Item = (W, W)> {
@@ -127,6 +170,16 @@ fn below<W: Word>(one: W, two: W) -> bool {
     (one < two) | ((one == two) & lower)
 }
 
+/// Brings groups that [descend](Order::DescendingGroups) in order, with so many threads.
+pub(crate) fn reverse_groups<W: Word>(words: &mut [W], threads: usize) {
+    reverse(words, threads);
+    for group in words.chunk_by_mut(|&one, &two| together(one, two)) {
+        if group.len() > 1 {
+            group.reverse();
+        }
+    }
+}
+
 /// Reverses words with so many threads.
 pub(crate) fn reverse<W: Word>(words: &mut [W], threads: usize) {
     let n = words.len();
@@ -140,4 +193,42 @@ pub(crate) fn reverse<W: Word>(words: &mut [W], threads: usize) {
         front.iter_mut().zip(back.iter_mut().rev()).for_each(|(one, two)| std::mem::swap(one, two));
     };
     team::run(front.chunks_mut(share).zip(back.rchunks_mut(share)).map(|pair| move || swap(pair)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Sorter;
+    use super::*;
+
+    /// Keys that descend with groups in order: as the standard library sorts them, and equal keys keep their order.
+    #[test]
+    fn groups_that_descend_are_sorted() {
+        let mut random = fastrand::Rng::with_seed(9);
+        for (n, keys) in [(8, 3), (130, 40), (130, 1), (5000, 900), (70_000, 65_000)] {
+            let mut firsts: Vec<u32> = (0..n).map(|_| random.u32(..keys)).collect();
+            firsts.sort_unstable_by(|one, two| two.cmp(one));
+            let mut pairs: Vec<(u32, u32)> = firsts.iter().copied().zip(0..).collect();
+            if keys > 1 {
+                assert_eq!(order(Level::best(), &pairs, 1), Order::DescendingGroups);
+            }
+            let mut expected = pairs.clone();
+            expected.sort();
+            let mut stable: Vec<(u64, u64)> = firsts.iter().map(|&first| first.into()).zip(0..).collect();
+            let wide: Vec<(u64, u64)> = expected.iter().map(|&(one, two)| (one.into(), two.into())).collect();
+            let mut both = stable.clone();
+            let sorter = Sorter::new().threads(2);
+            sorter.sort(&mut pairs).unwrap();
+            sorter.sort(&mut both).unwrap();
+            sorter.sort_pairs(&mut stable).unwrap();
+            assert!(pairs == expected && both == wide && stable == wide, "{n} of {keys}");
+            // One group is not in order.
+            let last = pairs.len() - 1;
+            pairs.reverse();
+            pairs[last / 2..].iter_mut().rev().zip(0..).for_each(|(pair, i)| pair.0 = i / 2);
+            expected = pairs.clone();
+            expected.sort();
+            sorter.sort(&mut pairs).unwrap();
+            assert!(pairs == expected, "{n} of {keys}, not in order");
+        }
+    }
 }

@@ -9,6 +9,8 @@ use std::sync::Mutex;
 use eagre_mem::heap;
 use rustix::mm::{Advice, madvise};
 
+use super::uninit::UninitSlice;
+
 /// Room for so many words. Large ones are on huge pages if the system has any: fresh memory costs a fault for each
 /// page.
 pub(crate) struct Scratch<W> {
@@ -103,6 +105,34 @@ impl<W> Scratch<W> {
 fn layout<W>(len: usize) -> Option<Layout> {
     let layout = Layout::array::<W>(len).ok()?;
     layout.align_to(if layout.size() >= HUGE { HUGE } else { LINE }).ok()
+}
+
+/// Counters in scratch memory, zero at first.
+pub(crate) struct Counters(Scratch<usize>);
+
+impl Counters {
+    /// Returns `None` if there is no memory.
+    pub(crate) fn new(len: usize) -> Option<Counters> {
+        let mut room = Scratch::new(len)?;
+        room.fill(MaybeUninit::new(0));
+        Some(Counters(room))
+    }
+}
+
+impl Deref for Counters {
+    type Target = [usize];
+
+    fn deref(&self) -> &[usize] {
+        // SAFETY: written when they were made.
+        unsafe { self.0.written() }
+    }
+}
+
+impl DerefMut for Counters {
+    fn deref_mut(&mut self) -> &mut [usize] {
+        // SAFETY: as above.
+        unsafe { self.0.written_mut() }
+    }
 }
 
 impl<W> Drop for Scratch<W> {

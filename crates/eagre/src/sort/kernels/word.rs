@@ -4,10 +4,12 @@ use super::Level;
 use super::base_case::{self, Table};
 use super::filter::{Side, filter};
 use super::key_index;
+use super::merge;
 use super::narrow::Narrowed;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::vector;
 use crate::sort::bounds::Bounds;
+use std::mem::MaybeUninit;
 
 /// [`Word::few`] without vectors.
 const FEW: usize = 32;
@@ -20,18 +22,26 @@ pub(crate) unsafe trait Word: Copy + Send + Sync + 'static {
     /// How many bits a key has.
     const KEY_BITS: u32;
 
-    /// The word with a given key, if there are so few keys that each gets a counter. Such words are sorted by
-    /// [counting](crate::sort::counting).
-    const COUNTED: Option<fn(key: usize) -> Self> = None;
+    /// The word with a given key, for integers of up to 64 bits. They can be sorted by [counting](crate::sort::counting).
+    const FROM_KEY: Option<fn(key: u64) -> Self> = None;
 
     /// Whether words with equal keys may differ. Sorting them is stable.
     const STABLE: bool = false;
+
+    /// How many low bits of the key are the second part of a pair.
+    const SECOND_BITS: u32 = 0;
 
     /// Whether vectors compute the digits of many words at once, which pays for floating-point numbers.
     const DIGITS_TOGETHER: bool = false;
 
     /// The key.
     fn key(self) -> u128;
+
+    /// Whether the keys are the same.
+    #[inline(always)]
+    fn has_key_of(self, other: Self) -> bool {
+        self.key() == other.key()
+    }
 
     /// The low 32 bits of the key shifted right by `shift`, which is less than [`Word::KEY_BITS`].
     fn digit(self, shift: u32) -> u32;
@@ -82,6 +92,14 @@ pub(crate) unsafe trait Word: Copy + Send + Sync + 'static {
     /// Moves the words up to `last`, also those with the same key, to the front, in place. Returns how many there are.
     fn move_to_front(level: Level, words: &mut [Self], last: Self) -> usize {
         filter(level, words, last, Side::UpTo)
+    }
+
+    /// Merges the words before `middle` with the others. Both are in order; equal words keep their order.
+    ///
+    /// # Panics
+    /// If there is no room for the shorter one.
+    fn merge(level: Level, words: &mut [Self], middle: usize, room: &mut [MaybeUninit<Self>]) {
+        merge::merge(level, words, middle, room);
     }
 }
 
@@ -138,6 +156,15 @@ macro_rules! vectors {
                 _ => filter(level, words, last, Side::UpTo),
             }
         }
+
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        fn merge(level: Level, words: &mut [Self], middle: usize, room: &mut [MaybeUninit<Self>]) {
+            match level {
+                // SAFETY: the level is only there if the processor has it.
+                $( Level::$level => unsafe { vector::merge::<Self, vector::$compared>(words, middle, room) }, )*
+                _ => merge::merge(level, words, middle, room),
+            }
+        }
     };
 }
 
@@ -168,15 +195,26 @@ macro_rules! kernels_of {
             let numbers = unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<$number>(), words.len()) };
             <$number>::move_to_front(level, numbers, last as $number)
         }
+
+        fn merge(level: Level, words: &mut [Self], middle: usize, room: &mut [MaybeUninit<Self>]) {
+            // SAFETY: the same bits and alignment.
+            let (numbers, room) = unsafe {
+                let room = std::slice::from_raw_parts_mut(room.as_mut_ptr().cast(), room.len());
+                (std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<$number>(), words.len()), room)
+            };
+            <$number>::merge(level, numbers, middle, room);
+        }
     };
 }
 
 macro_rules! number {
-    ($type:ty, $bits:literal, $together:expr, $word:ident => $key:expr $(, narrowed $narrow:ident)?; $kernels:ident!($($arguments:tt)*)) => {
+    ($type:ty, $bits:literal, $together:expr, $word:ident => $key:expr $(, narrowed $narrow:ident)? $(, bits $bits_of:ident)? $(, second $second:literal)? $(, from $number:ident => $back:expr)?; $kernels:ident!($($arguments:tt)*)) => {
         // SAFETY: the key is as wide as the number.
         unsafe impl Word for $type {
             const KEY_BITS: u32 = $bits;
             const DIGITS_TOGETHER: bool = $together;
+            $( const SECOND_BITS: u32 = $second; )?
+            $( const FROM_KEY: Option<fn(u64) -> $type> = Some(|$number| $back); )?
 
             #[inline(always)]
             fn key(self) -> u128 {
@@ -189,6 +227,11 @@ macro_rules! number {
                 let $word = self;
                 ($key >> shift) as u32
             }
+
+            $( #[inline(always)]
+            fn has_key_of(self, other: Self) -> bool {
+                self.$bits_of() == other.$bits_of()
+            } )?
 
             $( fn narrowed(level: Level, words: &mut [Self]) -> Option<Narrowed<'_>> {
                 crate::sort::kernels::narrow::$narrow(level, words)
@@ -207,28 +250,28 @@ const SIGN_64: u64 = 1 << 63;
 const TOGETHER: bool = true;
 const APART: bool = false;
 
-number!(u32, 32, APART, word => word; vectors!(Avx512: U32x16, U32x16, Avx2: U32x8, U32x8));
-number!(i32, 32, APART, word => (word as u32 ^ SIGN_32); vectors!(Avx512: U32x16, U32x16, Avx2: U32x8, U32x8));
-number!(f32, 32, TOGETHER, word => float_32(word.to_bits()); vectors!(Avx512: U32x16, U32x16, Avx2: U32x8, U32x8));
-number!(u64, 64, APART, word => word, narrowed to_32; vectors!(Avx512: U64x8, U64x8, Avx2: U64x4, I64x4));
-number!(i64, 64, APART, word => (word as u64 ^ SIGN_64), narrowed to_32; vectors!(Avx512: U64x8, U64x8, Avx2: U64x4, I64x4));
-number!(f64, 64, TOGETHER, word => float_64(word.to_bits()); vectors!(Avx512: U64x8, U64x8 or F64x8, Avx2: U64x4, I64x4 or F64x4));
-number!((u32, u32), 64, APART, word => (u64::from(word.0) << 32 | u64::from(word.1)), narrowed to_32; vectors!(Avx512: U64x8, U64x8, Avx2: U64x4, I64x4));
+number!(u32, 32, APART, word => word, from key => key as u32; vectors!(Avx512: U32x16, U32x16, Avx2: U32x8, U32x8));
+number!(i32, 32, APART, word => (word as u32 ^ SIGN_32), from key => (key as u32 ^ SIGN_32) as i32; vectors!(Avx512: U32x16, U32x16, Avx2: U32x8, U32x8));
+number!(f32, 32, TOGETHER, word => float_32(word.to_bits()), bits to_bits; vectors!(Avx512: U32x16, U32x16, Avx2: U32x8, U32x8));
+number!(u64, 64, APART, word => word, narrowed to_32, from key => key; vectors!(Avx512: U64x8, U64x8, Avx2: U64x4, I64x4));
+number!(i64, 64, APART, word => (word as u64 ^ SIGN_64), narrowed to_32, from key => (key ^ SIGN_64) as i64; vectors!(Avx512: U64x8, U64x8, Avx2: U64x4, I64x4));
+number!(f64, 64, TOGETHER, word => float_64(word.to_bits()), bits to_bits; vectors!(Avx512: U64x8, U64x8 or F64x8, Avx2: U64x4, I64x4 or F64x4));
+number!((u32, u32), 64, APART, word => (u64::from(word.0) << 32 | u64::from(word.1)), narrowed to_32, second 32; vectors!(Avx512: U64x8, U64x8, Avx2: U64x4, I64x4));
 
 /// A number as wide as an address has the key of the fixed-width number.
 #[cfg(target_pointer_width = "64")]
 mod address {
     use super::*;
 
-    number!(usize, 64, APART, word => (word as u64), narrowed to_32; kernels_of!(u64));
-    number!(isize, 64, APART, word => (word as u64 ^ SIGN_64), narrowed to_32; kernels_of!(i64));
+    number!(usize, 64, APART, word => (word as u64), narrowed to_32, from key => key as usize; kernels_of!(u64));
+    number!(isize, 64, APART, word => (word as u64 ^ SIGN_64), narrowed to_32, from key => (key ^ SIGN_64) as isize; kernels_of!(i64));
 }
 #[cfg(target_pointer_width = "32")]
 mod address {
     use super::*;
 
-    number!(usize, 32, APART, word => (word as u32); kernels_of!(u32));
-    number!(isize, 32, APART, word => (word as u32 ^ SIGN_32); kernels_of!(i32));
+    number!(usize, 32, APART, word => (word as u32), from key => key as usize; kernels_of!(u32));
+    number!(isize, 32, APART, word => (word as u32 ^ SIGN_32), from key => (key as u32 ^ SIGN_32) as isize; kernels_of!(i32));
 }
 
 macro_rules! narrow {
@@ -236,7 +279,7 @@ macro_rules! narrow {
         // SAFETY: the key is as wide as the number.
         unsafe impl Word for $type {
             const KEY_BITS: u32 = <$type>::BITS;
-            const COUNTED: Option<fn(usize) -> $type> = Some(|$number| $back);
+            const FROM_KEY: Option<fn(u64) -> $type> = Some(|$number| $back);
 
             #[inline(always)]
             fn key(self) -> u128 {
@@ -273,10 +316,11 @@ fn float_64(bits: u64) -> u64 {
 }
 
 macro_rules! wide {
-    ($type:ty, $word:ident => $key:expr) => {
+    ($type:ty, $word:ident => $key:expr $(, second $second:literal)?) => {
         // SAFETY: the key is a u128.
         unsafe impl Word for $type {
             const KEY_BITS: u32 = 128;
+            $( const SECOND_BITS: u32 = $second; )?
 
             #[inline(always)]
             fn key(self) -> u128 {
@@ -339,10 +383,19 @@ macro_rules! wide {
                     _ => words.sort_unstable_by_key(|word| word.key()),
                 }
             }
+
+            fn merge(level: Level, words: &mut [Self], middle: usize, room: &mut [MaybeUninit<Self>]) {
+                match level {
+                    #[cfg(all(target_arch = "x86_64", not(miri)))]
+                    // SAFETY: the level is only there if the processor has it.
+                    Level::Avx512 => unsafe { vector::merge::<Self, vector::U128x8>(words, middle, room) },
+                    _ => merge::merge(level, words, middle, room),
+                }
+            }
         }
     };
 }
 
 wide!(u128, word => word);
 wide!(i128, word => word as u128 ^ 1 << 127);
-wide!((u64, u64), word => u128::from(word.0) << 64 | u128::from(word.1));
+wide!((u64, u64), word => u128::from(word.0) << 64 | u128::from(word.1), second 64);

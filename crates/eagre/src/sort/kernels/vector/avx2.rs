@@ -17,11 +17,7 @@ pub(in super::super) fn available() -> bool {
         && is_x86_feature_detected!("popcnt")
 }
 
-/// Compiles `work` for such a processor, and runs it.
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(in super::super) fn run<R>(work: impl FnOnce() -> R) -> R {
-    work()
-}
+with_avx2!();
 
 /// Four numbers of 64 bits, compared as the form says.
 #[derive(Clone, Copy)]

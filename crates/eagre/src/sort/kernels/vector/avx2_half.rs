@@ -3,8 +3,10 @@
 use std::arch::x86_64::*;
 
 use super::super::base_case::CAPACITY;
-use super::avx2::{common, orders, permuted, run, store_first};
+use super::avx2::{common, orders, permuted, store_first};
 use super::{Vector, array};
+
+with_avx2!();
 
 /// Eight numbers of 32 bits.
 #[derive(Clone, Copy)]

@@ -19,10 +19,11 @@ pub(in super::super) fn available() -> bool {
         && is_x86_feature_detected!("popcnt")
 }
 
-/// Compiles `work` for such a processor, and runs it.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
-pub(in super::super) fn run<R>(work: impl FnOnce() -> R) -> R {
-    work()
+with_avx512!();
+
+/// The function for floating-point numbers.
+mod real {
+    with_avx512!();
 }
 
 /// For an instruction of three operands: of two words and the smaller of them, the other, as a ^ b ^ c. It was faster
@@ -69,6 +70,9 @@ pub(in super::super) unsafe trait Form: Copy {
     /// What numbers are in memory.
     const KEYS: Keys;
 
+    /// [`Vector::run`].
+    unsafe fn run<R>(work: impl FnOnce() -> R) -> R;
+
     /// The smaller and the larger of each two.
     unsafe fn sort(one: __m512i, two: __m512i) -> (__m512i, __m512i);
 
@@ -90,6 +94,12 @@ pub(in super::super) struct Real;
 // SAFETY: numbers are compared as they are.
 unsafe impl Form for Unsigned {
     const KEYS: Keys = Keys::Unsigned;
+
+    #[inline(always)]
+    unsafe fn run<R>(work: impl FnOnce() -> R) -> R {
+        // SAFETY: the caller's promise.
+        unsafe { run(work) }
+    }
 
     #[inline(always)]
     unsafe fn sort(one: __m512i, two: __m512i) -> (__m512i, __m512i) {
@@ -122,6 +132,12 @@ unsafe impl Form for Unsigned {
 // SAFETY: of two that are equal, it does not matter which is taken.
 unsafe impl Form for Real {
     const KEYS: Keys = Keys::Real;
+
+    #[inline(always)]
+    unsafe fn run<R>(work: impl FnOnce() -> R) -> R {
+        // SAFETY: the caller's promise.
+        unsafe { real::run(work) }
+    }
 
     #[inline(always)]
     unsafe fn sort(one: __m512i, two: __m512i) -> (__m512i, __m512i) {
@@ -241,7 +257,7 @@ unsafe impl<F: Form> Vector for Eight<F> {
     #[inline(always)]
     unsafe fn run<R>(work: impl FnOnce() -> R) -> R {
         // SAFETY: the caller's promise.
-        unsafe { run(work) }
+        unsafe { F::run(work) }
     }
 
     #[inline(always)]

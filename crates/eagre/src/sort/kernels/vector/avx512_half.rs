@@ -4,8 +4,10 @@ use std::arch::asm;
 use std::arch::x86_64::*;
 
 use super::super::base_case::CAPACITY;
-use super::avx512::{OTHER, blended, partners, run};
+use super::avx512::{OTHER, blended, partners};
 use super::{Vector, array, first};
+
+with_avx512!();
 
 /// The lanes from the last to the first.
 static REVERSED: [u32; 16] = [15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0];

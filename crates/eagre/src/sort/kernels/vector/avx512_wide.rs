@@ -6,6 +6,8 @@ use super::super::base_case::CAPACITY;
 use super::avx512::{OTHER, U64x8, blended, transposed, with_bit};
 use super::{Vector, array, first};
 
+with_avx512!();
+
 /// Eight numbers of 128 bits.
 #[derive(Clone, Copy)]
 pub(in super::super) struct U128x8 {
@@ -52,7 +54,7 @@ unsafe impl Vector for U128x8 {
     #[inline(always)]
     unsafe fn run<R>(work: impl FnOnce() -> R) -> R {
         // SAFETY: the caller's promise; so below.
-        unsafe { U64x8::run(work) }
+        unsafe { run(work) }
     }
 
     #[inline(always)]

@@ -6,8 +6,8 @@
 //! one is written. What was put aside comes last.
 
 use super::lane::Lane;
-use super::quick::{Pivot, Quick, as_they_are, fill, median, part, write};
-use super::{Vector, array};
+use super::quick::{Pivot, Quick, all_are, as_they_are, fill, median, part, write};
+use super::{Vector, array, first};
 use std::mem::MaybeUninit;
 
 /// How many registers are read at once, if two such groups fit all that there are.
@@ -57,6 +57,12 @@ impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
                         let (pivot, often) = match median::<V>(keys, n, random) {
                             Pivot::Once(key) => (key, false),
                             Pivot::Often(key) => (key, true),
+                            Pivot::Nearly(key) => {
+                                if let Some(parts) = without_others::<T, V>(home, n, other, room, key) {
+                                    return parts;
+                                }
+                                (key, true)
+                            }
                         };
                         let pivots = V::splat(pivot);
                         let lower = part_in_place::<V, false>(keys, n, other, pivots, as_they_are);
@@ -81,6 +87,54 @@ impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
             }
             Quick { home: self.home.add(start), ..*self }.sort(0, end - start, true, depth, random);
         }
+    }
+}
+
+/// Partitions keys that nearly all equal the pivot: the others are put aside, and it takes their places. Keys that equal it
+/// become words. Returns how many are below the pivot, and how many not above it; `None`, with keys in another order, if there
+/// is no room for the others.
+///
+/// # Safety
+/// There are n keys, and room for so many others; inside of [`Vector::run`].
+#[inline(always)]
+unsafe fn without_others<T: Lane, V: Vector<Key = T::Key>>(
+    home: *mut T,
+    n: usize,
+    other: *mut T::Key,
+    room: usize,
+    pivot: T::Key,
+) -> Option<(usize, usize)> {
+    let (keys, mut at, mut aside) = (home.cast::<T::Key>(), 0, 0);
+    // SAFETY: there is room for a group of rows in each turn; fewer are aside than were read.
+    unsafe {
+        let pivots = V::splat(pivot);
+        while at < n {
+            let rows = n - at >= 4 * V::LANES;
+            if !rows || !all_are(keys.add(at), pivots) {
+                if room - aside < 4 * V::LANES {
+                    copy(other, keys, aside);
+                    return None;
+                }
+                let mut i = 0;
+                while i < 4 {
+                    let place = at + i * V::LANES;
+                    let some = n.saturating_sub(place);
+                    let row = V::load_some(keys.wrapping_add(place), some, pivots);
+                    let others = !row.same(pivots) & first(V::LANES, V::LANES);
+                    row.compress(others).store(other.add(aside));
+                    pivots.store_some(keys.wrapping_add(place), some);
+                    aside += others.count_ones() as usize;
+                    i += 1;
+                }
+            }
+            at += 4 * V::LANES;
+        }
+        let lower = part::<V, false>(other, keys, aside, pivots, as_they_are);
+        let upper = n - (aside - lower);
+        keys.add(upper).cast::<u8>().copy_from(keys.add(lower).cast(), (n - upper) * size_of::<T>());
+        // Some have been overwritten; the others are keys yet.
+        fill::<T, V>(home, lower, if V::are_keys(T::ORDER) { upper.min(aside) } else { upper }, pivots);
+        Some((lower, upper))
     }
 }
 
@@ -209,10 +263,17 @@ mod tests {
     /// Few places beside the words; keys of every kind, with pivots and, from some depth on, without.
     fn in_little_room<T: Lane + PartialEq + Debug, V: Vector<Key = T::Key>>(make: impl Fn(u64) -> T) {
         let random = |i: u64| fastrand::Rng::with_seed(fastrand::Rng::with_seed(i).u64(..)).u64(..);
-        let patterns: [&dyn Fn(u64) -> u64; 6] =
-            [&random, &|i| i, &|i| u64::MAX - i, &|i| (random(i) % 3) << 60, &|_| 7 << 50, &|i| {
-                random(i) >> (random(i + 1) % 64)
-            }];
+        let patterns: [&dyn Fn(u64) -> u64; 8] = [
+            &random,
+            &|i| i,
+            &|i| u64::MAX - i,
+            &|i| (random(i) % 3) << 60,
+            &|_| 7 << 50,
+            &|i| random(i) >> (random(i + 1) % 64),
+            &|i| if random(i).is_multiple_of(50) { random(i + 1) } else { 9 << 50 },
+            // More others than there is room for, at the end.
+            &|i| if i > 9000 { random(i) } else { 1 << 63 },
+        ];
         for n in [0, 1, 200, aside::<V>(), 900, 5000, 20_011] {
             for (pattern, depth) in patterns.iter().flat_map(|pattern| [(pattern, 60), (pattern, 2)]) {
                 // The first is left out: words may be less aligned than their keys.

@@ -8,11 +8,35 @@
 //! | [`registers`] | few words, sorted without leaving the registers |
 //! | [`quick`] | quicksort, for keys that are too uneven for a base case |
 //! | [`in_place`] | its passes over more keys than a buffer has room for |
+//! | [`mod@merge`] | two sorted runs, merged block by block |
 //! | [`avx512`], [`avx512_half`], [`avx512_wide`] | 512-bit registers with keys of 64, 32 and 128 bits |
 //! | [`avx2`], [`avx2_half`] | 256-bit registers with keys of 64 and 32 bits |
 //!
 //! A kernel is an inlined function of a [`Vector`], and runs inside [`Vector::run`], which is compiled for the
 //! processor that has such registers.
+
+/// Makes a function that compiles what it is given for a processor with AVX-512, and runs it. Each register has one in a
+/// module of its own: the compiler makes a unit of each module, so it compiles their kernels side by side.
+macro_rules! with_avx512 {
+    () => {
+        /// Compiles `work` for such a processor, and runs it.
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
+        pub(in crate::sort::kernels) fn run<R>(work: impl FnOnce() -> R) -> R {
+            work()
+        }
+    };
+}
+
+/// The same for AVX2.
+macro_rules! with_avx2 {
+    () => {
+        /// Compiles `work` for such a processor, and runs it.
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+        pub(in crate::sort::kernels) fn run<R>(work: impl FnOnce() -> R) -> R {
+            work()
+        }
+    };
+}
 
 mod avx2;
 mod avx2_half;
@@ -22,6 +46,7 @@ mod avx512_wide;
 mod base_case;
 mod in_place;
 mod lane;
+mod merge;
 mod network;
 mod quick;
 mod registers;
@@ -34,6 +59,7 @@ pub(super) use base_case::{base_case, most};
 pub(super) use in_place::move_to_front;
 pub(super) use lane::Number;
 use lane::Order;
+pub(super) use merge::merge;
 pub(super) use quick::{are_real, by_comparison};
 pub(super) use registers::few_most;
 pub(super) use {

@@ -113,7 +113,9 @@ impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
                             0 => part_in_three::<T, V>(from, to, self.home.add(start), n, key),
                             lower => (lower, lower),
                         },
-                        Pivot::Often(key) => part_in_three::<T, V>(from, to, self.home.add(start), n, key),
+                        Pivot::Often(key) | Pivot::Nearly(key) => {
+                            part_in_three::<T, V>(from, to, self.home.add(start), n, key)
+                        }
                     },
                 );
                 at_home = !at_home;
@@ -174,6 +176,8 @@ pub(super) enum Pivot<K> {
     Once(K),
     /// It occurs in the sample more than once.
     Often(K),
+    /// Nearly all keys may equal it: so do all medians.
+    Nearly(K),
 }
 
 /// Chooses a pivot for `n` keys: in each lane the median of three or eight vectors, and of these the median. The vectors
@@ -208,7 +212,9 @@ pub(super) unsafe fn median<V: Vector>(from: *const V::Key, n: usize, random: &m
         sort_row(medians).store(lanes.as_mut_ptr());
     }
     let middle = lanes[V::LANES / 2];
-    if lanes[V::LANES / 2 - 1] == middle || lanes[V::LANES / 2 + 1] == middle {
+    if lanes[0] == lanes[V::LANES - 1] {
+        Pivot::Nearly(middle)
+    } else if lanes[V::LANES / 2 - 1] == middle || lanes[V::LANES / 2 + 1] == middle {
         Pivot::Often(middle)
     } else {
         Pivot::Once(middle)
@@ -376,7 +382,7 @@ pub(super) unsafe fn fill<T: Lane, V: Vector<Key = T::Key>>(home: *mut T, start:
 /// # Safety
 /// Four vectors may be read; inside of [`Vector::run`].
 #[inline(always)]
-unsafe fn all_are<V: Vector>(from: *const V::Key, keys: V) -> bool {
+pub(super) unsafe fn all_are<V: Vector>(from: *const V::Key, keys: V) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
         let [a, b, c, d]: [u32; 4] = array!(0, |i| V::load(from.add(i * V::LANES)).same(keys));

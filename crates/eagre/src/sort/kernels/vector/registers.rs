@@ -247,7 +247,7 @@ pub(super) unsafe fn sort_row<V: Vector>(mut row: V) -> V {
 /// # Safety
 /// Inside of [`Vector::run`].
 #[inline(always)]
-unsafe fn clean_row<V: Vector>(mut row: V) -> V {
+pub(super) unsafe fn clean_row<V: Vector>(mut row: V) -> V {
     if V::LANES >= 16 {
         steps!(row: (8 8));
     }
