@@ -79,8 +79,8 @@ pub(super) fn choose<W: Word>(level: Level, words: &[W], known: Bounds, limits: 
     }
     if !compared {
         sample = Sample::draw(level, words, known, (EACH_WAY * limits.ways).max(sample::USUAL));
-    } else if sample.few(0.5).is_some() {
-        // Of a few hundred distinct keys too many are single in a small sample.
+    } else if W::KEY_BITS > u32::BITS && sample.few(0.5).is_some() {
+        // Of a few hundred distinct keys too many are single in a small sample. Narrow keys are compared as fast as counted.
         sample = Sample::draw(level, words, known, sample::USUAL);
     }
     // If there is no room for all outliers, counting finds out, usually early.

@@ -21,10 +21,11 @@ pub(crate) fn sort<W: Word>(level: Level, words: &mut [W]) -> bool {
         || words.chunks(STEP).position(|step| !all(step, one)),
     );
     let Some(steps) = steps else { return true };
-    let mut rest = words[steps * STEP..].iter().copied().filter(|&word| !same(word, one));
-    let other = rest.next().unwrap_or(one);
+    let rest = &words[steps * STEP..];
+    let rest = &rest[rest.iter().position(|&word| !same(word, one)).unwrap_or(0)..];
+    let other = rest[0];
     // Usually a third one comes soon.
-    if rest.take(2).any(|word| !same(word, other)) {
+    if rest.iter().take(4).any(|&word| !same(word, one) && !same(word, other)) {
         return false;
     }
     let (smaller, larger) = if one.key() < other.key() { (one, other) } else { (other, one) };
