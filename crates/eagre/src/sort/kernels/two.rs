@@ -16,14 +16,8 @@ const RUN: usize = 16;
 pub(crate) fn sort<W: Word>(level: Level, words: &mut [W]) -> bool {
     assert!(!W::STABLE);
     let Some(&one) = words.first() else { return true };
-    let steps = level.run(
-        #[inline(always)]
-        || words.chunks(STEP).position(|step| !all(step, one)),
-    );
-    let Some(steps) = steps else { return true };
-    let rest = &words[steps * STEP..];
-    let rest = &rest[rest.iter().position(|&word| !same(word, one)).unwrap_or(0)..];
-    let other = rest[0];
+    let Some(first) = first_other(level, words, one) else { return true };
+    let (rest, other) = (&words[first..], words[first]);
     // Usually a third one comes soon.
     if rest.iter().take(4).any(|&word| !same(word, one) && !same(word, other)) {
         return false;
@@ -33,6 +27,18 @@ pub(crate) fn sort<W: Word>(level: Level, words: &mut [W]) -> bool {
         #[inline(always)]
         || sort_two(words, smaller, larger),
     )
+}
+
+/// The place of the first word that is not the same as `one`: most often the second.
+fn first_other<W: Word>(level: Level, words: &[W], one: W) -> Option<usize> {
+    let other = |words: &[W]| words.iter().position(|&word| !same(word, one));
+    other(&words[..words.len().min(8)]).or_else(|| {
+        let step = level.run(
+            #[inline(always)]
+            || words.chunks(STEP).position(|step| !all(step, one)),
+        )?;
+        Some(step * STEP + other(&words[step * STEP..])?)
+    })
 }
 
 /// Sorts words if each equals one of the two.
