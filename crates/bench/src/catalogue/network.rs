@@ -60,6 +60,27 @@ pub(super) const ROWS: &[Row] = &[
         targets: &[Target::must("explicit", 0.9, "rustls"), Target::must("pointer", 0.9, "rustls")],
     },
     Row {
+        name: "rdma-ring",
+        about: "one stream over loopback into a ring of blocks that is registered once, plain, with checks and a digest",
+        source: "RDMA streams, row 2",
+        unit: Unit::GigabytesPerSecond,
+        cases: CASES,
+        contenders: &[
+            Entry::new(
+                "checked sockets",
+                Way::Network(Network::Sockets { checks: true }),
+                "as in net-plain: XXH3 of each buffer, BLAKE3 of all, on both sides",
+            ),
+            eagre("tcp", false, false, "Eagre: a stream over TCP, explicit calls"),
+            Entry::new(
+                "registered",
+                Way::Network(Network::Registered),
+                "Eagre: libfabric's provider tcp writes 4 blocks of 1 MiB where they are read",
+            ),
+        ],
+        targets: &[Target::must("registered", 1.0, "tcp")],
+    },
+    Row {
         name: "send-file",
         about: "send a file from one tmpfs to another over loopback, from before the sender starts until both sides have ended",
         source: "streams between hosts, row 4",

@@ -81,6 +81,8 @@ pub(crate) enum Network {
     Rustls,
     /// A stream of Eagre between two hosts.
     Eagre { tls: bool, pointers: bool },
+    /// A ring of blocks, registered once, which libfabric writes over TCP.
+    Registered,
 }
 
 /// What is between two processes.
@@ -177,7 +179,7 @@ impl Way {
             self,
             Way::Stream(_)
                 | Way::StreamRead(_)
-                | Way::Network(Network::Eagre { .. })
+                | Way::Network(Network::Eagre { .. } | Network::Registered)
                 | Way::Between(Carrier::Explicit | Carrier::Pointer)
                 | Way::Send(Courier::Eagre { .. })
                 | Way::Grow(Growth::Rewired | Growth::RewiredAppender | Growth::RewiredExtend | Growth::RewiredFresh)

@@ -23,6 +23,7 @@ mod primitive;
 #[allow(unsafe_code, reason = "stream pointers, and memory that two processes share")]
 pub(crate) mod process;
 mod queue;
+mod rdma;
 mod read;
 #[allow(unsafe_code, reason = "memory that changes its address")]
 mod rewire;

@@ -14,6 +14,7 @@ use rustls::server::AlwaysResolvesServerRawPublicKeys;
 use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, DigitallySignedStruct, ServerConfig, SignatureScheme};
 
+use super::rdma::Registered;
 use super::stream::{fill_pointer, read_calls, read_pointer, write_calls};
 use crate::catalogue::Network;
 use crate::contenders::{Contender, Measured, Trouble, two_threads};
@@ -29,6 +30,7 @@ pub(crate) fn network(network: Network) -> Result<Box<dyn Contender>, Trouble> {
         Network::Sockets { checks } => Box::new(ByHand::new(false, checks)?),
         Network::Rustls => Box::new(ByHand::new(true, true)?),
         Network::Eagre { tls, pointers } => Box::new(Hosts::new(tls, pointers)?),
+        Network::Registered => Box::new(Registered::new()?),
     })
 }
 
