@@ -233,7 +233,7 @@ impl<'a> Sorter<'a> {
         let least = n / 8 * 3;
         let front = presorted::ascending(level, words, least);
         let bytes = front.min(n - front) * size_of::<W>();
-        if front < least || bytes > self.slack_for(n * size_of::<W>()).min(worker::MOST_BYTES) {
+        if front < least || bytes > self.slack_for(size_of_val(words)).min(worker::MOST_BYTES) {
             return Ok(false);
         }
         let Some(mut room) = Scratch::<W>::new(front.min(n - front)) else { return Ok(false) };

@@ -221,7 +221,7 @@ fn pair<W: Word>(word: W) -> usize {
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
     let key = word.key();
     let number = if W::KEY_BITS <= 64 { key as u64 } else { key as u64 ^ ((key >> 64) as u64).wrapping_mul(GOLDEN) };
-    (number.wrapping_mul(GOLDEN) >> (u64::BITS - SLOTS.ilog2())) as usize % SLOTS & !1
+    (number.wrapping_mul(GOLDEN) >> (u64::BITS - SLOTS.ilog2())) as usize % SLOTS / 2 * 2
 }
 
 #[cfg(test)]
