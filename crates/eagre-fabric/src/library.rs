@@ -80,11 +80,6 @@ impl Fabric {
         }
     }
 
-    /// The version of its interface: major and minor.
-    pub fn version(&self) -> (u32, u32) {
-        (self.version >> 16, self.version & 0xffff)
-    }
-
     /// The providers that work here, each with its devices, in order.
     ///
     /// # Errors

@@ -281,7 +281,9 @@ impl<'a> Sorter<'a> {
         let level = self.level?;
         let threads = self.team_for(words);
         let slack = self.slack_for(size_of_val(words));
-        let close = || Window::of(level, words).filter(|window| window.fits(slack));
+        // Without a hook, it was looked for before.
+        let watched = self.hook.is_some();
+        let close = || watched.then(|| Window::of(level, words)).flatten().filter(|window| window.fits(slack));
         if let Some(window) = Window::of_all().or_else(close) {
             return counting::sort(level, words, window, threads, slack, monitor);
         }

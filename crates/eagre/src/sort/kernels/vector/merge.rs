@@ -28,15 +28,19 @@ pub(in super::super) unsafe fn merge<T: Lane, V: Vector<Key = T::Key>>(
     middle: usize,
     room: &mut [MaybeUninit<T>],
 ) {
-    let (front, back) = words.split_at(middle);
-    let from_the_end = back.len() < front.len();
-    let (shorter, longer) = if from_the_end { (back, front) } else { (front, back) };
-    let aside = Run::of(room[..shorter.len()].copied(shorter));
+    let (front, back) = (middle, words.len() - middle);
+    let from_the_end = back < front;
+    let shorter = if from_the_end { &words[middle..] } else { &words[..middle] };
     if shorter.is_empty() {
         return;
     }
-    let runs = [aside, Run::of(longer)];
-    let merge = Merge { runs, left: words.len(), to: words.as_mut_ptr() };
+    let aside = room[..shorter.len()].copied(shorter);
+    let aside = Run { start: aside.as_ptr(), len: aside.len() };
+    // Both what is read and what is written there is reached through this pointer.
+    let to = words.as_mut_ptr();
+    let there =
+        if from_the_end { Run { start: to, len: front } } else { Run { start: to.wrapping_add(front), len: back } };
+    let merge = Merge { runs: [aside, there], left: front + back, to };
     // SAFETY: the places of the shorter one are free.
     unsafe {
         V::run(
@@ -53,10 +57,6 @@ struct Run<T> {
 }
 
 impl<T: Lane> Run<T> {
-    fn of(words: &[T]) -> Run<T> {
-        Run { start: words.as_ptr(), len: words.len() }
-    }
-
     /// The next `n` words.
     ///
     /// # Safety
