@@ -110,6 +110,10 @@
 // their bytes decide.
 #define EAGRE_TEXT_STABLE 8
 
+// EagreFormat.flags, for EAGRE_RECORDS_FIXED: NaN of floating-point keys come behind all their numbers, in ascending and in
+// descending order; then NaN equals NaN, and -0 equals 0. Without it they are in their total order, as with eagre_sort.
+#define EAGRE_FIXED_NAN_LAST 16
+
 // The version of EagreFileSortOptions in this header.
 #define EAGRE_FILE_SORT_OPTIONS_VERSION 1
 
@@ -561,7 +565,7 @@ typedef struct EagreFormat {
     uint32_t version;
     // An EagreRecords. Default: EAGRE_RECORDS_LINES.
     int32_t records;
-    // EAGRE_DESCENDING and EAGRE_BIG_ENDIAN, added up. Default 0.
+    // EAGRE_DESCENDING, EAGRE_BIG_ENDIAN, EAGRE_TEXT_CSV, EAGRE_TEXT_STABLE and EAGRE_FIXED_NAN_LAST, added up. Default 0.
     uint32_t flags;
     // Of lines: the byte that ends them, 0 to 255. Default: a newline.
     uint32_t terminator;

@@ -692,6 +692,8 @@ struct Format : EagreFormat {
     Format descending() const { return with(EAGRE_DESCENDING); }
     /// The same text, and lines with equal keys stay in the order of the input.
     Format stable() const { return with(EAGRE_TEXT_STABLE); }
+    /// The same records of one size, and NaN of their keys come behind all numbers, in descending order too.
+    Format nan_last() const { return with(EAGRE_FIXED_NAN_LAST); }
 
 private:
     /// What pointers of text point to.

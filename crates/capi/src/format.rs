@@ -27,7 +27,11 @@ pub const EAGRE_TEXT_CSV: u32 = 4;
 /// their bytes decide.
 pub const EAGRE_TEXT_STABLE: u32 = 8;
 
-const FLAGS: u32 = EAGRE_DESCENDING | EAGRE_BIG_ENDIAN | EAGRE_TEXT_CSV | EAGRE_TEXT_STABLE;
+/// EagreFormat.flags, for EAGRE_RECORDS_FIXED: NaN of floating-point keys come behind all their numbers, in ascending and in
+/// descending order; then NaN equals NaN, and -0 equals 0. Without it they are in their total order, as with eagre_sort.
+pub const EAGRE_FIXED_NAN_LAST: u32 = 16;
+
+const FLAGS: u32 = EAGRE_DESCENDING | EAGRE_BIG_ENDIAN | EAGRE_TEXT_CSV | EAGRE_TEXT_STABLE | EAGRE_FIXED_NAN_LAST;
 
 /// cbindgen:rename-all=QualifiedScreamingSnakeCase
 /// What records are.
@@ -56,7 +60,7 @@ pub struct EagreFormat {
     pub version: u32,
     /// An EagreRecords. Default: EAGRE_RECORDS_LINES.
     pub records: i32,
-    /// EAGRE_DESCENDING and EAGRE_BIG_ENDIAN, added up. Default 0.
+    /// EAGRE_DESCENDING, EAGRE_BIG_ENDIAN, EAGRE_TEXT_CSV, EAGRE_TEXT_STABLE and EAGRE_FIXED_NAN_LAST, added up. Default 0.
     pub flags: u32,
     /// Of lines: the byte that ends them, 0 to 255. Default: a newline.
     pub terminator: u32,
@@ -143,6 +147,12 @@ impl EagreFormat {
         let wrong = |why: String| Fault::invalid(format_args!("format: {why}"));
         let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         let descending = format.flags & EAGRE_DESCENDING != 0;
+        let nan_last = format.flags & EAGRE_FIXED_NAN_LAST != 0;
+        let without_nan =
+            || Fault::invalid("format: EAGRE_FIXED_NAN_LAST is set, and no key is a floating-point number");
+        if nan_last && format.records != EagreRecords::Fixed as i32 {
+            return Err(without_nan());
+        }
         let text = format.text(unique);
         if let Some(field) = text.set().filter(|_| format.records != EagreRecords::Text as i32) {
             return Err(Fault::invalid(format_args!(
@@ -158,7 +168,8 @@ impl EagreFormat {
                 let keys = keys.as_deref().filter(|keys| !keys.is_empty());
                 let keys = keys.into_iter().flat_map(|keys| keys.split(','));
                 let keys = keys.map(|key| key.trim().parse::<KeyRange>()).collect::<Result<Vec<_>, _>>();
-                Records::Fixed(keys.and_then(|keys| Fixed::new(size(format.record_size), &keys)).map_err(wrong)?)
+                let fixed = keys.and_then(|keys| Fixed::new(size(format.record_size), &keys)).map_err(wrong)?;
+                Records::Fixed(if nan_last { fixed.nan_last(descending).ok_or_else(without_nan)? } else { fixed })
             }
             kind if kind == EagreRecords::Klv as i32 => {
                 let big_endian = format.flags & EAGRE_BIG_ENDIAN != 0;

@@ -1,6 +1,7 @@
 /* Sorting files and streams from C: every format against qsort, every way it can end. */
 #define _POSIX_C_SOURCE 200809L
 #include "files.h"
+#include <math.h>
 
 /* What does not fit into the least memory, and what does. */
 static const size_t LARGE = 12 << 20, SMALL = 50000;
@@ -127,6 +128,29 @@ static void files_of_records(void) {
         CHECK(report.records == COUNT && (plan == EAGRE_PLAN_AUTO || plan == EAGRE_PLAN_CLASSIC || report.plan == plan));
     }
     free(records);
+}
+
+static void nan_come_last(void) {
+    static const double in[] = {NAN, 2, -NAN, -INFINITY, 3, INFINITY}, up[] = {-INFINITY, 2, 3, INFINITY}, down[] = {INFINITY, 3, 2, -INFINITY};
+    EagreFormat format;
+    IS(eagre_format_default(&format, sizeof format), EAGRE_OK);
+    format.records = EAGRE_RECORDS_FIXED;
+    format.record_size = sizeof *in;
+    format.keys = "0:f64";
+    put(from, (const char *)in, sizeof in);
+    for (int descending = 0; descending < 2; descending++) {
+        format.flags = EAGRE_FIXED_NAN_LAST | (descending ? EAGRE_DESCENDING : 0);
+        IS(eagre_sort_file(from, to, &format, NULL, NULL, 0), EAGRE_OK);
+        double out[6];
+        FILE *file = fopen(to, "rb");
+        CHECK(file != NULL && fread(out, sizeof *out, 6, file) == 6 && fclose(file) == 0);
+        CHECK(memcmp(out, descending ? down : up, sizeof up) == 0 && isnan(out[4]) && isnan(out[5]));
+    }
+    format.keys = "0:u64";
+    IS(eagre_sort_file(from, to, &format, NULL, NULL, 0), EAGRE_INVALID);
+    format.records = EAGRE_RECORDS_LINES;
+    format.keys = NULL;
+    IS(eagre_sort_file(from, to, &format, NULL, NULL, 0), EAGRE_INVALID);
 }
 
 static void what_is_wrong_is_said(void) {
@@ -283,6 +307,7 @@ int main(void) {
     open_folder();
     files_of_lines();
     files_of_records();
+    nan_come_last();
     what_is_wrong_is_said();
     streams();
     close_folder();

@@ -196,7 +196,7 @@ static void what_is_wrong_is_said(void) {
     format = text(NULL, 0, NULL, "", 0), is_wrong(&format, "separator is \"\": it must be one byte");
     format = text(NULL, 0, NULL, "::", 0), is_wrong(&format, "separator is \"::\": it must be one byte, or \\0 for a NUL");
     format = text(NULL, 0, NULL, "\"", EAGRE_TEXT_CSV), is_wrong(&format, "fields in quotes");
-    format = text(NULL, 0, NULL, NULL, 16), is_wrong(&format, "unknown flags 0x10");
+    format = text(NULL, 0, NULL, NULL, 32), is_wrong(&format, "unknown flags 0x20");
     format = text(NULL, 0, NULL, NULL, 0), format.keys = "0:1", is_wrong(&format, "those of text are in text_keys");
     format = text(NULL, 0, NULL, NULL, 0), format.terminator = 256, is_wrong(&format, "terminator is 256");
     /* Fields that would mean nothing. */

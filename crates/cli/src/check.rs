@@ -40,7 +40,7 @@ Examples:
   eagre check --lines -u words                 lines of text, each once
   eagre check --record 32 --key 8:i64 --key 0:8:desc b.bin
   eagre check --klv 10:4 b.klv                 keys of 10 bytes, lengths of 4
-  eagre check --keys u64 -r numbers.bin        numbers in descending order
+  eagre check --keys f64 --nan-last -r a.bin   numbers in descending order, behind them what is none
 
 Exit status: 0 if the records are in order and, with --against, the same as the other files'; 1 if they are not; \
 2 on error.";
@@ -91,7 +91,7 @@ struct Asked {
 
 impl Args {
     pub(crate) fn run(self, console: &mut Console) -> Run {
-        let format = self.formats.chosen("check")?.unwrap_or(Chosen::Gensort);
+        let format = self.formats.chosen("check", self.reverse)?.unwrap_or(Chosen::Gensort);
         let work = Work {
             parts: Argument::all(&self.files),
             against: self.against.iter().map(|file| Argument::of(file)).collect(),

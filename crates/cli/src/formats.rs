@@ -30,6 +30,32 @@ pub(crate) struct Kind {
     /// Files hold lines of text
     #[arg(long, group = "format")]
     pub(crate) lines: bool,
+
+    /// NaN of floating-point keys come behind all numbers, in descending order too; then NaN equals NaN, and -0 equals 0
+    #[arg(long)]
+    pub(crate) nan_last: bool,
+}
+
+impl Kind {
+    /// Records whose NaN come where the command `what` was asked to put them. `reverse` says that it sorts in descending order.
+    pub(crate) fn with_nan(&self, what: &str, format: Fixed, reverse: bool) -> Result<Fixed, Failure> {
+        if !self.nan_last {
+            return Ok(format);
+        }
+        format.nan_last(reverse).ok_or_else(|| Kind::without_nan(what))
+    }
+
+    /// Fails if NaN were to come last of what has none.
+    pub(crate) fn refuse_nan(&self, what: &str) -> Result<(), Failure> {
+        if self.nan_last { Err(Kind::without_nan(what)) } else { Ok(()) }
+    }
+
+    fn without_nan(what: &str) -> Failure {
+        let message = Message::new(what, "--nan-last", "no key is a floating-point number");
+        Failure::Trouble(
+            message.cure(Some("use it with --keys f32 or f64, or with such a key of a --record")).to_string(),
+        )
+    }
 }
 
 /// What a file holds, and how it is ordered.
@@ -57,17 +83,22 @@ pub(crate) enum Chosen {
 }
 
 impl Formats {
-    /// The format for the command `what`. `None` if none is named.
-    pub(crate) fn chosen(&self, what: &str) -> Result<Option<Chosen>, Failure> {
+    /// The format for the command `what`, which looks for descending order if `reverse` says so. `None` if none is named.
+    pub(crate) fn chosen(&self, what: &str, reverse: bool) -> Result<Option<Chosen>, Failure> {
         let failed = |option: &str, why: String| Failure::Trouble(Message::new(what, option, why).to_string());
+        if let Some(size) = self.kind.record {
+            let format = Fixed::new(size.get(), &self.keys_of_record).map_err(|why| failed("--key", why))?;
+            return Ok(Some(Chosen::Fixed(self.kind.with_nan(what, format, reverse)?)));
+        }
+        if let Some(keys) = self.kind.keys {
+            let format = Fixed::numbers(&keys.name()).map_err(|why| failed("--keys", why))?;
+            return Ok(Some(Chosen::Fixed(self.kind.with_nan(what, format, reverse)?)));
+        }
+        self.kind.refuse_nan(what)?;
         Ok(Some(if self.kind.gensort {
             Chosen::Gensort
-        } else if let Some(size) = self.kind.record {
-            Chosen::Fixed(Fixed::new(size.get(), &self.keys_of_record).map_err(|why| failed("--key", why))?)
         } else if let Some(klv) = self.kind.klv {
             Chosen::Klv(klv)
-        } else if let Some(keys) = self.kind.keys {
-            Chosen::Fixed(Fixed::numbers(&keys.name()).map_err(|why| failed("--keys", why))?)
         } else if self.kind.lines {
             Chosen::Lines(Lines::ended_by(if self.zero_terminated { 0 } else { b'\n' }))
         } else {

@@ -31,7 +31,7 @@ Without another format, a FILE holds lines, which are ordered as LC_ALL=C sort o
 records of all FILEs are sorted together. With no FILE, or when FILE is -, standard input is read. \
 Numbers of --keys have their least significant byte first, as numpy's tofile writes them; \
 floating-point numbers are in their total order: -NaN, -infinity, negative numbers, -0, 0, positive \
-numbers, infinity, NaN.
+numbers, infinity, NaN; with --nan-last, all NaN come last.
 
 Files may be larger than memory: then sorted runs go to temporary files (-T), and are merged. OUT \
 appears only when all of it is on the disk, and never if anything fails or the command is killed. \
@@ -47,6 +47,7 @@ Examples:
   eagre sort --klv 10:4 a -o b                a key of 10 bytes, a length of 4 bytes, the value
   eagre sort --gensort b.dat -o s.dat         records of the sort benchmark
   eagre sort --keys u64 a.bin -o a.bin        an array of numbers, in its own place
+  eagre sort --keys f64 -r --nan-last a -o b  the largest first, NaN behind all numbers
   eagre sort --keys i64 --check a && echo ok  is it in order?
   eagre sort --compress zst a.gz -o b.zst     from a compressed file to another
   generate | eagre sort --explain | use       from a pipe to a pipe

@@ -85,6 +85,71 @@ fn floating_point_numbers_like_numpy() {
     assert!(fs::read(folder.path().join("b")).unwrap() == fs::read(folder.path().join("numpy")).unwrap());
 }
 
+/// As numbers and as records, in memory and in runs, in both directions, and by their index.
+#[test]
+fn nan_come_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let special = [f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::from_bits(0x7ff0_0000_0000_0001)];
+    // There is one right output but for the order of NaN.
+    let mut numbers: Vec<f64> = (0..2_200_000_u32).map(|i| f64::from(i.wrapping_mul(2_654_435_761)) - 2e9).collect();
+    for (number, place) in special.iter().cycle().zip((0..numbers.len()).step_by(1000)) {
+        numbers[place] = *number;
+    }
+    let encoded: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    fs::write(path("a"), &encoded).unwrap();
+    let nan = numbers.iter().filter(|number| number.is_nan()).count();
+    let mut wanted: Vec<f64> = numbers.iter().copied().filter(|number| !number.is_nan()).collect();
+    wanted.sort_by(f64::total_cmp);
+    let is_wanted = |bytes: &[u8], wanted: &[f64]| {
+        let (found, rest) = bytes.as_chunks();
+        let found: Vec<f64> = found.iter().map(|&bytes| f64::from_le_bytes(bytes)).collect();
+        let (front, back) = found.split_at(wanted.len());
+        rest.is_empty() && front == wanted && back.len() == nan && back.iter().all(|number| number.is_nan())
+    };
+    let numbers = &["--keys", "f64"][..];
+    let records = &["--record", "8", "-k", "0:f64"][..];
+    for reverse in [&[][..], &["-r"]] {
+        for how in [numbers, records] {
+            for memory in ["16M", "256M"].into_iter().take(if how == numbers { 2 } else { 1 }) {
+                let options = [&["--nan-last", "--memory", memory, "--verify"], how, reverse].concat();
+                assert_sorts(folder.path(), &[&options[..], &["a", "-o", "b"]].concat());
+                assert!(is_wanted(&fs::read(path("b")).unwrap(), &wanted), "{options:?}");
+            }
+            assert_sorts(folder.path(), &[how, reverse, &["--nan-last", "-c", "b"]].concat());
+            assert_eq!(sort(folder.path(), &[how, reverse, &["-C", "b"]].concat()).0, 1, "{how:?} {reverse:?}");
+            assert_sorts(folder.path(), &[how, reverse, &["--nan-last", "--index", "a", "-o", "i"]].concat());
+            let made = eagre().args(["gather", "i", "a", "-o", "b"]).current_dir(folder.path()).status().unwrap();
+            assert!(
+                made.success() && is_wanted(&fs::read(path("b")).unwrap(), &wanted),
+                "by index: {how:?} {reverse:?}"
+            );
+            let check = |last: &[&str]| {
+                let options = [&["check", "--json", "b"], how, reverse, last].concat();
+                eagre().args(options).current_dir(folder.path()).output().unwrap().status.code()
+            };
+            assert_eq!((check(&["--nan-last"]), check(&[])), (Some(0), Some(1)), "{how:?} {reverse:?}");
+        }
+        wanted.reverse();
+    }
+    assert_sorts(folder.path(), &["--keys", "f64", "--nan-last", "-u", "a", "-o", "b"]);
+    // Of NaN, and of each infinity, one is left.
+    wanted.dedup();
+    assert_eq!(fs::metadata(path("b")).unwrap().len(), 8 * (wanted.len() as u64 + 1));
+}
+
+#[test]
+fn nan_come_last_of_floating_point_keys_only() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a"), [0; 8]).unwrap();
+    for format in [&["--keys", "u64"][..], &["--record", "8"], &["--record", "8", "-k", "0:u64"], &["--gensort"], &[]] {
+        let why = "eagre: sort: --nan-last: no key is a floating-point number; use it with --keys f32 or f64, or with such a \
+                   key of a --record\n";
+        let options = [&["--nan-last", "a"], format].concat();
+        assert_eq!(sort(folder.path(), &options), (2, String::new(), why.to_owned()), "{format:?}");
+    }
+}
+
 /// Sizes around the borders of blocks, with every way to ask for something else.
 #[test]
 fn sizes_and_options() {

@@ -18,6 +18,8 @@ pub(crate) struct Records {
     separator: Option<u8>,
     #[pyo3(item)]
     size: usize,
+    #[pyo3(item)]
+    nan_last: bool,
 }
 
 /// A format, and whether its largest key comes first.
@@ -49,15 +51,24 @@ impl Records {
         chosen.map_err(|why| error::value_error(format_args!("{function}: {why}")))
     }
 
+    /// Records whose NaN come where they were asked for.
+    fn placed(&self, format: Fixed, descending: bool) -> Result<Fixed, String> {
+        if !self.nan_last {
+            return Ok(format);
+        }
+        let format = format.nan_last(descending);
+        format.ok_or_else(|| "nan_last is set, and no key is a floating-point number; leave it out".to_owned())
+    }
+
     fn parsed(&self, descending: bool, unique: bool) -> Result<Chosen, String> {
         Ok(match self.kind.as_str() {
             "lines" => Chosen::Lines(Lines::default(), descending),
             "fixed" => {
                 let keys = self.keys.iter().map(|key| key.parse()).collect::<Result<Vec<KeyRange>, _>>()?;
-                Chosen::Fixed(Fixed::new(self.size, &keys)?, descending)
+                Chosen::Fixed(self.placed(Fixed::new(self.size, &keys)?, descending)?, descending)
             }
             "klv" => Chosen::Klv(self.options.parse()?, descending),
-            "numbers" => Chosen::Fixed(Fixed::numbers(&self.options)?, descending),
+            "numbers" => Chosen::Fixed(self.placed(Fixed::numbers(&self.options)?, descending)?, descending),
             kind => {
                 let letters = if descending { format!("{}r", self.options) } else { self.options.clone() };
                 let order = TextOrder::new().options(letters.parse::<TextOptions>()?);

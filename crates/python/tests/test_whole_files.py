@@ -99,6 +99,25 @@ def test_sort_numbers_and_records(tmp_path):
     assert np.array_equal(pairs, wanted)
 
 
+@pytest.mark.parametrize("descending", [False, True])
+def test_nan_come_last_as_in_numpy(tmp_path, descending):
+    numbers = np.random.default_rng(4).permutation(300_000).astype("f8")
+    numbers[::7], numbers[3::7] = np.nan, np.copysign(np.nan, -1)
+    numbers.tofile(tmp_path / "file")
+    wanted = np.sort(numbers)
+    if descending:
+        count = np.count_nonzero(~np.isnan(numbers))
+        wanted[:count] = wanted[:count][::-1]
+    for records in (
+        eagre.Records("numbers", dtype="f8", nan_last=True),
+        eagre.Records("fixed", record_size=8, keys="0:f64", nan_last=True),
+    ):
+        eagre.sort_file(tmp_path / "file", tmp_path / "sorted", records, descending=descending)
+        assert np.array_equal(np.fromfile(tmp_path / "sorted"), wanted, equal_nan=True)
+        assert eagre.check_file(tmp_path / "sorted", records, descending=descending).is_sorted
+    assert not eagre.check_file(tmp_path / "sorted", eagre.Records("numbers", dtype="f8"), descending=descending).is_sorted
+
+
 def test_records_in_memory_are_sorted_and_cut():
     source = random.Random(2)
     words = [b"%d\n" % source.randrange(10_000) for _ in range(20_000)]
@@ -133,6 +152,8 @@ def test_what_is_refused_says_why(tmp_path):
         ({"keys": "1"}, "use format='text'"),
         ({"format": "text", "keys": "x"}, "eagre.sort_file"),
         ({"format": "numbers", "dtype": "u8"}, "truncated|whole|byte"),
+        ({"format": "numbers", "dtype": "u8", "nan_last": True}, "no key is a floating-point number"),
+        ({"nan_last": True}, "nan_last is for the formats"),
     ]:
         with pytest.raises(ValueError, match=why):
             sort(**options)

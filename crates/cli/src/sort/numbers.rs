@@ -30,6 +30,9 @@ impl Numbers<'_> {
             let message = Message::new("sort", "--stable", format!("keys of {} have no parts", self.keys.name()));
             return Err(Failure::Trouble(message.cure(Some("use it with pairs, such as --keys u64:u64")).to_string()));
         }
+        if !matches!(self.keys, KeyType::F32 | KeyType::F64) {
+            args.kind.refuse_nan("sort")?;
+        }
         let files = KeyFiles::look("sort", args.sources.list("sort")?, self.keys)?;
         if args.gnu.merge() {
             return Err(text::wrong("-m cannot be used with --keys".to_owned()));
@@ -46,6 +49,7 @@ impl Numbers<'_> {
     fn order(&self) -> Order {
         let mut order = Order::default();
         (order.reverse, order.strict, order.by_first) = (self.args.reverse, self.args.unique, self.args.stable);
+        order.nan_last = self.args.kind.nan_last;
         order
     }
 
@@ -73,7 +77,8 @@ impl Numbers<'_> {
             ControlFlow::Continue(())
         };
         let mut sorter = FileSorter::new().threads(args.threads().get()).descending(args.reverse).unique(args.unique);
-        sorter = sorter.by_first(args.stable).plan(args.plan).concurrency(args.concurrency);
+        sorter =
+            sorter.by_first(args.stable).nan_last(args.kind.nan_last).plan(args.plan).concurrency(args.concurrency);
         if let Some(memory) = args.memory() {
             sorter = sorter.memory(memory);
         }

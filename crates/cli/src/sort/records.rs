@@ -32,6 +32,9 @@ impl Records<'_> {
     pub(super) fn run(self, console: &mut Console) -> Run {
         let Records { args } = self;
         let given = &args.kind;
+        if given.record.is_none() {
+            given.refuse_nan("sort")?;
+        }
         match (given.gensort, given.record, given.klv) {
             (true, ..) => {
                 args.refuse_text("--gensort", true)?;
@@ -41,7 +44,8 @@ impl Records<'_> {
                 args.refuse_text("--record", false)?;
                 let wrong = |why| text::wrong(format!("--key: {why}"));
                 let keys: Result<Vec<KeyRange>, _> = args.text.keys().iter().map(|key| key.parse()).collect();
-                self.sort(&Fixed::new(size.get(), &keys.map_err(wrong)?).map_err(wrong)?, console)
+                let format = Fixed::new(size.get(), &keys.map_err(wrong)?).map_err(wrong)?;
+                self.sort(&given.with_nan("sort", format, args.reverse)?, console)
             }
             (_, _, Some(klv)) => {
                 args.refuse_text("--klv", true)?;
@@ -66,7 +70,8 @@ impl Records<'_> {
             }
             None => Fixed::numbers(&name),
         };
-        self.sort(&format.map_err(text::wrong)?, console)
+        let format = self.args.kind.with_nan("sort", format.map_err(text::wrong)?, self.args.reverse)?;
+        self.sort(&format, console)
     }
 
     /// Opens all inputs, and takes the header out of each. It is the same in all of them.

@@ -80,6 +80,7 @@ pub struct FileSorter<'a> {
     head: Option<u64>,
     header: &'a [u8],
     by_first: bool,
+    nan_last: bool,
     slack: Option<u64>,
     plan: Plan,
     concurrency: Concurrency,
@@ -107,6 +108,7 @@ impl<'a> FileSorter<'a> {
             head: None,
             header: &[],
             by_first: false,
+            nan_last: false,
             slack: None,
             plan: Plan::Auto,
             concurrency: Concurrency::Auto,
@@ -164,6 +166,13 @@ impl<'a> FileSorter<'a> {
     /// matters for [`sort_keys`](Self::sort_keys) only.
     pub fn by_first(mut self, by_first: bool) -> Self {
         self.by_first = by_first;
+        self
+    }
+
+    /// NaN come behind all numbers, in a descending order too. Then NaN equals NaN, and -0 equals 0. It matters for
+    /// [`sort_keys`](Self::sort_keys) only: of records, [`Fixed::nan_last`](crate::records::Fixed::nan_last) says it.
+    pub fn nan_last(mut self, nan_last: bool) -> Self {
+        self.nan_last = nan_last;
         self
     }
 

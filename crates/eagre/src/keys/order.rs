@@ -3,6 +3,7 @@
 use super::file::{PIECE, each_piece};
 use super::{FileKey, ReadError};
 use crate::Reader;
+use crate::sort::SortOrder;
 use std::cmp::Ordering;
 
 /// An order of keys. The default is ascending by the whole key, with equal keys allowed.
@@ -24,16 +25,24 @@ pub struct Order {
     pub strict: bool,
     /// Only the first parts of pairs are compared.
     pub by_first: bool,
+    /// NaN come behind all numbers, in a descending order too; then NaN equals NaN, and -0 equals 0.
+    pub nan_last: bool,
 }
 
 impl Order {
     /// Compares two keys in this order. Floating-point numbers are in their total order, as in
-    /// [`sort`](mod@crate::sort).
+    /// [`sort`](mod@crate::sort), unless NaN come last.
     pub fn compare<K: FileKey>(self, a: K, b: K) -> Ordering {
+        self.bits(a).cmp(&self.bits(b))
+    }
+
+    /// A number that comes the earlier in this order the smaller it is, and is the same for equal keys.
+    #[inline(always)]
+    pub(crate) fn bits<K: FileKey>(self, key: K) -> u128 {
+        let order = SortOrder { descending: self.reverse, nan_last: self.nan_last && K::REAL };
         // Of a pair, the first part is the upper half of the key.
         let shift = if self.by_first && K::IS_PAIR { K::KEY_BITS / 2 } else { 0 };
-        let ordering = (a.key() >> shift).cmp(&(b.key() >> shift));
-        if self.reverse { ordering.reverse() } else { ordering }
+        order.key(key).key() >> shift
     }
 
     fn allows<K: FileKey>(self, before: K, after: K) -> bool {

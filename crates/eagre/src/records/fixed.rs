@@ -1,5 +1,6 @@
 //! Records of one size.
 
+use super::key_range::Nan;
 use super::{Format, KeyKind, KeyRange, Malformed, word};
 
 /// Records of one size, whose keys are ranges of bytes or numbers.
@@ -15,6 +16,7 @@ pub struct Fixed {
     size: usize,
     keys: Vec<KeyRange>,
     key_size: usize,
+    nan: Nan,
     /// The key as it stands in the record, if it does.
     plain: Option<Plain>,
 }
@@ -39,7 +41,8 @@ impl Fixed {
     /// Records of the sort benchmark: 100 bytes, of which the first 10 are the key.
     #[must_use]
     pub fn gensort() -> Fixed {
-        Fixed { size: 100, keys: vec![KeyRange::bytes(0, 10)], key_size: 10, plain: Some(Plain::new(0, 10)) }
+        let (keys, plain) = (vec![KeyRange::bytes(0, 10)], Some(Plain::new(0, 10)));
+        Fixed { size: 100, keys, key_size: 10, nan: Nan::default(), plain }
     }
 
     /// Records of `size` bytes. The first key counts most. Without a key, the whole record is the key.
@@ -69,7 +72,7 @@ impl Fixed {
             _ => None,
         };
         let key_size = keys.iter().map(|key| key.length).sum();
-        Ok(Fixed { size, keys, key_size, plain })
+        Ok(Fixed { size, keys, key_size, nan: Nan::default(), plain })
     }
 
     /// Numbers, or pairs of them, as files of numbers hold them: `u64`, `f32`, `u32:u32`, …, least significant byte first
@@ -86,6 +89,24 @@ impl Fixed {
             size += length;
         }
         Fixed::new(size, &keys)
+    }
+
+    /// Puts NaN of each floating-point key behind all its numbers, whether that key is descending or not. Then NaN equals
+    /// NaN, and -0 equals 0. `descending` says that the records as a whole are sorted or checked in descending order:
+    /// then NaN come last there. `None` if no key is a floating-point number.
+    ///
+    /// ```
+    /// use eagre::records::{Fixed, Format};
+    ///
+    /// let format = Fixed::numbers("f64")?.nan_last(false).ok_or("no numbers")?;
+    /// let key = |number: f64| format.prefix(&number.to_le_bytes(), &mut Vec::new());
+    /// assert!(key(-f64::NAN) == key(f64::NAN) && key(f64::NAN) > key(f64::INFINITY));
+    /// # Ok::<(), String>(())
+    /// ```
+    #[must_use]
+    pub fn nan_last(mut self, descending: bool) -> Option<Fixed> {
+        self.nan = if descending { Nan::First } else { Nan::Last };
+        self.keys.iter().any(|key| matches!(key.kind, KeyKind::Float { .. })).then_some(self)
     }
 
     /// The size of a record in bytes.
@@ -113,7 +134,7 @@ impl Format for Fixed {
             return &record[start..end];
         }
         scratch.clear();
-        self.keys.iter().for_each(|key| key.append(record, scratch));
+        self.keys.iter().for_each(|key| key.append(record, self.nan, scratch));
         scratch
     }
 
@@ -145,7 +166,7 @@ impl Fixed {
         let mut prefix = 0;
         for key in &self.keys {
             // Shifted by 128 bits, nothing would be left.
-            prefix = if key.length == 16 { 0 } else { prefix << (8 * key.length) } | key.number(record);
+            prefix = if key.length == 16 { 0 } else { prefix << (8 * key.length) } | key.number(record, self.nan);
         }
         prefix << (128 - 8 * self.key_size)
     }
@@ -181,10 +202,14 @@ mod tests {
         ] {
             let keys: Vec<KeyRange> = keys.split(' ').map(|key| key.parse().unwrap()).collect();
             let format = Fixed::new(20, &keys).unwrap();
-            for _ in 0..100 {
-                let record: [u8; 20] = std::array::from_fn(|_| random.u8(..));
-                let (mut one, mut other) = (Vec::new(), Vec::new());
-                assert_eq!(format.prefix(&record, &mut one), word(format.key(&record, &mut other), 0), "{keys:?}");
+            let last = [false, true].map(|descending| format.clone().nan_last(descending));
+            for format in last.into_iter().flatten().chain([format]) {
+                for _ in 0..100 {
+                    // Few bytes, so that some are NaN.
+                    let record: [u8; 20] = std::array::from_fn(|_| *random.choice(&[0xff, 0xff, 0x7f, 0, 3]).unwrap());
+                    let (mut one, mut other) = (Vec::new(), Vec::new());
+                    assert_eq!(format.prefix(&record, &mut one), word(format.key(&record, &mut other), 0), "{keys:?}");
+                }
             }
         }
     }

@@ -48,6 +48,23 @@ pub enum KeyKind {
     },
 }
 
+/// Where NaN stand among the numbers of a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Nan {
+    /// Where the total order has them: with a sign before all numbers, without one behind them.
+    #[default]
+    BySign,
+    /// All before all numbers, whatever the direction. They are equal, as -0 and 0 are.
+    First,
+    /// All behind all numbers, likewise.
+    Last,
+}
+
+/// Whether bits without a sign are those of NaN: larger than those of infinity.
+fn is_nan(magnitude: u128, bytes: usize) -> bool {
+    magnitude > if bytes == 4 { f32::INFINITY.to_bits().into() } else { f64::INFINITY.to_bits().into() }
+}
+
 impl KeyRange {
     /// A range of bytes, ascending.
     #[must_use]
@@ -63,7 +80,7 @@ impl KeyRange {
 
     /// The key as a number that sorts as it does. It has at most 16 bytes.
     #[inline]
-    pub(super) fn number(&self, record: &[u8]) -> u128 {
+    pub(super) fn number(&self, record: &[u8], nan: Nan) -> u128 {
         let bytes = &record[self.offset..self.end()];
         let little = matches!(
             self.kind,
@@ -76,6 +93,11 @@ impl KeyRange {
         let ones = sign | (sign - 1);
         let turned = match self.kind {
             KeyKind::Signed { .. } => read ^ sign,
+            KeyKind::Float { .. } if nan != Nan::BySign && is_nan(read & !sign, self.length) => {
+                return if nan == Nan::First { 0 } else { ones };
+            }
+            // -0 as 0.
+            KeyKind::Float { .. } if nan != Nan::BySign && read == sign => sign,
             // Negative numbers sort the other way round by their bits.
             KeyKind::Float { .. } if read & sign != 0 => read ^ ones,
             KeyKind::Float { .. } => read | sign,
@@ -85,7 +107,11 @@ impl KeyRange {
     }
 
     /// Appends the key to `key`, turned so that its bytes sort as it does.
-    pub(super) fn append(&self, record: &[u8], key: &mut Vec<u8>) {
+    pub(super) fn append(&self, record: &[u8], nan: Nan, key: &mut Vec<u8>) {
+        if nan != Nan::BySign && matches!(self.kind, KeyKind::Float { .. }) {
+            let number = self.number(record, nan).to_be_bytes();
+            return key.extend_from_slice(&number[number.len() - self.length..]);
+        }
         let start = key.len();
         key.extend_from_slice(&record[self.offset..self.end()]);
         let key = &mut key[start..];
@@ -200,8 +226,12 @@ mod tests {
     use super::*;
 
     fn key(text: &str, record: &[u8]) -> Vec<u8> {
+        key_with(Nan::BySign, text, record)
+    }
+
+    fn key_with(nan: Nan, text: &str, record: &[u8]) -> Vec<u8> {
         let mut key = Vec::new();
-        text.parse::<KeyRange>().unwrap().append(record, &mut key);
+        text.parse::<KeyRange>().unwrap().append(record, nan, &mut key);
         key
     }
 
@@ -222,6 +252,34 @@ mod tests {
         assert!(unsigned.is_sorted_by(|a, b| a < b), "{unsigned:?}");
         assert_eq!(key("1:2", b"abcd"), b"bc");
         assert_eq!(key("1:2:r", b"abcd"), [!b'b', !b'c']);
+    }
+
+    /// In ascending and in descending order, with NaN of any sign and payload at the end that was asked for.
+    #[test]
+    fn nan_stand_where_they_are_put() {
+        let numbers = [f64::NEG_INFINITY, -1.5, -1e-40, -0.0, 0.0, 1e-40, 1.5, f64::INFINITY];
+        let nan = [f64::NAN, -f64::NAN, f64::from_bits(0x7ff0_0000_0000_0001), f64::from_bits(u64::MAX)];
+        for (nan_at, ends) in [(Nan::First, "00000000"), (Nan::Last, "ffffffff")] {
+            for direction in ["", ":desc"] {
+                let double = |number: &f64| key_with(nan_at, &format!("0:f64be{direction}"), &number.to_be_bytes());
+                let single =
+                    |number: &f64| key_with(nan_at, &format!("0:f32{direction}"), &(*number as f32).to_le_bytes());
+                for (of, width) in [(&double as &dyn Fn(&f64) -> Vec<u8>, 8), (&single, 4)] {
+                    let keys: Vec<_> = numbers.iter().map(of).collect();
+                    for (two, numbers) in keys.windows(2).zip(numbers.windows(2)) {
+                        let ascending = numbers[0].partial_cmp(&numbers[1]).unwrap();
+                        let wanted = if direction.is_empty() { ascending } else { ascending.reverse() };
+                        assert_eq!(two[0].cmp(&two[1]), wanted, "{nan_at:?} {direction} {numbers:?}");
+                    }
+                    for nan in &nan {
+                        let key = of(nan);
+                        let shown: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+                        assert!(shown.starts_with(ends) && key.len() == width, "{nan_at:?} {direction}: {shown}");
+                        assert!(keys.iter().all(|number| (key < *number) == (nan_at == Nan::First) && key != *number));
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -56,6 +56,7 @@ pub use slice::SliceSort;
 pub use sorter::Sorter;
 
 pub(crate) use kernels::{Level, Word};
+pub(crate) use order::SortOrder;
 
 /// Sorts in ascending order, on as many threads as the process may use. See [`Sorter::sort`].
 ///

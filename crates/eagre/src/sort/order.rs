@@ -83,7 +83,7 @@ pairs!((u32, u32)(u64, u64));
 impl SortOrder {
     /// The key to sort by in the total order, if equal keys are not to be told apart.
     #[inline(always)]
-    pub(super) fn key<K: Ordered>(self, key: K) -> K {
+    pub(crate) fn key<K: Ordered>(self, key: K) -> K {
         match self {
             SortOrder { descending: false, nan_last: false } => key,
             SortOrder { descending: true, nan_last: false } => key.complement(),

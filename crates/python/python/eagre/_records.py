@@ -26,8 +26,9 @@ class Records:
         keys: of text, as ``-k`` of GNU sort has them: ``"2,2n"``; of fixed records, as ``"0:8"`` or ``"8:u64"``.
         options: of text, the letters of GNU sort for all keys: ``"n"``, ``"f"``.
         separator: of text, the byte between fields.
-        dtype: of numbers: an integer, float32 or float64. NaN with a sign come first, others last.
+        dtype: of numbers: an integer, float32 or float64. NaN with a sign come first, others last, unless ``nan_last``.
         klv: of keys with values, the bytes of a key and of the length of a value: ``"10:4"``, or ``"10:4be"``.
+        nan_last: of numbers and fixed records, NaN come behind all numbers as in ``np.sort``, in a descending order too.
     """
 
     format: str = "lines"
@@ -37,6 +38,7 @@ class Records:
     record_size: int | None = None
     dtype: npt.DTypeLike | None = None
     klv: str | None = None
+    nan_last: bool = False
 
     def described(self, function: str) -> dict[str, Any]:
         """What the library is told."""
@@ -48,12 +50,15 @@ class Records:
             raise ValueError(f"{function}: klv is for the format klv, which needs it and has no other keys; give klv='10:4'")
         if self.format == "lines" and (self.keys or self.options or self.separator):
             raise ValueError(f"{function}: keys, options and separator are for other formats; use format='text'")
+        if self.nan_last and self.format not in ("numbers", "fixed"):
+            raise ValueError(f"{function}: nan_last is for the formats numbers and fixed; leave it out")
         return {
             "kind": self.format,
             "keys": [self.keys] if isinstance(self.keys, str) else list(self.keys),
             "options": self.klv or self._order(function),
             "separator": None if self.separator is None else byte_of(self.separator, function),
             "size": self.record_size or 0,
+            "nan_last": self.nan_last,
         }
 
     def _order(self, function: str) -> str:

@@ -70,7 +70,8 @@ impl<'a, K: FileKey> Numbers<'a, K> {
         }
         let mut order = Order::default();
         (order.reverse, order.by_first) = (settings.order.descending, settings.by_first && K::IS_PAIR);
-        let records = KeyRecords::new(order.by_first)?;
+        order.nan_last = settings.nan_last;
+        let records = KeyRecords::new(order)?;
         Ok(Numbers { job, order, at_once: usize::MAX, records })
     }
 
@@ -278,12 +279,11 @@ impl<'a, K: FileKey> Numbers<'a, K> {
         phase: &'static str,
         put: impl FnMut(&[K]) -> io::Result<()>,
     ) -> io::Result<u64> {
-        let (by_first, descending) = (self.order.by_first, self.order.reverse);
-        let narrow = Narrow { by_first, descending };
+        let narrow = Narrow(self.order);
         if narrow.suffices::<K>() {
             self.merge_by(narrow, runs, block, phase, put)
         } else {
-            self.merge_by(Wide { descending }, runs, block, phase, put)
+            self.merge_by(Wide(self.order), runs, block, phase, put)
         }
     }
 
@@ -391,7 +391,7 @@ impl Chunk {
             Ok(()) => ControlFlow::Continue(()),
             Err(()) => ControlFlow::Break(()),
         };
-        let sorter = Sorter::new().threads(threads).slack(slack).progress(&hook);
+        let sorter = Sorter::new().threads(threads).slack(slack).nan_last(order.nan_last).progress(&hook);
         match head.filter(|&head| !unique && !order.by_first && head < keys.len()) {
             Some(few) if order.reverse => sorter.largest(keys, few)?,
             Some(few) => sorter.smallest(keys, few)?,
@@ -405,12 +405,7 @@ impl Chunk {
                     keys.reverse();
                 }
             }
-            None => {
-                sorter.sort(keys)?;
-                if order.reverse {
-                    keys.reverse();
-                }
-            }
+            None => sorter.descending(order.reverse).sort(keys)?,
         }
         let count = if unique { keys::unique(keys, order) } else { keys.len() };
         Ok(head.map_or(count, |head| head.min(count)))

@@ -4,7 +4,7 @@ use std::io;
 
 use super::merge::{Bits, Source};
 use crate::external::run::Content;
-use crate::keys::FileKey;
+use crate::keys::{FileKey, Order};
 
 /// How many bytes of keys a run has decoded at a time. Those of all runs stay in the cache.
 pub(super) const PIECE: usize = 32 << 10;
@@ -23,17 +23,14 @@ impl<K: FileKey> Source<K> for Keys {
     }
 }
 
-/// The bits of keys of at most 64 bits, and of the first parts of pairs.
+/// The bits of keys of at most 64 bits, and of the first parts of pairs, in an order.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Narrow {
-    pub(super) by_first: bool,
-    pub(super) descending: bool,
-}
+pub(super) struct Narrow(pub(super) Order);
 
 impl Narrow {
     /// Whether these bits are all that order the keys.
     pub(super) fn suffices<K: FileKey>(self) -> bool {
-        K::KEY_BITS <= 64 || K::IS_PAIR && self.by_first
+        K::KEY_BITS <= 64 || K::IS_PAIR && self.0.by_first
     }
 }
 
@@ -43,17 +40,13 @@ impl<K: FileKey> Bits<K> for Narrow {
 
     #[inline(always)]
     fn of(self, key: K) -> u64 {
-        // Of a pair, the first part is the upper half of the key.
-        let bits = if K::IS_PAIR && self.by_first { key.key() >> (K::KEY_BITS / 2) } else { key.key() };
-        if self.descending { !(bits as u64) } else { bits as u64 }
+        self.0.bits(key) as u64
     }
 }
 
 /// The bits of all other keys.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wide {
-    pub(super) descending: bool,
-}
+pub(super) struct Wide(pub(super) Order);
 
 impl<K: FileKey> Bits<K> for Wide {
     type Number = u128;
@@ -61,6 +54,6 @@ impl<K: FileKey> Bits<K> for Wide {
 
     #[inline(always)]
     fn of(self, key: K) -> u128 {
-        if self.descending { !key.key() } else { key.key() }
+        self.0.bits(key)
     }
 }

@@ -3,21 +3,20 @@
 use std::io;
 use std::marker::PhantomData;
 
-use crate::keys::FileKey;
+use crate::keys::{FileKey, Order};
 use crate::records::{Checksum, Fixed, Format, Malformed};
 
 /// Records that are keys.
 pub(super) struct KeyRecords<K> {
     records: Fixed,
-    /// Whether only the first part of a pair is compared.
-    by_first: bool,
+    order: Order,
     keys: PhantomData<fn() -> K>,
 }
 
 impl<K: FileKey> KeyRecords<K> {
-    pub(super) fn new(by_first: bool) -> io::Result<KeyRecords<K>> {
+    pub(super) fn new(order: Order) -> io::Result<KeyRecords<K>> {
         let records = Fixed::new(K::WIDTH, &[]).map_err(io::Error::other)?;
-        Ok(KeyRecords { records, by_first, keys: PhantomData })
+        Ok(KeyRecords { records, order, keys: PhantomData })
     }
 
     /// Adds keys of a file to a checksum.
@@ -27,13 +26,12 @@ impl<K: FileKey> KeyRecords<K> {
         }
     }
 
-    /// A number in the order of the keys.
+    /// A number in the order of the keys, or in the reverse of a descending one: whoever compares records turns that again.
     fn bits(&self, record: &[u8]) -> u128 {
         let mut key = [K::default()];
         K::decode(record, &mut key);
-        // Of a pair, the first part is the upper half of the key.
-        let shift = if self.by_first && K::IS_PAIR { K::KEY_BITS / 2 } else { 0 };
-        key[0].key() >> shift
+        let bits = self.order.bits(key[0]);
+        if self.order.reverse { !bits } else { bits }
     }
 }
 
