@@ -324,6 +324,9 @@ typedef struct EagreListener EagreListener;
 // A merge of sorted records. One thread at a time uses it.
 typedef struct EagreMerge EagreMerge;
 
+// A stream that a caller wants, and that nobody has opened yet.
+typedef struct EagreOffer EagreOffer;
+
 // Keys in buckets, which it owns.
 typedef struct EagrePartition EagrePartition;
 
@@ -338,6 +341,9 @@ typedef struct EagreReadBlock EagreReadBlock;
 
 // The reading end of a stream. One thread at a time uses it; it may be handed from thread to thread.
 typedef struct EagreReader EagreReader;
+
+// The thread that carries a stream to another host, or from one.
+typedef struct EagreTransfer EagreTransfer;
 
 // A vector of elements of any one size. It grows by rewiring blocks of memory from a pool into addresses reserved
 // beforehand: growing copies nothing, and the address of an element never changes. Memory comes in blocks, of 2 MiB
@@ -1064,6 +1070,72 @@ enum EagreStatus eagre_listener_reader(const struct EagreListener *listener, con
 // Stops listening and frees the handle: nobody can open a stream here any more, and streams that are open go on. No other thread may
 // be inside a function of this handle. Null is nothing.
 void eagre_listener_close(struct EagreListener *listener);
+
+// Sends what a stream of this process carries to another host, where eagre_listener_reader asks for this name, or
+// eagre_listener_receive_into. reader is the reading end of a pipe or a file, from which nothing has been read. It is the library's
+// from here on, whatever the result: a thread reads it. options may be null. Its length, and those of its fields that make a stream,
+// are not used; how far the stream can be read back is the window.
+//
+// Fails as eagre_connect_writer, and with EAGRE_SETTING if something was read; EAGRE_INVALID if the stream comes from another process
+// or host, or from a sort.
+enum EagreStatus eagre_connect_send_from(const char *address, const char *name, const struct EagreNetworkOptions *options, struct EagreReader *reader, struct EagreTransfer **transfer);
+
+// Receives from another host, where eagre_listener_writer asks for this name, or eagre_listener_send_from, what a stream of this process
+// shall carry. writer is the writing end of a pipe, into which nothing has been written. All else is as with eagre_connect_send_from.
+enum EagreStatus eagre_connect_receive_into(const char *address, const char *name, const struct EagreNetworkOptions *options, struct EagreWriter *writer, struct EagreTransfer **transfer);
+
+// Waits until another host opens a stream of this name to read it, and sends what a stream of this process carries. limit_ns is that of
+// eagre_listener_writer; reader, transfer and failures are those of eagre_connect_send_from, and EAGRE_TIMED_OUT.
+enum EagreStatus eagre_listener_send_from(const struct EagreListener *listener, const char *name, uint64_t limit_ns, struct EagreReader *reader, struct EagreTransfer **transfer);
+
+// Waits until another host opens a stream of this name to write it, and receives what a stream of this process shall carry, as
+// eagre_listener_send_from sends it.
+enum EagreStatus eagre_listener_receive_into(const struct EagreListener *listener, const char *name, uint64_t limit_ns, struct EagreWriter *writer, struct EagreTransfer **transfer);
+
+// Waits until the stream has been carried to its end and both sides know it, and frees the handle. Puts the length of the stream into
+// *bytes, and the BLAKE3 digest of all of it, 32 bytes, into digest, unless they are null.
+//
+// Fails with EAGRE_NETWORK if it has not arrived, or EAGRE_INVALID. To end it early, cancel the stream.
+enum EagreStatus eagre_transfer_join(struct EagreTransfer *transfer, uint64_t *bytes, uint8_t *digest);
+
+// Frees the handle of a transfer that nobody waits for: the stream is carried on. Null is nothing.
+void eagre_transfer_close(struct EagreTransfer *transfer);
+
+// Waits until another host opens a stream that nobody here waits for by name, and puts an offer of it into *offer: look at it with
+// eagre_offer_name, eagre_offer_peer and eagre_offer_peer_writes, then open it (eagre_offer_writer, eagre_offer_reader), attach a stream
+// to it (eagre_offer_send_from, eagre_offer_receive_into) or refuse it (eagre_offer_refuse). limit_ns is for how long, in nanoseconds;
+// 0: for ever.
+//
+// Fails with EAGRE_TIMED_OUT if nobody has called by then, EAGRE_INVALID or EAGRE_RESOURCES.
+enum EagreStatus eagre_listener_accept(const struct EagreListener *listener, uint64_t limit_ns, struct EagreOffer **offer);
+
+// The name of the stream, as eagre_listener_address gives text out.
+size_t eagre_offer_name(const struct EagreOffer *offer, char *buffer, size_t size);
+
+// Where the caller is, "192.0.2.1:40123", as eagre_listener_address gives text out.
+size_t eagre_offer_peer(const struct EagreOffer *offer, char *buffer, size_t size);
+
+// 1 if the caller writes the stream, so that this side reads it; 0 if it is the other way round, or offer is null.
+int eagre_offer_peer_writes(const struct EagreOffer *offer);
+
+// Opens the stream to be written here. The offer is the library's from here on, whatever the result.
+//
+// Fails with EAGRE_NETWORK if the caller wants to write too, or has gone; with EAGRE_SETTING, EAGRE_INVALID or EAGRE_RESOURCES.
+enum EagreStatus eagre_offer_writer(struct EagreOffer *offer, struct EagreWriter **writer);
+
+// Opens the stream to be read here. All else is as with eagre_offer_writer.
+enum EagreStatus eagre_offer_reader(struct EagreOffer *offer, struct EagreReader **reader);
+
+// Sends the caller what a stream of this process carries, as eagre_connect_send_from does. Offer and reader are the library's from
+// here on, whatever the result.
+enum EagreStatus eagre_offer_send_from(struct EagreOffer *offer, struct EagreReader *reader, struct EagreTransfer **transfer);
+
+// Receives from the caller what a stream of this process shall carry, as eagre_connect_receive_into does. Offer and writer are the
+// library's from here on, whatever the result.
+enum EagreStatus eagre_offer_receive_into(struct EagreOffer *offer, struct EagreWriter *writer, struct EagreTransfer **transfer);
+
+// Refuses the stream and frees the offer: the caller is told why, and does not try again. why may be null. A null offer is nothing.
+void eagre_offer_refuse(struct EagreOffer *offer, const char *why);
 
 // ---- Streams between processes ----
 

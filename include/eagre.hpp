@@ -250,6 +250,8 @@ public:
     /// Closes this end before the object ends.
     void close() noexcept { handle_.reset(); }
     EagreWriter *get() const noexcept { return handle_.get(); }
+    /// The handle, which is not closed here any more.
+    EagreWriter *leave() noexcept { return handle_.release(); }
 
 private:
     detail::Handle<EagreWriter, eagre_writer_close> handle_;
@@ -326,6 +328,8 @@ public:
     /// Closes this end before the object ends.
     void close() noexcept { handle_.reset(); }
     EagreReader *get() const noexcept { return handle_.get(); }
+    /// The handle, which is not closed here any more.
+    EagreReader *leave() noexcept { return handle_.release(); }
 
 private:
     detail::Handle<EagreReader, eagre_reader_close> handle_;
@@ -419,6 +423,85 @@ inline Reader connect_reader(const std::string &address, const std::string &name
     return Reader(reader);
 }
 
+/// The thread that carries a stream of this process to another host, or from one. Destroyed before, it goes on.
+class Transfer {
+public:
+    explicit Transfer(EagreTransfer *handle) : handle_(handle) {}
+
+    /// Waits until the stream has been carried to its end and both sides know it. Returns its length in bytes.
+    std::uint64_t join() {
+        std::uint64_t bytes = 0;
+        detail::check(eagre_transfer_join(handle_.release(), &bytes, nullptr));
+        return bytes;
+    }
+
+private:
+    detail::Handle<EagreTransfer, eagre_transfer_close> handle_;
+};
+
+/// Sends what a stream carries of which nothing was read, to where a Listener is asked for a reader of this name.
+inline Transfer connect_send_from(const std::string &address, const std::string &name, Reader &&reader,
+                                  const EagreNetworkOptions &options = NetworkOptions()) {
+    EagreTransfer *transfer = nullptr;
+    detail::check(eagre_connect_send_from(address.c_str(), name.c_str(), &options, reader.leave(), &transfer));
+    return Transfer(transfer);
+}
+
+/// Receives what a stream shall carry into which nothing was written, from where a Listener is asked for a writer of this name.
+inline Transfer connect_receive_into(const std::string &address, const std::string &name, Writer &&writer,
+                                     const EagreNetworkOptions &options = NetworkOptions()) {
+    EagreTransfer *transfer = nullptr;
+    detail::check(eagre_connect_receive_into(address.c_str(), name.c_str(), &options, writer.leave(), &transfer));
+    return Transfer(transfer);
+}
+
+/// A stream that a caller wants. It is opened or refused once; destroyed before, it is refused.
+class Offer {
+public:
+    explicit Offer(EagreOffer *handle) : handle_(handle) {}
+
+    std::string name() const {
+        std::string text(eagre_offer_name(handle_.get(), nullptr, 0), '\0');
+        eagre_offer_name(handle_.get(), text.data(), text.size() + 1);
+        return text;
+    }
+    /// Where the caller is.
+    std::string peer() const {
+        std::string text(eagre_offer_peer(handle_.get(), nullptr, 0), '\0');
+        eagre_offer_peer(handle_.get(), text.data(), text.size() + 1);
+        return text;
+    }
+    /// Whether the caller writes, so that this side reads.
+    bool peer_writes() const { return eagre_offer_peer_writes(handle_.get()) != 0; }
+
+    Writer writer() {
+        EagreWriter *writer = nullptr;
+        detail::check(eagre_offer_writer(handle_.release(), &writer));
+        return Writer(writer);
+    }
+    Reader reader() {
+        EagreReader *reader = nullptr;
+        detail::check(eagre_offer_reader(handle_.release(), &reader));
+        return Reader(reader);
+    }
+    Transfer send_from(Reader &&reader) {
+        EagreTransfer *transfer = nullptr;
+        detail::check(eagre_offer_send_from(handle_.release(), reader.leave(), &transfer));
+        return Transfer(transfer);
+    }
+    Transfer receive_into(Writer &&writer) {
+        EagreTransfer *transfer = nullptr;
+        detail::check(eagre_offer_receive_into(handle_.release(), writer.leave(), &transfer));
+        return Transfer(transfer);
+    }
+    /// The caller is told why.
+    void refuse(const std::string &why) { eagre_offer_refuse(handle_.release(), why.c_str()); }
+
+private:
+    static void drop(EagreOffer *offer) { eagre_offer_refuse(offer, nullptr); }
+    detail::Handle<EagreOffer, drop> handle_;
+};
+
 /// Where others open streams to this side. Several threads may use it at once.
 class Listener {
 public:
@@ -447,6 +530,30 @@ public:
         EagreReader *reader = nullptr;
         detail::check(eagre_listener_reader(handle_.get(), name.c_str(), detail::nanoseconds(limit), &reader));
         return Reader(reader);
+    }
+
+    /// Waits for a caller of a stream that nobody waits for by name.
+    Offer accept(std::optional<std::chrono::nanoseconds> limit = std::nullopt) const {
+        EagreOffer *offer = nullptr;
+        detail::check(eagre_listener_accept(handle_.get(), detail::nanoseconds(limit), &offer));
+        return Offer(offer);
+    }
+
+    /// Waits for a caller that reads a stream of this name, and sends what another stream carries of which nothing was read.
+    Transfer send_from(const std::string &name, Reader &&reader,
+                       std::optional<std::chrono::nanoseconds> limit = std::nullopt) const {
+        EagreTransfer *transfer = nullptr;
+        detail::check(eagre_listener_send_from(handle_.get(), name.c_str(), detail::nanoseconds(limit), reader.leave(), &transfer));
+        return Transfer(transfer);
+    }
+
+    /// Waits for a caller that writes a stream of this name, and receives what another stream shall carry.
+    Transfer receive_into(const std::string &name, Writer &&writer,
+                          std::optional<std::chrono::nanoseconds> limit = std::nullopt) const {
+        EagreTransfer *transfer = nullptr;
+        detail::check(
+            eagre_listener_receive_into(handle_.get(), name.c_str(), detail::nanoseconds(limit), writer.leave(), &transfer));
+        return Transfer(transfer);
     }
 
     /// Stops listening before the object ends. Streams that are open go on.

@@ -6,9 +6,9 @@ mod absent;
 mod present;
 
 #[cfg(not(feature = "network"))]
-pub(crate) use absent::{Connector, Listener, NetworkReader, NetworkWriter, Options};
+pub(crate) use absent::{Connector, Listener, NetworkReader, NetworkWriter, Offer, Options, Transfer};
 #[cfg(feature = "network")]
-pub(crate) use present::{Connector, Listener, NetworkReader, NetworkWriter, Options};
+pub(crate) use present::{Connector, Listener, NetworkReader, NetworkWriter, Offer, Options, Transfer};
 
 use eagre::PipeBuilder;
 use std::path::Path;
@@ -25,6 +25,12 @@ pub(crate) enum Secret<'a> {
     Keys(&'a Path, Vec<String>),
     /// They do not.
     InsecurePlain,
+}
+
+/// What a stream was that has been carried to its end.
+pub(crate) struct Carried {
+    pub(crate) bytes: u64,
+    pub(crate) digest: [u8; 32],
 }
 
 /// What C asks for.

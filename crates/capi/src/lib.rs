@@ -12,6 +12,8 @@
 //! A module uses only modules on lines below its own:
 //!
 //! ```text
+//! offers
+//! transfers
 //! callbacks · file · gather · merge · network · open · process · sort_stream
 //! boundaries · count · find · partition · sort_file · vector
 //! reader · writer
@@ -59,6 +61,10 @@ mod network_options;
 
 mod network;
 
+mod transfers;
+
+mod offers;
+
 mod process;
 
 mod pool;
@@ -99,6 +105,7 @@ pub use gather::*;
 pub use merge::*;
 pub use network::*;
 pub use network_options::*;
+pub use offers::*;
 pub use open::*;
 pub use options::*;
 pub use pair::{EagreMover, EagreTrap};
@@ -112,5 +119,6 @@ pub use sort_stream::*;
 pub use stats::*;
 pub use status::{EagreStatus, eagre_last_error, eagre_last_status, eagre_strerror};
 pub use text::*;
+pub use transfers::*;
 pub use vector::*;
 pub use writer::*;

@@ -12,11 +12,11 @@ use std::ffi::c_char;
 use std::time::Duration;
 
 /// Where others open streams to this side. Several threads may use it at once, but for closing it.
-pub struct EagreListener(Listener);
+pub struct EagreListener(pub(crate) Listener);
 
 /// # Safety
 /// `text` is null or a C string for as long as the result is used.
-unsafe fn words<'a>(text: *const c_char, what: &str) -> Result<Cow<'a, str>, Fault> {
+pub(crate) unsafe fn words<'a>(text: *const c_char, what: &str) -> Result<Cow<'a, str>, Fault> {
     // SAFETY: the caller's promise.
     unsafe { arguments::text(text) }.ok_or_else(|| Fault::invalid(format_args!("{what} is a null pointer")))
 }
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn eagre_listener_address(
     })
 }
 
-fn limit(limit_ns: u64) -> Option<Duration> {
+pub(crate) fn limit(limit_ns: u64) -> Option<Duration> {
     (limit_ns != 0).then(|| Duration::from_nanos(limit_ns))
 }
 
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn eagre_listener_writer(
         // SAFETY: the caller's promise.
         let (place, listener, name) =
             unsafe { (Place::new(writer, "writer")?, shared(listener, "listener")?, words(name, "name")?) };
-        place.put(EagreWriter::between_hosts(listener.0.writer(&name, limit(limit_ns))?));
+        place.put(EagreWriter::between_hosts(listener.0.offer(&name, false, limit(limit_ns))?.writer()?));
         Ok(())
     })
 }
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn eagre_listener_reader(
         // SAFETY: the caller's promise.
         let (place, listener, name) =
             unsafe { (Place::new(reader, "reader")?, shared(listener, "listener")?, words(name, "name")?) };
-        place.put(EagreReader::between_hosts(listener.0.reader(&name, limit(limit_ns))?));
+        place.put(EagreReader::between_hosts(listener.0.offer(&name, true, limit(limit_ns))?.reader()?));
         Ok(())
     })
 }

@@ -48,6 +48,18 @@ impl EagreReader {
         EagreReader { control: Either::Process(reader.control()), end: End::Process(reader), filled: 0 }
     }
 
+    /// The end of a stream within this process, which a thread of the library is to read.
+    ///
+    /// # Safety
+    /// `reader` is null or came from the library and is not used any more.
+    pub(crate) unsafe fn to_attach(reader: *mut EagreReader) -> Result<Reader, Fault> {
+        // SAFETY: the caller's promise.
+        match unsafe { take(reader) }.ok_or_else(|| Fault::invalid("reader is a null pointer"))?.end {
+            End::Pipe(reader) => Ok(reader),
+            _ => Err(Fault::invalid("only the reader of a pipe or a file can be attached to a connection")),
+        }
+    }
+
     fn reader(&mut self) -> Result<AnyReader<'_>, Fault> {
         match &mut self.end {
             End::Pipe(reader) => Ok(Either::Here(reader)),

@@ -51,6 +51,18 @@ impl EagreWriter {
         EagreWriter { control: Either::Process(writer.control()), end: End::Process(writer), reserved: 0 }
     }
 
+    /// The end of a stream within this process, which a thread of the library is to write.
+    ///
+    /// # Safety
+    /// `writer` is null or came from the library and is not used any more.
+    pub(crate) unsafe fn to_attach(writer: *mut EagreWriter) -> Result<Writer, Fault> {
+        // SAFETY: the caller's promise.
+        match unsafe { take(writer) }.ok_or_else(|| Fault::invalid("writer is a null pointer"))?.end {
+            End::Pipe(writer) => Ok(writer),
+            _ => Err(Fault::invalid("only the writer of a pipe can be attached to a connection")),
+        }
+    }
+
     fn writer(&mut self) -> Result<AnyWriter<'_>, Fault> {
         match &mut self.end {
             End::Pipe(writer) => Ok(Either::Here(writer)),

@@ -299,6 +299,144 @@ static void within_a_process(void) {
     eagre_reader_close(reader);
 }
 
+static void *produce_small(void *context) {
+    EagreWriter *writer = context;
+    for (uint64_t at = 0; at < WORDS; at++) {
+        const uint64_t next = word(at);
+        IS(eagre_writer_copy_in(writer, &next, sizeof next), EAGRE_OK);
+    }
+    IS(eagre_writer_finish(writer), EAGRE_OK);
+    eagre_writer_close(writer);
+    return NULL;
+}
+
+/* Reads what produce_small wrote, and the end. */
+static void consume_small(EagreReader *reader) {
+    uint64_t got, wrong = 0;
+    size_t copied = 1;
+    for (uint64_t at = 0; at < WORDS; at++) {
+        IS(eagre_reader_copy_out(reader, &got, sizeof got, &copied), EAGRE_OK);
+        wrong += copied != sizeof got || got != word(at);
+    }
+    CHECK(wrong == 0);
+    IS(eagre_reader_copy_out(reader, &got, sizeof got, &copied), EAGRE_OK);
+    CHECK(copied == 0);
+    IS(eagre_reader_finish(reader), EAGRE_OK);
+    eagre_reader_close(reader);
+}
+
+struct Attached {
+    struct Caller caller;
+    EagreTransfer *transfer;
+    EagreWriter *writer;
+    EagreReader *reader;
+};
+
+static void *call_to_attach(void *context) {
+    struct Attached *attached = context;
+    struct Caller *caller = &attached->caller;
+    if (attached->reader != NULL)
+        caller->status = eagre_connect_send_from(caller->address, "stream", &caller->options, attached->reader, &attached->transfer);
+    else
+        caller->status = eagre_connect_receive_into(caller->address, "stream", &caller->options, attached->writer, &attached->transfer);
+    return NULL;
+}
+
+/* A stream of this process goes through a connection into another one; the side that sends calls, or the other one, which takes whatever
+ * is offered or waits for the name. */
+static void streams_are_attached(void) {
+    for (int way = 0; way < 4; way++) {
+        struct Attached there = {.caller = {.options = patient(way & 1 ? "not a secret, but long enough" : NULL)}};
+        EagreListener *listener = listen_with(&there.caller.options, there.caller.address);
+        EagreWriter *in, *to;
+        EagreReader *from, *out;
+        EagreTransfer *here = NULL;
+        EagreOffer *offer = NULL;
+        uint64_t bytes[2] = {0};
+        uint8_t digests[2][32] = {{1}, {2}};
+        char text[64];
+        const int sends = way & 1, accepts = way & 2;
+        open_small(&in, &from);
+        open_small(&to, &out);
+        there.reader = sends ? NULL : from;
+        there.writer = sends ? to : NULL;
+        pthread_t caller = start(call_to_attach, &there), producer = start(produce_small, in);
+        if (accepts) {
+            IS(eagre_listener_accept(listener, 0, &offer), EAGRE_OK);
+            CHECK(eagre_offer_name(offer, text, sizeof text) == 6 && strcmp(text, "stream") == 0);
+            CHECK(eagre_offer_peer(offer, text, sizeof text) > 10 && strncmp(text, "127.0.0.1:", 10) == 0);
+            CHECK(eagre_offer_peer_writes(offer) == !sends);
+        }
+        if (sends)
+            IS(accepts ? eagre_offer_send_from(offer, from, &here) : eagre_listener_send_from(listener, "stream", 0, from, &here), EAGRE_OK);
+        else
+            IS(accepts ? eagre_offer_receive_into(offer, to, &here) : eagre_listener_receive_into(listener, "stream", 0, to, &here), EAGRE_OK);
+        consume_small(out);
+        pthread_join(caller, NULL);
+        pthread_join(producer, NULL);
+        IS(there.caller.status, EAGRE_OK);
+        IS(eagre_transfer_join(here, &bytes[0], digests[0]), EAGRE_OK);
+        IS(eagre_transfer_join(there.transfer, &bytes[1], digests[1]), EAGRE_OK);
+        CHECK(bytes[0] == WORDS * sizeof(uint64_t) && bytes[1] == bytes[0] && memcmp(digests[0], digests[1], 32) == 0);
+        eagre_listener_close(listener);
+    }
+}
+
+/* What is offered may be opened, or refused. */
+static void offers(void) {
+    for (int way = 0; way < 3; way++) {
+        struct Caller caller = {.options = patient(NULL)};
+        EagreListener *listener = listen_with(&caller.options, caller.address);
+        EagreOffer *offer = (EagreOffer *)"?";
+        EagreWriter *writer = NULL;
+        EagreReader *reader = NULL;
+        IS(eagre_listener_accept(listener, 1, &offer), EAGRE_TIMED_OUT);
+        CHECK(offer == NULL);
+        pthread_t thread = start(way == 0 ? call_to_write : call_to_read, &caller);
+        IS(eagre_listener_accept(listener, 0, &offer), EAGRE_OK);
+        if (way == 0)
+            IS(eagre_offer_reader(offer, &reader), EAGRE_OK);
+        else if (way == 1)
+            IS(eagre_offer_writer(offer, &writer), EAGRE_OK);
+        else
+            eagre_offer_refuse(offer, "not today");
+        pthread_join(thread, NULL);
+        if (way == 2) {
+            CHECK(caller.status == EAGRE_NETWORK && strstr(caller.message, "not today") != NULL);
+        } else {
+            if (way == 1) reader = caller.reader;
+            if (way == 0) writer = caller.writer;
+            pthread_t finisher = start(finish_only, writer);
+            IS(eagre_reader_finish(reader), EAGRE_OK);
+            pthread_join(finisher, NULL);
+            eagre_writer_close(writer);
+            eagre_reader_close(reader);
+        }
+        eagre_listener_close(listener);
+    }
+    EagreWriter *writer, *nothing;
+    EagreReader *reader;
+    EagreTransfer *transfer;
+    const EagreNetworkOptions options = patient(NULL);
+    /* The ends are the library's whatever happens: the others see that they have gone. */
+    open_small(&writer, &reader);
+    IS(eagre_connect_send_from("127.0.0.1", NULL, &options, reader, &transfer), EAGRE_INVALID);
+    CHECK(transfer == NULL);
+    IS(eagre_writer_copy_in(writer, "text", 4), EAGRE_READER_GONE);
+    eagre_writer_close(writer);
+    open_small(&writer, &reader);
+    IS(eagre_connect_receive_into("127.0.0.1", "", &options, writer, &transfer), EAGRE_SETTING);
+    IS(eagre_reader_finish(reader), EAGRE_WRITER_GONE);
+    eagre_reader_close(reader);
+    IS(eagre_connect_send_from("127.0.0.1", "stream", &options, NULL, &transfer), EAGRE_INVALID);
+    IS(eagre_listener_accept(NULL, 1, NULL), EAGRE_INVALID);
+    IS(eagre_offer_writer(NULL, &nothing), EAGRE_INVALID);
+    IS(eagre_transfer_join(NULL, NULL, NULL), EAGRE_INVALID);
+    CHECK(eagre_offer_name(NULL, NULL, 0) == 0 && eagre_offer_peer(NULL, NULL, 0) == 0 && eagre_offer_peer_writes(NULL) == 0);
+    eagre_offer_refuse(NULL, NULL);
+    eagre_transfer_close(NULL);
+}
+
 static void connects_as(const EagreNetworkOptions *options, const char *address, EagreStatus status, const char *words) {
     EagreWriter *writer = (EagreWriter *)"?";
     IS(eagre_connect_writer(address, "stream", options, &writer), status);
@@ -385,6 +523,8 @@ int main(void) {
     the_reader_goes();
     the_process_ends();
     cancelled();
+    streams_are_attached();
+    offers();
     within_a_process();
     misuse();
     token_files();

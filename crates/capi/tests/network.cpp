@@ -59,9 +59,41 @@ static void both_ways(const std::string &token) {
     other.join();
 }
 
+static void offers_and_transfers(const std::string &token) {
+    const eagre::Listener listener("127.0.0.1:0", options(token));
+    auto small = [] {
+        eagre::Options options;
+        options.block_size = 64 << 10;
+        return eagre::open(options);
+    };
+    eagre::Pipe from = small(), to = small();
+    std::thread other([&] {
+        auto transfer = eagre::connect_send_from(listener.address(), "text", std::move(from.reader), options(token));
+        from.writer.copy_in("text", 4);
+        from.writer.finish();
+        CHECK(transfer.join() == 4);
+        CHECK(status_of([&] { eagre::connect_reader(listener.address(), "refused", options(token)); }) == EAGRE_NETWORK);
+        auto reader = eagre::connect_reader(listener.address(), "opened", options(token));
+        CHECK(reader.fill().empty());
+        reader.finish();
+    });
+    auto offer = listener.accept();
+    CHECK(offer.name() == "text" && offer.peer().rfind("127.0.0.1:", 0) == 0 && offer.peer_writes());
+    auto transfer = offer.receive_into(std::move(to.writer));
+    char text[5] = {};
+    CHECK(to.reader.copy_out(text, 5) == 4 && std::strcmp(text, "text") == 0);
+    CHECK(transfer.join() == 4);
+    listener.accept(std::chrono::minutes(1)).refuse("not today");
+    auto writer = listener.accept().writer();
+    writer.finish();
+    other.join();
+    CHECK(status_of([&] { listener.send_from("nobody", std::move(small().reader), std::chrono::seconds(0)); }) == EAGRE_TIMED_OUT);
+}
+
 int main() {
     const std::string token = "sixteen or more of them", other = "others, and as many of them";
     both_ways(token);
+    offers_and_transfers(token);
     const eagre::Listener listener("127.0.0.1:0", options(token));
     CHECK(status_of([&] { eagre::connect_writer(listener.address(), "x", options(other)); }) == EAGRE_NETWORK);
     CHECK(status_of([&] { listener.reader("x", std::chrono::seconds(0)); }) == EAGRE_TIMED_OUT);

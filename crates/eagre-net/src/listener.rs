@@ -102,9 +102,7 @@ impl Listener {
     /// # Errors
     /// Why it could not be opened.
     pub fn send_from(&self, name: &str, reader: Reader) -> Result<Transfer, NetError> {
-        let own = self.options.state_of(Role::Writes, &reader.control());
-        let (session, _) = self.named(name, Role::Reads)?.welcome(own)?;
-        Transfer::sending(reader, session, own)
+        self.named(name, Role::Reads)?.send_from(reader)
     }
 
     /// Waits for a caller that writes a stream of this name, and receives what an existing stream shall carry: `writer` is its
@@ -113,9 +111,7 @@ impl Listener {
     /// # Errors
     /// Why it could not be opened.
     pub fn receive_into(&self, name: &str, writer: Writer) -> Result<Transfer, NetError> {
-        let own = self.options.state_of(Role::Reads, &writer.control());
-        let (session, _) = self.named(name, Role::Writes)?.welcome(own)?;
-        Transfer::receiving(writer, session, own)
+        self.named(name, Role::Writes)?.receive_into(writer)
     }
 
     /// Waits for the next stream that a caller wants and nobody here waits for by name.
@@ -227,6 +223,29 @@ impl Offer {
         let (session, _) = self.welcome(own)?;
         let (writer, reader) = options.outgoing(session.place(), session.is_here())?.split();
         NetworkWriter::start(writer, reader, session, own)
+    }
+
+    /// Sends what an existing stream carries: `reader` is its reading end, from which nothing has been read. The stream's lookback
+    /// is the window.
+    ///
+    /// # Errors
+    /// Those of [`Offer::writer`]; [`NetErrorKind::Setting`] if something was read.
+    pub fn send_from(self, reader: Reader) -> Result<Transfer, NetError> {
+        self.check_role(Role::Reads)?;
+        let own = self.options.state_of(Role::Writes, &reader.control());
+        let (session, _) = self.welcome(own)?;
+        Transfer::sending(reader, session, own)
+    }
+
+    /// Receives what an existing stream shall carry: `writer` is its writing end, into which nothing has been written.
+    ///
+    /// # Errors
+    /// Those of [`Offer::reader`]; [`NetErrorKind::Setting`] if something was written.
+    pub fn receive_into(self, writer: Writer) -> Result<Transfer, NetError> {
+        self.check_role(Role::Writes)?;
+        let own = self.options.state_of(Role::Reads, &writer.control());
+        let (session, _) = self.welcome(own)?;
+        Transfer::receiving(writer, session, own)
     }
 
     /// Refuses the stream: the caller gets this reason, and does not try again.

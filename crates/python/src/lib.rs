@@ -94,6 +94,8 @@ fn _eagre(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<mapped::Mapped>()?;
     module.add_class::<network::Connector>()?;
     module.add_class::<network::Listener>()?;
+    module.add_class::<network::Offered>()?;
+    module.add_class::<network::Transfer>()?;
     module.add_class::<output::Hidden>()?;
     module.add_class::<process::Connection>()?;
     module.add_class::<process::ProcessListener>()?;

@@ -1,11 +1,12 @@
 //! Streams between hosts.
 //!
-//! Both ends use explicit calls, as those of a pipe do. A call that another host takes part in runs in a thread of its own (`watch`),
+//! Both ends use explicit calls, as those of a pipe do; or a stream of this process is attached, and a thread of the library carries it. A call that another host takes part in runs in a thread of its own (`watch`),
 //! which a signal leaves behind: it ends by itself.
 
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
-use eagre::Pipe;
+use eagre::{Control, Pipe};
 use eagre_net::security::load_token;
 use eagre_net::{Cancel, Fingerprint, Identity, NetError, Offer, Options, Security};
 use pyo3::prelude::*;
@@ -111,6 +112,22 @@ impl Connector {
     fn reader(&self, py: Python<'_>, name: String) -> PyResult<Stream> {
         self.call(py, None, move |connector| connector.reader(&name)).map(Stream::between_hosts)
     }
+
+    /// Sends what a stream carries, from its beginning.
+    fn send_from(&self, py: Python<'_>, name: String, stream: &Stream) -> PyResult<Transfer> {
+        let reader = stream.take().ok_or_else(|| unattachable("reader"))?;
+        let control = reader.control();
+        let transfer = self.call(py, None, move |connector| connector.send_from(&name, reader));
+        transfer.map(|transfer| Transfer::new(transfer, control))
+    }
+
+    /// Receives what a stream shall carry, from its beginning.
+    fn receive_into(&self, py: Python<'_>, name: String, sink: &Sink) -> PyResult<Transfer> {
+        let writer = sink.take().ok_or_else(|| unattachable("writer"))?;
+        let control = writer.control();
+        let transfer = self.call(py, None, move |connector| connector.receive_into(&name, writer));
+        transfer.map(|transfer| Transfer::new(transfer, control))
+    }
 }
 
 /// The side that is called.
@@ -158,8 +175,111 @@ impl Listener {
         py.detach(|| offer.reader()).map(Stream::between_hosts).map_err(|failed| error::of_network(&failed))
     }
 
+    /// Waits for a caller of a stream that nobody waits for by name.
+    fn accept(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Offered> {
+        let late = format!("{}: nobody called within the timeout", self.address);
+        let offer = self.listener.wait(py, timeout, &late, |listener, limit| {
+            listener.accept_within(limit).map_err(|failed| error::of_network(&failed))
+        })?;
+        Ok(Offered::new(offer))
+    }
+
+    /// Waits for a caller that reads a stream.
+    fn offer(&self, py: Python<'_>, name: String, peer_writes: bool, timeout: Option<f64>) -> PyResult<Offered> {
+        self.wait(py, &name, peer_writes, timeout).map(Offered::new)
+    }
+
     /// Listens no more. Who waits in another thread gets an error.
     fn close(&self, py: Python<'_>) {
         self.listener.close(py);
     }
+}
+
+/// A stream that a caller wants, until it is opened or refused.
+#[pyclass(frozen, module = "eagre._eagre", name = "Offer")]
+pub(crate) struct Offered {
+    offer: Mutex<Option<Offer>>,
+    #[pyo3(get)]
+    name: String,
+    #[pyo3(get)]
+    peer: String,
+    #[pyo3(get)]
+    peer_writes: bool,
+}
+
+impl Offered {
+    fn new(offer: Offer) -> Offered {
+        let (name, peer, peer_writes) = (offer.name().to_owned(), offer.peer().to_string(), offer.peer_writes());
+        Offered { offer: Mutex::new(Some(offer)), name, peer, peer_writes }
+    }
+
+    fn take(&self) -> PyResult<Offer> {
+        let offer = self.offer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        offer.ok_or_else(|| error::value_error("eagre.Offer: it was opened or refused already; an offer is used once"))
+    }
+}
+
+#[pymethods]
+impl Offered {
+    fn writer(&self, py: Python<'_>) -> PyResult<Sink> {
+        let offer = self.take()?;
+        py.detach(|| offer.writer()).map(Sink::between_hosts).map_err(|failed| error::of_network(&failed))
+    }
+
+    fn reader(&self, py: Python<'_>) -> PyResult<Stream> {
+        let offer = self.take()?;
+        py.detach(|| offer.reader()).map(Stream::between_hosts).map_err(|failed| error::of_network(&failed))
+    }
+
+    fn send_from(&self, py: Python<'_>, stream: &Stream) -> PyResult<Transfer> {
+        let (offer, reader) = (self.take()?, stream.take().ok_or_else(|| unattachable("reader"))?);
+        let control = reader.control();
+        let transfer = py.detach(|| offer.send_from(reader)).map_err(|failed| error::of_network(&failed))?;
+        Ok(Transfer::new(transfer, control))
+    }
+
+    fn receive_into(&self, py: Python<'_>, sink: &Sink) -> PyResult<Transfer> {
+        let (offer, writer) = (self.take()?, sink.take().ok_or_else(|| unattachable("writer"))?);
+        let control = writer.control();
+        let transfer = py.detach(|| offer.receive_into(writer)).map_err(|failed| error::of_network(&failed))?;
+        Ok(Transfer::new(transfer, control))
+    }
+
+    /// The caller is told why, and does not try again.
+    fn refuse(&self, py: Python<'_>, why: &str) -> PyResult<()> {
+        let offer = self.take()?;
+        py.detach(|| offer.refuse(why));
+        Ok(())
+    }
+}
+
+/// The thread that carries a stream.
+#[pyclass(frozen, module = "eagre._eagre")]
+pub(crate) struct Transfer {
+    transfer: Mutex<Option<eagre_net::Transfer>>,
+    control: Control,
+}
+
+impl Transfer {
+    fn new(transfer: eagre_net::Transfer, control: Control) -> Transfer {
+        Transfer { transfer: Mutex::new(Some(transfer)), control }
+    }
+}
+
+#[pymethods]
+impl Transfer {
+    /// Waits until both sides have everything: the length of the stream, its digest, and how often another connection took over.
+    fn join(&self, py: Python<'_>) -> PyResult<(u64, [u8; 32], u32)> {
+        let transfer = self.transfer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let transfer = transfer.ok_or_else(|| error::value_error("eagre.Transfer: somebody has joined it already"))?;
+        let joined = leaving(py, &|| self.control.cancel(), || transfer.join())?;
+        let summary = joined.map_err(|failed| error::of_network(&failed))?;
+        Ok((summary.bytes, summary.digest, summary.reconnections))
+    }
+}
+
+fn unattachable(end: &str) -> PyErr {
+    error::value_error(format_args!(
+        "the {end} is closed, or the other end of its stream is another process; give one of a pipe"
+    ))
 }

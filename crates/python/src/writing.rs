@@ -108,6 +108,18 @@ impl Sink {
         Sink::with(Target::Pipe(writer))
     }
 
+    /// The end of a pipe into which nothing was written. `None` if it is none, or closed.
+    pub(crate) fn take(&self) -> Option<Writer> {
+        let mut end = self.end();
+        match end.take()? {
+            End { target: Target::Pipe(writer), current: None, written: 0 } => Some(writer),
+            other => {
+                *end = Some(other);
+                None
+            }
+        }
+    }
+
     fn end(&self) -> MutexGuard<'_, Option<End>> {
         self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -107,6 +107,93 @@ def test_many_streams_over_one_listener():
             assert consumed() == bytes([number]) * 1000 * number
 
 
+@pytest.mark.parametrize("calls", [True, False])
+@pytest.mark.parametrize("accepts", [True, False])
+@pytest.mark.parametrize("source", ["file", "pipe"])
+def test_attached_streams_arrive(tmp_path, calls, accepts, source):
+    """What is sent comes from a file or a pipe, and goes into a pipe; Python only starts it."""
+    whole = np.random.default_rng(3).bytes(7_000_001)
+    (tmp_path / "file").write_bytes(whole)
+    into = eagre.Pipe(1 << 16)
+    produced = lambda: None
+    if source == "file":
+        reader = eagre.open(tmp_path / "file")
+    else:
+        pipe = eagre.Pipe(1 << 16)
+        reader, produced = pipe.reader, in_thread(lambda: (pipe.writer.write(whole), pipe.writer.close()))
+    with eagre.Listener("127.0.0.1:0", token=TOKEN, **PATIENT) as listener:
+        connector = eagre.Connector(listener.address, token=TOKEN, **PATIENT)
+        send, receive = lambda side, *name: side.send_from(*name, reader), lambda side, *name: side.receive_into(*name, into.writer)
+        there, here = (send, receive) if calls else (receive, send)
+        wait = in_thread(lambda: there(connector, "stream").join())
+        if accepts:
+            offer = listener.accept(timeout=60)
+            assert offer.name == "stream" and offer.peer_writes == calls and offer.peer.startswith("127.0.0.1:")
+            transfer = here(offer)
+            with pytest.raises(ValueError, match="used once"):
+                offer.writer()
+        else:
+            transfer = here(listener, "stream")
+        assert into.reader.read() == whole
+        carried = transfer.join()
+        assert carried == wait() and carried.bytes == len(whole) and len(carried.digest) == 32
+        produced()
+        with pytest.raises(ValueError, match="joined it already"):
+            transfer.join()
+        with pytest.raises(ValueError, match="closed"):
+            reader.read()
+
+
+def test_offers():
+    with eagre.Listener("127.0.0.1:0", **PATIENT) as listener:
+        connector = eagre.Connector(listener.address, **PATIENT)
+        with pytest.raises(TimeoutError, match="nobody called"):
+            listener.accept(timeout=0.01)
+        wait = in_thread(lambda: connector.writer("there"))
+        reader = listener.accept().reader()
+        with wait() as writer:
+            writer.write(b"text")
+        assert reader.read() == b"text"
+        wait = in_thread(lambda: connector.reader("back"))
+        with listener.accept().writer() as writer:
+            reader = wait()
+        assert reader.read() == b""
+        wait = in_thread(lambda: connector.reader("refused"))
+        offer = listener.accept()
+        offer.refuse("not today")
+        with pytest.raises(ConnectionError, match="not today"):
+            wait()
+        with pytest.raises(ValueError, match="used once"):
+            offer.refuse("again")
+        wait = in_thread(lambda: connector.reader("both"))
+        with pytest.raises(OSError, match="both sides want to do the same"):
+            listener.accept().reader()
+        with pytest.raises(ConnectionError):
+            wait()
+
+
+def test_only_whole_streams_are_attached(tmp_path):
+    (tmp_path / "file").write_bytes(b"some text")
+    connector = eagre.Connector("127.0.0.1:1", retry=0)
+    file = eagre.open(tmp_path / "file")
+    file.read(1)
+    pipe = eagre.Pipe()
+    pipe.writer.write(b"x")
+    with eagre.create(tmp_path / "new") as new:
+        for attach in [
+            lambda: connector.send_from("x", file),
+            lambda: connector.receive_into("x", pipe.writer),
+            lambda: connector.receive_into("x", new),
+        ]:
+            with pytest.raises(ValueError, match="was read|was written|is closed"):
+                attach()
+        new.write(b"still here")
+    assert (tmp_path / "new").read_bytes() == b"still here" and file.read() == b"ome text"
+    # Where nobody answers, the stream is given up.
+    with pytest.raises(ConnectionError):
+        connector.send_from("x", eagre.open(tmp_path / "file"))
+
+
 def test_strangers_are_refused():
     with eagre.Listener("127.0.0.1:0", token=TOKEN, **PATIENT) as listener:
         for settings in [{"token": b"another one of many bytes"}, {}]:

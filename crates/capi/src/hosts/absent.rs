@@ -1,13 +1,16 @@
 //! The library was built without streams between hosts: nothing of them can be made.
 
-use super::Wanted;
+use super::{Carried, Wanted};
 use crate::status::{EagreStatus, Fault};
+use eagre::{Reader, Writer};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 pub(crate) enum Options {}
 pub(crate) enum Connector {}
 pub(crate) enum Listener {}
+pub(crate) enum Offer {}
+pub(crate) enum Transfer {}
 pub(crate) enum NetworkWriter {}
 pub(crate) enum NetworkReader {}
 
@@ -30,6 +33,14 @@ impl Connector {
     pub(crate) fn reader(&self, _: &str) -> Result<NetworkReader, Fault> {
         match *self {}
     }
+
+    pub(crate) fn send_from(&self, _: &str, _: Reader) -> Result<Transfer, Fault> {
+        match *self {}
+    }
+
+    pub(crate) fn receive_into(&self, _: &str, _: Writer) -> Result<Transfer, Fault> {
+        match *self {}
+    }
 }
 
 impl Listener {
@@ -41,12 +52,52 @@ impl Listener {
         match *self {}
     }
 
-    pub(crate) fn writer(&self, _: &str, _: Option<Duration>) -> Result<NetworkWriter, Fault> {
+    pub(crate) fn accept(&self, _: Option<Duration>) -> Result<Offer, Fault> {
         match *self {}
     }
 
-    pub(crate) fn reader(&self, _: &str, _: Option<Duration>) -> Result<NetworkReader, Fault> {
+    pub(crate) fn offer(&self, _: &str, _: bool, _: Option<Duration>) -> Result<Offer, Fault> {
         match *self {}
+    }
+}
+
+impl Offer {
+    pub(crate) fn name(&self) -> &str {
+        match *self {}
+    }
+
+    pub(crate) fn peer(&self) -> String {
+        match *self {}
+    }
+
+    pub(crate) fn peer_writes(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn writer(self) -> Result<NetworkWriter, Fault> {
+        match self {}
+    }
+
+    pub(crate) fn reader(self) -> Result<NetworkReader, Fault> {
+        match self {}
+    }
+
+    pub(crate) fn send_from(self, _: Reader) -> Result<Transfer, Fault> {
+        match self {}
+    }
+
+    pub(crate) fn receive_into(self, _: Writer) -> Result<Transfer, Fault> {
+        match self {}
+    }
+
+    pub(crate) fn refuse(self, _: &str) {
+        match self {}
+    }
+}
+
+impl Transfer {
+    pub(crate) fn join(self) -> Result<Carried, Fault> {
+        match self {}
     }
 }
 

@@ -1,8 +1,8 @@
 //! The library has streams between hosts.
 
-use super::{Secret, Wanted};
+use super::{Carried, Secret, Wanted};
 use crate::status::{EagreStatus, Fault};
-use eagre::{StreamError, StreamErrorKind};
+use eagre::{Reader, StreamError, StreamErrorKind, Writer};
 use eagre_net::security::load_token;
 use eagre_net::{Fingerprint, Identity, NetError, NetErrorKind, Security};
 use std::ops::{Deref, DerefMut};
@@ -11,6 +11,8 @@ use std::time::Duration;
 pub(crate) struct Options(eagre_net::Options);
 pub(crate) struct Connector(eagre_net::Connector);
 pub(crate) struct Listener(eagre_net::Listener);
+pub(crate) struct Offer(eagre_net::Offer);
+pub(crate) struct Transfer(eagre_net::Transfer);
 pub(crate) struct NetworkWriter(eagre_net::NetworkWriter);
 pub(crate) struct NetworkReader(eagre_net::NetworkReader);
 
@@ -77,6 +79,14 @@ impl Connector {
     pub(crate) fn reader(&self, name: &str) -> Result<NetworkReader, Fault> {
         Ok(NetworkReader(self.0.reader(name)?))
     }
+
+    pub(crate) fn send_from(&self, name: &str, reader: Reader) -> Result<Transfer, Fault> {
+        Ok(Transfer(self.0.send_from(name, reader)?))
+    }
+
+    pub(crate) fn receive_into(&self, name: &str, writer: Writer) -> Result<Transfer, Fault> {
+        Ok(Transfer(self.0.receive_into(name, writer)?))
+    }
 }
 
 impl Listener {
@@ -88,27 +98,74 @@ impl Listener {
         self.0.local_address().to_string()
     }
 
-    /// `None` as the limit: for ever.
-    pub(crate) fn writer(&self, name: &str, limit: Option<Duration>) -> Result<NetworkWriter, Fault> {
-        let writer = match limit {
-            None => self.0.writer(name)?,
-            Some(limit) => self.0.offer_within(name, false, limit)?.ok_or_else(|| self.late(name, "read"))?.writer()?,
+    /// A stream that nobody waits for by name. `None` as the limit: for ever.
+    pub(crate) fn accept(&self, limit: Option<Duration>) -> Result<Offer, Fault> {
+        let offer = match limit {
+            None => self.0.accept()?,
+            Some(limit) => self.0.accept_within(limit)?.ok_or_else(|| {
+                let place = self.0.local_address();
+                let text = format_args!("{place}: nobody called within the time limit");
+                Fault::new(EagreStatus::EagreTimedOut, text)
+            })?,
         };
-        Ok(NetworkWriter(writer))
+        Ok(Offer(offer))
     }
 
-    pub(crate) fn reader(&self, name: &str, limit: Option<Duration>) -> Result<NetworkReader, Fault> {
-        let reader = match limit {
-            None => self.0.reader(name)?,
-            Some(limit) => self.0.offer_within(name, true, limit)?.ok_or_else(|| self.late(name, "write"))?.reader()?,
-        };
-        Ok(NetworkReader(reader))
+    /// A stream of this name. `None` as the limit: for ever.
+    pub(crate) fn offer(&self, name: &str, peer_writes: bool, limit: Option<Duration>) -> Result<Offer, Fault> {
+        loop {
+            let offer = self.0.offer_within(name, peer_writes, limit.unwrap_or(Duration::from_secs(3600)))?;
+            match (offer, limit) {
+                (Some(offer), _) => return Ok(Offer(offer)),
+                (None, None) => {}
+                (None, Some(_)) => {
+                    let (what, place) = (if peer_writes { "write" } else { "read" }, self.0.local_address());
+                    let text = format_args!("{name} at {place}: nobody called to {what} it within the time limit");
+                    return Err(Fault::new(EagreStatus::EagreTimedOut, text));
+                }
+            }
+        }
+    }
+}
+
+impl Offer {
+    pub(crate) fn name(&self) -> &str {
+        self.0.name()
     }
 
-    fn late(&self, name: &str, what: &str) -> Fault {
-        let text =
-            format_args!("{name} at {}: nobody called to {what} it within the time limit", self.0.local_address());
-        Fault::new(EagreStatus::EagreTimedOut, text)
+    pub(crate) fn peer(&self) -> String {
+        self.0.peer().to_string()
+    }
+
+    pub(crate) fn peer_writes(&self) -> bool {
+        self.0.peer_writes()
+    }
+
+    pub(crate) fn writer(self) -> Result<NetworkWriter, Fault> {
+        Ok(NetworkWriter(self.0.writer()?))
+    }
+
+    pub(crate) fn reader(self) -> Result<NetworkReader, Fault> {
+        Ok(NetworkReader(self.0.reader()?))
+    }
+
+    pub(crate) fn send_from(self, reader: Reader) -> Result<Transfer, Fault> {
+        Ok(Transfer(self.0.send_from(reader)?))
+    }
+
+    pub(crate) fn receive_into(self, writer: Writer) -> Result<Transfer, Fault> {
+        Ok(Transfer(self.0.receive_into(writer)?))
+    }
+
+    pub(crate) fn refuse(self, why: &str) {
+        self.0.refuse(why);
+    }
+}
+
+impl Transfer {
+    pub(crate) fn join(self) -> Result<Carried, Fault> {
+        let summary = self.0.join()?;
+        Ok(Carried { bytes: summary.bytes, digest: summary.digest })
     }
 }
 

@@ -6,7 +6,7 @@ from eagre._eagre import __version__, sort
 from eagre._generating import generate
 from eagre._indexing import gather, index_file
 from eagre._merging import merge
-from eagre._network import Connector, Listener
+from eagre._network import Carried, Connector, Listener, Offer, Transfer
 from eagre._pipes import Pipe, PipeReader
 from eagre._questions import Counts, Found, Group, Stats, count, find, find_all, stats
 from eagre._reading import File, open
@@ -27,6 +27,7 @@ from eagre._sorting import argsort, lexsort, sort_pairs, sorted
 from eagre._writing import FileWriter, Writer, create
 
 __all__ = [
+    "Carried",
     "Checked",
     "Connector",
     "Copied",
@@ -38,11 +39,13 @@ __all__ = [
     "Found",
     "Group",
     "Listener",
+    "Offer",
     "Pipe",
     "PipeReader",
     "Records",
     "Sorted",
     "Stats",
+    "Transfer",
     "Writer",
     "__version__",
     "argsort",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from eagre import _eagre
 from eagre._buffers import BUFFER
 from eagre._closing import Closing
 from eagre._pipes import PipeReader
+from eagre._reading import File, RawReader
 from eagre._writing import RawWriter, Writer
 
 _Path = str | bytes | os.PathLike[Any]
@@ -82,6 +84,32 @@ class Connector:
         """
         return PipeReader(self._connector.reader(name), f"{name} at {self._address}")
 
+    def send_from(self, name: str, reader: File | PipeReader) -> Transfer:
+        """Sends a file, or what a pipe carries: a thread of the library reads it, and Python sees none of the bytes.
+
+        Args:
+            name: that of the stream, which a listener is asked for a reader of.
+            reader: of ``eagre.open`` or a ``Pipe``; nothing may have been read. It cannot be used afterwards.
+
+        Raises:
+            ValueError: something was read, or the reader is closed.
+            The others of ``writer``.
+        """
+        return Transfer(self._connector.send_from(name, _unread(reader)))
+
+    def receive_into(self, name: str, writer: Writer) -> Transfer:
+        """Receives what a pipe shall carry: a thread of the library writes it.
+
+        Args:
+            name: that of the stream, which a listener is asked for a writer of.
+            writer: of a ``Pipe``; nothing may have been written. It cannot be used afterwards.
+
+        Raises:
+            ValueError: something was written, or the writer is closed or none of a pipe.
+            The others of ``reader``.
+        """
+        return Transfer(self._connector.receive_into(name, _unwritten(writer)))
+
 
 class Listener(Closing):
     """Waits for streams that a ``Connector`` opens, any number of them, by name. Use it in a ``with``.
@@ -140,9 +168,118 @@ class Listener(Closing):
         """Waits for a caller that writes a stream of this name, and opens it to be read here. Raises as ``writer`` does."""
         return PipeReader(self._listener.reader(name, timeout), f"{name} at {self.address}")
 
+    def accept(self, timeout: float | None = None) -> Offer:
+        """Waits for a caller of a stream that nobody here waits for by name. Raises as ``writer`` does."""
+        return Offer(self._listener.accept(timeout))
+
+    def send_from(self, name: str, reader: File | PipeReader, timeout: float | None = None) -> Transfer:
+        """Waits as ``writer`` does, and sends a file or what a pipe carries: see ``Connector.send_from``."""
+        stream = _unread(reader)
+        return Transfer(self._listener.offer(name, False, timeout).send_from(stream))
+
+    def receive_into(self, name: str, writer: Writer, timeout: float | None = None) -> Transfer:
+        """Waits as ``reader`` does, and receives what a pipe shall carry: see ``Connector.receive_into``."""
+        sink = _unwritten(writer)
+        return Transfer(self._listener.offer(name, True, timeout).receive_into(sink))
+
     def close(self) -> None:
         """Listens no more."""
         self._listener.close()
+
+
+class Offer:
+    """A stream that a caller wants. It is opened, attached or refused once; forgotten, it is refused."""
+
+    def __init__(self, offer: _eagre.Offer) -> None:
+        self._offer = offer
+
+    @property
+    def name(self) -> str:
+        """That of the stream."""
+        return self._offer.name
+
+    @property
+    def peer(self) -> str:
+        """Where the caller is: ``"192.0.2.1:40123"``."""
+        return self._offer.peer
+
+    @property
+    def peer_writes(self) -> bool:
+        """Whether the caller writes, so that this side reads."""
+        return self._offer.peer_writes
+
+    def writer(self) -> Writer:
+        """Opens the stream to be written here.
+
+        Raises:
+            ConnectionError: the caller wants to write too, or has gone.
+            ValueError: the offer was used already.
+        """
+        return Writer(RawWriter(self._offer.writer()), BUFFER)
+
+    def reader(self) -> PipeReader:
+        """Opens the stream to be read here. Raises as ``writer`` does."""
+        return PipeReader(self._offer.reader(), f"{self.name} at {self.peer}")
+
+    def send_from(self, reader: File | PipeReader) -> Transfer:
+        """Sends the caller a file or what a pipe carries: see ``Connector.send_from``."""
+        return Transfer(self._offer.send_from(_unread(reader)))
+
+    def receive_into(self, writer: Writer) -> Transfer:
+        """Receives from the caller what a pipe shall carry: see ``Connector.receive_into``."""
+        return Transfer(self._offer.receive_into(_unwritten(writer)))
+
+    def refuse(self, why: str) -> None:
+        """Tells the caller why the stream is not opened; it does not try again."""
+        self._offer.refuse(why)
+
+
+# Within the class, bytes is a number.
+Digest = bytes
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A stream that has arrived: its bytes, the BLAKE3 digest of all of them, and how often another connection took over."""
+
+    bytes: int
+    digest: Digest
+    reconnections: int
+
+
+class Transfer:
+    """The thread that carries a stream to another host, or from one. Forgotten, it goes on."""
+
+    def __init__(self, transfer: _eagre.Transfer) -> None:
+        self._transfer = transfer
+
+    def join(self) -> Carried:
+        """Waits until both sides have everything. A signal that raises gives the stream up.
+
+        Raises:
+            ConnectionError: the stream has not arrived.
+            OSError: its end in this process failed.
+            ValueError: somebody has joined it already.
+        """
+        count, digest, reconnections = self._transfer.join()
+        return Carried(count, bytes(digest), reconnections)
+
+
+def _unread(reader: File | PipeReader) -> _eagre.Stream:
+    """The stream of a reader, which is handed over."""
+    raw = reader.raw
+    # What its buffer holds was read, too.
+    if reader.closed or not isinstance(raw, RawReader) or raw.tell() > 0:
+        raise ValueError("send_from: the reader is closed, or something was read; give one of eagre.open or a Pipe as it was opened")
+    return raw.stream
+
+
+def _unwritten(writer: Writer) -> _eagre.Sink:
+    """The stream of a writer, which is handed over."""
+    raw = writer.raw
+    if writer.closed or not isinstance(raw, RawWriter) or writer.tell() > 0:
+        raise ValueError("receive_into: the writer is closed, or something was written; give one of a Pipe as it was opened")
+    return raw.sink
 
 
 def _secrets(

@@ -20,6 +20,11 @@ class RawReader(io.RawIOBase):
     def __init__(self, stream: _eagre.Stream, path: str | None = None) -> None:
         self._stream, self._path, self._position = stream, path, 0
 
+    @property
+    def stream(self) -> _eagre.Stream:
+        """The stream itself."""
+        return self._stream
+
     def readable(self) -> bool:
         return True
 

@@ -21,6 +21,11 @@ class RawWriter(io.RawIOBase):
     def __init__(self, sink: _eagre.Sink) -> None:
         self._sink, self._position, self._failed = sink, 0, False
 
+    @property
+    def sink(self) -> _eagre.Sink:
+        """The stream itself."""
+        return self._sink
+
     def writable(self) -> bool:
         return True
 
