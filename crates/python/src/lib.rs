@@ -11,7 +11,7 @@
 //! A module uses only modules on lines below its own:
 //!
 //! ```text
-//! argsort · check · copy · doctor · gather · generate · merge · network · parts · pipe · process · select · sort · stats · whole
+//! argsort · arrow · check · copy · doctor · gather · generate · merge · network · parts · pipe · process · select · sort · stats · whole
 //! sort_file
 //! count · dtype · listening · mapped · output · reading · records · writing
 //! chunk · element · watch
@@ -27,6 +27,7 @@ mod argsort;
 mod arguments;
 #[allow(unsafe_code)]
 mod array;
+mod arrow;
 mod check;
 mod chunk;
 mod copy;
@@ -65,6 +66,7 @@ use pyo3::prelude::*;
 fn _eagre(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     for function in [
+        wrap_pyfunction!(arrow::arrow_groups, module)?,
         wrap_pyfunction!(check::check_file, module)?,
         wrap_pyfunction!(copy::copy, module)?,
         wrap_pyfunction!(count::count, module)?,

@@ -61,6 +61,25 @@ def test_stats(text):
         eagre.stats(path, separator="::")
 
 
+def test_stats_are_tables_of_arrow(text, tmp_path):
+    found = eagre.stats(text[0])
+    rows = [(group.key, group.count, group.min, group.mean, group.max, group.sum) for group in found]
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table(found)
+    assert table.column_names == ["key", "count", "min", "mean", "max", "sum"] and table.schema.field("key").type == pyarrow.string()
+    columns = [column.to_pylist() for column in table.columns]
+    assert [(key.encode(), *rest) for key, *rest in zip(*columns)] == rows
+    # More than once, and of nothing.
+    assert pyarrow.table(found).equals(table)
+    assert pyarrow.table(eagre.Stats([], 0)).num_rows == 0
+    (tmp_path / "bytes").write_bytes(b"\xff;-0.001\na;12\n")
+    table = pyarrow.table(eagre.stats(tmp_path / "bytes"))
+    assert table.column("key").to_pylist() == [b"a", b"\xff"] and table.column("min").to_pylist()[1] == decimal.Decimal("-0.001")
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(found)
+    assert frame["key"].to_list() == [row[0].decode() for row in rows] and frame["sum"].to_list() == [row[5] for row in rows]
+
+
 def test_copy(text):
     path, _ = text
     copied = eagre.copy(path, path.parent / "copy", verify=True, preserve=True)

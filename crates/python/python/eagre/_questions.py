@@ -123,6 +123,19 @@ class Stats:
     def __iter__(self) -> Iterator[Group]:
         return iter(self.groups)
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """A table of Arrow: ``pyarrow.table(stats)``, ``polars.DataFrame(stats)``.
+
+        Its columns are key (string, or binary if a key is no UTF-8), count (uint64), and min, mean, max and sum (decimal128).
+        It has this schema whatever is requested.
+        """
+        names = ("min", "mean", "max", "sum")
+        return _eagre.arrow_groups(
+            [group.key for group in self.groups],
+            [group.count for group in self.groups],
+            [(name, *_integers([getattr(group, name) for group in self.groups])) for name in names],
+        )
+
 
 def stats(
     path: Path,
@@ -155,6 +168,12 @@ def stats(
         os.fsdecode(path), byte_of(separator, "eagre.stats"), columns, (csv, header, skip_bad), threads, progress
     )
     return Stats([Group(key, count, *map(Decimal, numbers)) for key, count, *numbers in groups], skipped)
+
+
+def _integers(numbers: list[Decimal]) -> tuple[int, list[int]]:
+    """How many digits numbers have behind the point, and what they are without a point. All have as many."""
+    scale = len(f"{numbers[0]:f}".partition(".")[2]) if numbers else 0
+    return scale, [int(f"{number:f}".replace(".", "")) for number in numbers]
 
 
 def byte_of(separator: str | bytes, function: str) -> int:
