@@ -42,6 +42,27 @@ indices!(u32 usize);
 /// The most items whose indices are `u32`.
 const MOST: usize = u32::MAX as usize;
 
+/// How keys are sorted with indices. Who has more than 2^32 items waits long enough not to mind that all keys are widened, and the
+/// compiler makes two sorts of them, and not one for each type of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Indices {
+    Short,
+    /// Keys are 64 bits.
+    Long,
+    /// Keys are 128 bits.
+    LongWithWideKeys,
+}
+
+impl Indices {
+    fn of<K: Key>(items: usize) -> Indices {
+        match K::KEY_BITS {
+            _ if items <= MOST => Indices::Short,
+            ..=64 => Indices::Long,
+            _ => Indices::LongWithWideKeys,
+        }
+    }
+}
+
 /// Pairs with the complements of their keys, which have their own again when it goes: also when the hook panics.
 struct Complemented<'a, K: Key, V>(&'a mut [(K, V)]);
 
@@ -142,9 +163,12 @@ impl Sorter<'_> {
     ) -> Result<(), SortError> {
         let mut key = |item: &T| self.order.key(key(item));
         let monitor = Monitor::new(self.hook, items.len(), size_of::<T>(), WHOLE + MOVED);
-        match items.len() <= MOST {
-            true => self.sort_indexed::<T, K, u32>(items, &mut key, &monitor)?,
-            false => self.sort_indexed::<T, K, usize>(items, &mut key, &monitor)?,
+        match Indices::of::<K>(items.len()) {
+            Indices::Short => self.sort_indexed::<T, K, u32>(items, &mut key, &monitor)?,
+            Indices::Long => self.sort_indexed::<T, u64, usize>(items, &mut |item| key(item).key() as u64, &monitor)?,
+            Indices::LongWithWideKeys => {
+                self.sort_indexed::<T, u128, usize>(items, &mut |item| key(item).key(), &monitor)?;
+            }
         }
         monitor.end()
     }
@@ -164,9 +188,13 @@ impl Sorter<'_> {
     /// ```
     pub fn argsort<K: Key>(&self, keys: &[K]) -> Result<Vec<usize>, SortError> {
         let mut indices = heap::list(keys.len())?;
-        match keys.len() <= MOST {
-            true => self.indices::<K, u32>(keys, |index| indices.push(index.get()))?,
-            false => self.indices::<K, usize>(keys, |index| indices.push(index))?,
+        let key = |&key: &K| self.order.key(key);
+        match Indices::of::<K>(keys.len()) {
+            Indices::Short => self.indices::<K, K, u32>(keys, key, |index| indices.push(index.get()))?,
+            Indices::Long => self.indices::<K, u64, usize>(keys, |item| key(item).key() as u64, |i| indices.push(i))?,
+            Indices::LongWithWideKeys => {
+                self.indices::<K, u128, usize>(keys, |item| key(item).key(), |index| indices.push(index))?;
+            }
         }
         Ok(indices)
     }
@@ -190,17 +218,26 @@ impl Sorter<'_> {
         assert!(keys.len() == indices.len(), "a buffer for {} indices of {} keys", indices.len(), keys.len());
         assert!(keys.len() <= MOST, "{} keys have indices beyond 32 bits", keys.len());
         let mut buffer = indices.iter_mut();
-        self.indices::<K, u32>(keys, |index| {
-            if let Some(to) = buffer.next() {
-                *to = index;
-            }
-        })
+        self.indices::<K, K, u32>(
+            keys,
+            |&key| self.order.key(key),
+            |index| {
+                if let Some(to) = buffer.next() {
+                    *to = index;
+                }
+            },
+        )
     }
 
-    /// Calls `each` with the indices of the keys in ascending order of the keys.
-    fn indices<K: Key, P: Index>(&self, keys: &[K], each: impl FnMut(P)) -> Result<(), SortError> {
-        let monitor = Monitor::new(self.hook, keys.len(), size_of::<(K, P)>(), WHOLE);
-        let indexed = self.indexed(keys, &mut |&key: &K| self.order.key(key), &monitor)?;
+    /// Calls `each` with the indices of the items in ascending order of their keys.
+    fn indices<T, K: Key, P: Index>(
+        &self,
+        items: &[T],
+        mut key: impl FnMut(&T) -> K,
+        each: impl FnMut(P),
+    ) -> Result<(), SortError> {
+        let monitor = Monitor::new(self.hook, items.len(), size_of::<(K, P)>(), WHOLE);
+        let indexed = self.indexed(items, &mut key, &monitor)?;
         indexed.into_iter().map(|(_, index)| index).for_each(each);
         monitor.end()
     }
@@ -261,4 +298,31 @@ fn permute<T, K: Copy, P: Index>(items: &mut [T], mut indexed: Vec<(K, P)>, prog
         }
     }
     let _ = progress.report(moved);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kernels::Word;
+    use super::*;
+
+    /// What is done with more keys than there is memory for here, done with few: all keys are widened.
+    #[test]
+    fn long_indices() {
+        assert_eq!(Indices::of::<f64>(MOST), Indices::Short);
+        assert_eq!(Indices::of::<f64>(MOST + 1), Indices::Long);
+        assert_eq!(Indices::of::<(u64, u64)>(MOST + 1), Indices::LongWithWideKeys);
+        let mut random = fastrand::Rng::with_seed(1);
+        let keys: Vec<f64> = (0..1000).map(|_| f64::from_bits(random.u64(..))).collect();
+        let mut wanted: Vec<usize> = (0..keys.len()).collect();
+        wanted.sort_by(|&a, &b| keys[a].total_cmp(&keys[b]));
+        for descending in [false, true] {
+            let sorter = Sorter::new().descending(descending);
+            let (mut long, mut wide) = (Vec::new(), Vec::new());
+            let key = |&key: &f64| sorter.order.key(key);
+            sorter.indices::<_, u64, usize>(&keys, |item| key(item).key() as u64, |index| long.push(index)).unwrap();
+            sorter.indices::<_, u128, usize>(&keys, |item| key(item).key(), |index| wide.push(index)).unwrap();
+            assert!(long == wanted && wide == wanted, "{descending}");
+            wanted.reverse();
+        }
+    }
 }

@@ -248,9 +248,10 @@ mod tests {
     fn keys_close_together_are_sorted() {
         fn check<W: Word + Ord + super::super::Key + std::fmt::Debug>(make: impl Fn(u64) -> W) {
             let mut random = fastrand::Rng::with_seed(3);
-            for n in [MANY - 1, MANY, 20_000, 150_001, 400_000] {
+            for n in [MANY - 1, MANY, 20_000, 150_001] {
                 for width in [2, 3, 60, 1000, IN_SETS as u64, 5000, CLOSE as u64, CLOSE as u64 + 1] {
-                    for low in [0, 77, 1 << 31, u64::MAX - width + 1] {
+                    // Of many words, those in one place: each takes a while.
+                    for low in [77, 0, 1 << 31, u64::MAX - width + 1].into_iter().take(if n > 20_000 { 1 } else { 4 }) {
                         let mut words: Vec<W> = (0..n).map(|_| make(low + random.u64(..width))).collect();
                         // One that no sample sees.
                         if width == 60 {

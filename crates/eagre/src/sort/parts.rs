@@ -7,7 +7,7 @@
 //! frequent one may make it the larger one, but it is sorted fast then.
 
 use super::bounds::Bounds;
-use super::kernels::{Level, Word};
+use super::kernels::{Level, Word, by_key};
 use super::progress::{Monitor, Reporter};
 use super::worker::{Range, Worker};
 use super::{base_case, team};
@@ -54,7 +54,7 @@ pub(super) fn draw<W: Word>(level: Level, words: &[W], sample: &mut [W]) {
     let mut state = words.len() as u64;
     sample.fill_with(|| words[below(&mut state, words.len())]);
     if !base_case::small(level, sample) {
-        sample.sort_unstable_by_key(|word| word.key());
+        by_key(sample);
     }
 }
 

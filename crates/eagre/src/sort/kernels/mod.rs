@@ -44,7 +44,7 @@ use std::sync::OnceLock;
 
 use crate::scan::kernels::{Kernels, Simd};
 
-pub(crate) use word::Word;
+pub(crate) use word::{Word, by_key};
 
 /// The vector instructions in use, the most capable level last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -165,7 +165,12 @@ impl<W: Word> Runs<W> {
     /// Moves the outliers at the front between the runs, and computes the places of the runs.
     fn place(&mut self, words: &mut [W], mut outliers: usize) {
         let runs = &mut self.runs[..self.len];
-        runs.sort_unstable_by_key(|run| run.as_ref().map(|run| run.0.key()));
+        // By insertion: there are few.
+        let key = |run: &Option<(W, Range<usize>)>| run.as_ref().map(|run| run.0.key());
+        for next in 1..runs.len() {
+            let place = runs[..next].partition_point(|run| key(run) < key(&runs[next]));
+            runs[place..=next].rotate_right(1);
+        }
         let mut end = words.len();
         for (word, place) in runs.iter_mut().rev().flatten() {
             let lesser = words[..outliers].partition_point(|other| other.key() <= word.key());

@@ -86,7 +86,7 @@ pub(crate) unsafe trait Word: Copy + Send + Sync + 'static {
     /// in the table. Of [stable](Word::STABLE) words there are at most [`Word::base_case_most`].
     fn by_comparison(level: Level, words: &mut [Self], table: &mut Table) {
         let _ = (level, table);
-        words.sort_unstable_by_key(|word| word.key());
+        by_key(words);
     }
 
     /// Moves the words up to `last`, also those with the same key, to the front, in place. Returns how many there are.
@@ -101,6 +101,13 @@ pub(crate) unsafe trait Word: Copy + Send + Sync + 'static {
     fn merge(level: Level, words: &mut [Self], middle: usize, room: &mut [MaybeUninit<Self>]) {
         merge::merge(level, words, middle, room);
     }
+}
+
+/// Sorts words by comparing, without vectors. One function, since the compiler makes a sort for each call of the standard
+/// library's.
+#[inline(never)]
+pub(crate) fn by_key<W: Word>(words: &mut [W]) {
+    words.sort_unstable_by_key(|word| word.key());
 }
 
 /// The kernels for the vector levels: for each level the register of base cases, that of comparisons, and one that compares
@@ -144,7 +151,7 @@ macro_rules! vectors {
                     } )?
                     vector::by_comparison::<Self, vector::$compared>(words, table)
                 }, )*
-                _ => words.sort_unstable_by_key(|word| word.key()),
+                _ => by_key(words),
             }
         }
 
@@ -380,7 +387,7 @@ macro_rules! wide {
                     // SAFETY: the level is only there if the processor has it.
                     Level::Avx512 => unsafe { vector::by_comparison::<Self, vector::U128x8>(words, table) },
                     Level::Avx2 => key_index::by_comparison(level, words, table),
-                    _ => words.sort_unstable_by_key(|word| word.key()),
+                    _ => by_key(words),
                 }
             }
 

@@ -10,6 +10,7 @@
 use std::marker::PhantomData;
 
 use super::super::base_case::Table;
+use super::super::word::by_key;
 use super::in_place::aside;
 use super::lane::{Lane, Number};
 use super::network::columns_of_8;
@@ -151,7 +152,7 @@ impl<T: Lane, V: Vector<Key = T::Key>> Quick<T, V> {
                 #[inline(always)]
                 || to_words::<T, V>(home, n),
             );
-            std::slice::from_raw_parts_mut(home, n).sort_unstable_by_key(|word| word.key());
+            by_key(std::slice::from_raw_parts_mut(home, n));
         }
     }
 }
