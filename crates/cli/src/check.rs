@@ -40,7 +40,7 @@ Examples:
   eagre check --lines -u words                 lines of text, each once
   eagre check --record 32 --key 8:i64 --key 0:8:desc b.bin
   eagre check --klv 10:4 b.klv                 keys of 10 bytes, lengths of 4
-  eagre check --keys f64 --nan-last -r a.bin   numbers in descending order, behind them what is none
+  eagre check --keys f64 --nan-last -r a.bin   numbers in descending order, NaN behind them
 
 Exit status: 0 if the records are in order and, with --against, the same as the other files'; 1 if they are not; \
 2 on error.";

@@ -280,6 +280,6 @@ impl Transfer {
 
 fn unattachable(end: &str) -> PyErr {
     error::value_error(format_args!(
-        "the {end} is closed, or the other end of its stream is another process; give one of a pipe"
+        "the {end} is closed, or not that of a pipe (to send, a file will do); give one that is open and unused"
     ))
 }
