@@ -6,11 +6,12 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use eagre::{ReadBlock, Reader, StreamError, StreamErrorKind};
+use eagre::{Control, ReadBlock, Reader, StreamError, StreamErrorKind};
 
 use crate::digest::Digest;
 use crate::error::{NetError, NetErrorKind};
@@ -37,6 +38,7 @@ pub struct Summary {
 }
 
 /// Why work on one connection ends before the stream does.
+#[derive(Debug)]
 pub(crate) enum Stop {
     /// The connection broke. Another one will do.
     Broken(Broken),
@@ -119,7 +121,7 @@ impl Sending {
             let next = self.session.next(self.own, &|| control.failure().is_some());
             // A stream that was given up meanwhile has its own reason.
             let (link, there) = next.map_err(|error| control.failure().map_or(error, NetError::from))?;
-            let acks = Acks::at(there.received);
+            let acks = Acks::at(there.received, control.clone());
             let outcome = thread::scope(|scope| {
                 let listener = thread::Builder::new().name("eagre-acks".into());
                 let spawned = listener.spawn_scoped(scope, || acks.listen(&link));
@@ -174,7 +176,8 @@ impl Sending {
             if let Some(failure) = control.failure() {
                 return Err(failure.into());
             }
-            self.release(acks.seen(&place)?);
+            let seen = acks.seen(&place)?;
+            self.release(seen);
             if let Some(block) =
                 self.kept.iter().find(|block| block.offset() + block.as_slice().len() as u64 > position)
             {
@@ -200,6 +203,7 @@ impl Sending {
                 position += length as u64;
             } else if self.ended {
                 if !said_end {
+                    acks.may_hear_of_the_end();
                     link.send(Kind::End, position, &self.digest.so_far())?;
                     said_end = true;
                 }
@@ -207,17 +211,18 @@ impl Sending {
                     // The other side may forget the stream.
                     return Ok(link.send(Kind::Done, position, &[])?);
                 }
-                acks.wait(TICK);
+                acks.wait(seen, TICK);
                 link.beat()?;
-            } else if !self.take(acks)? {
+            } else if !self.take(acks, seen)? {
                 link.beat()?;
             }
         }
     }
 
-    /// Takes the next block. False if there is none yet, or no room.
-    fn take(&mut self, acks: &Acks) -> Result<bool, Stop> {
-        if !self.reader.wait(TICK) {
+    /// Takes the next block. False if there is none yet, or no room, or more has arrived than was `seen`: if all blocks of the stream
+    /// are on their way, the writer waits for those that have arrived.
+    fn take(&mut self, acks: &Acks, seen: u64) -> Result<bool, Stop> {
+        if !self.reader.wait_unless(TICK, &|| acks.has_more(seen)) {
             return acks.check().map(|()| false).map_err(Stop::from);
         }
         match self.reader.take() {
@@ -232,7 +237,7 @@ impl Sending {
             }
             // All blocks that the reader may hold are on their way.
             Err(error) if error.kind() == StreamErrorKind::Busy && !self.kept.is_empty() => {
-                acks.wait(TICK);
+                acks.wait(seen, TICK);
                 acks.check().map(|()| false).map_err(Stop::from)
             }
             Err(error) => Err(error.into()),
@@ -253,12 +258,17 @@ impl Sending {
 struct Acks {
     heard: Mutex<Heard>,
     changed: Condvar,
+    /// [`Heard::acked`], or [`u64::MAX`] when the connection has ended, for whoever waits for the stream.
+    news: AtomicU64,
+    stream: Control,
 }
 
 struct Heard {
     acked: u64,
     /// Up to where bytes have been sent, or are being sent.
     sent: u64,
+    /// Whether the other side has been told, or is being told, that nothing follows.
+    ended: bool,
     done: Option<u64>,
     end: Option<Ending>,
 }
@@ -270,10 +280,12 @@ enum Ending {
 }
 
 impl Acks {
-    fn at(received: u64) -> Acks {
+    fn at(received: u64, stream: Control) -> Acks {
         Acks {
-            heard: Mutex::new(Heard { acked: received, sent: received, done: None, end: None }),
+            heard: Mutex::new(Heard { acked: received, sent: received, ended: false, done: None, end: None }),
             changed: Condvar::new(),
+            news: AtomicU64::new(received),
+            stream,
         }
     }
 
@@ -290,34 +302,54 @@ impl Acks {
                 Err(broken) => break Ending::Broken(broken),
             }
         };
-        let mut heard = self.lock();
-        heard.end = Some(ending);
+        self.lock().end = Some(ending);
+        self.tell(u64::MAX);
+    }
+
+    /// Wakes whoever waits for this.
+    fn tell(&self, news: u64) {
+        self.news.store(news, SeqCst);
         self.changed.notify_all();
+        self.stream.look_again();
     }
 
     fn hear(&self, link: &Link) -> Result<Option<Ending>, Broken> {
         let header = link.receive_header(false, &|| false)?;
         match header.kind {
-            Kind::Beat => return Ok(None),
-            Kind::Abort => return link.receive_text(&header).map(|why| Some(Ending::GaveUp(why))),
-            _ => {}
+            Kind::Beat => Ok(None),
+            Kind::Abort => link.receive_text(&header).map(|why| Some(Ending::GaveUp(why))),
+            kind => self.heard(kind, header.offset).map(|()| None),
         }
+    }
+
+    /// The other side says that it has all bytes up to this one.
+    fn heard(&self, kind: Kind, offset: u64) -> Result<(), Broken> {
         let mut heard = self.lock();
-        match header.kind {
-            Kind::Ack if (heard.acked..=heard.sent).contains(&header.offset) => heard.acked = header.offset,
-            Kind::Done if header.offset == heard.sent => {
-                heard.acked = header.offset;
-                heard.done = Some(header.offset);
+        match kind {
+            Kind::Ack if (heard.acked..=heard.sent).contains(&offset) => heard.acked = offset,
+            Kind::Done if heard.ended && offset == heard.sent => {
+                heard.acked = offset;
+                heard.done = Some(offset);
             }
             _ => return Err(Broken::Garbled("the other side speaks of bytes that were not sent")),
         }
-        self.changed.notify_all();
-        Ok(None)
+        drop(heard);
+        self.tell(offset);
+        Ok(())
+    }
+
+    /// Whether more has arrived than was [seen](Acks::seen), or the connection has ended.
+    fn has_more(&self, seen: u64) -> bool {
+        self.news.load(SeqCst) > seen
     }
 
     /// Bytes up to this one are about to be sent.
     fn may_hear_of(&self, position: u64) {
         self.lock().sent = position;
+    }
+
+    fn may_hear_of_the_end(&self) {
+        self.lock().ended = true;
     }
 
     /// How far the other side has got.
@@ -356,12 +388,10 @@ impl Acks {
         self.lock().acked > from
     }
 
-    /// Waits until something is said.
-    fn wait(&self, limit: Duration) {
-        let heard = self.lock();
-        let before = (heard.acked, heard.done);
-        let unchanged = |heard: &mut Heard| heard.end.is_none() && (heard.acked, heard.done) == before;
-        drop(self.changed.wait_timeout_while(heard, limit, unchanged));
+    /// Waits until more has arrived than was [seen](Acks::seen), or all has, or the connection has ended.
+    fn wait(&self, seen: u64, limit: Duration) {
+        let nothing = |heard: &mut Heard| heard.end.is_none() && heard.done.is_none() && heard.acked <= seen;
+        drop(self.changed.wait_timeout_while(self.lock(), limit, nothing));
     }
 }
 
@@ -395,5 +425,44 @@ impl Pace {
         // After a pause nothing is made up for.
         self.next = self.next.max(Instant::now()) + Duration::from_secs_f64(bytes as f64 / self.rate as f64);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever waits does so for what has not been seen, not for what comes next: that may never come.
+    #[test]
+    fn what_has_arrived_meanwhile_is_not_waited_for() {
+        let (_writer, reader) = eagre::Pipe::open().unwrap().split();
+        let acks = Acks::at(0, reader.control());
+        let (began, for_ever) = (Instant::now(), Duration::from_secs(60));
+        let seen = acks.seen("there").unwrap();
+        acks.may_hear_of(8);
+        acks.heard(Kind::Ack, 8).unwrap();
+        assert!(!reader.wait_unless(for_ever, &|| acks.has_more(seen)));
+        acks.wait(seen, for_ever);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                acks.may_hear_of(16);
+                acks.heard(Kind::Ack, 16).unwrap();
+            });
+            assert!(!reader.wait_unless(for_ever, &|| acks.has_more(8)));
+        });
+        assert!(began.elapsed() < for_ever);
+    }
+
+    /// The other side confirms what was sent, and the end if that was.
+    #[test]
+    fn nothing_is_confirmed_before_it_was_sent() {
+        let (_writer, reader) = eagre::Pipe::open().unwrap().split();
+        let acks = Acks::at(8, reader.control());
+        for (kind, offset) in [(Kind::Ack, 9), (Kind::Ack, 7), (Kind::Done, 8), (Kind::Data, 8)] {
+            assert!(matches!(acks.heard(kind, offset), Err(Broken::Garbled(_))), "{kind:?} {offset}");
+        }
+        acks.may_hear_of_the_end();
+        acks.heard(Kind::Done, 8).unwrap();
+        assert!(acks.is_done(8));
     }
 }

@@ -44,6 +44,12 @@ impl Control {
         }
     }
 
+    /// Wakes a reader that waits in [`Reader::wait_unless`](super::Reader::wait_unless), if there is one, so that it looks again at what
+    /// else it waits for.
+    pub fn look_again(&self) {
+        self.0.notify(End::Reader, false);
+    }
+
     /// Cancels a stream whose trap does not answer, and puts throw-away pages where a thread may wait in a touch of its
     /// first two blocks.
     pub(crate) fn let_go(&self) {

@@ -277,6 +277,29 @@ impl Reader {
         self.user.wait_within(End::Reader, limit, None)
     }
 
+    /// As [`Reader::wait`], but ends as well when `other` holds; false if only that does. `other` is called many times and must be
+    /// cheap; what it looks at is atomic ([`SeqCst`](std::sync::atomic::Ordering::SeqCst)), and whoever changes it calls
+    /// [`Control::look_again`](super::Control::look_again) then.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+    /// use std::time::Duration;
+    ///
+    /// let (_writer, reader) = eagre_mem::stream::Pipe::open()?.split();
+    /// let (control, enough) = (reader.control(), AtomicBool::new(false));
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| {
+    ///         enough.store(true, SeqCst);
+    ///         control.look_again();
+    ///     });
+    ///     assert!(!reader.wait_unless(Duration::MAX, &|| enough.load(SeqCst)));
+    /// });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn wait_unless(&self, limit: Duration, other: &dyn Fn() -> bool) -> bool {
+        self.user.wait_unless(End::Reader, limit, None, other)
+    }
+
     /// As [`Reader::wait`], for a caller that waits in pieces and looks at something else in between: it has waited for this block since
     /// `started`. That is what reports say, and what counts for the stream's time limit: when it is over, the stream has failed.
     pub fn wait_since(&self, started: Instant, limit: Duration) -> bool {

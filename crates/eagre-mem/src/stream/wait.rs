@@ -113,6 +113,18 @@ impl Core {
     ///
     /// `waited` is for how long the caller has waited for the block before. Only if there is one, the stream's time limit counts.
     pub(crate) fn wait_within(&self, end: End, limit: Duration, waited: Option<Duration>) -> bool {
+        self.wait_unless(end, limit, waited, &|| false)
+    }
+
+    /// As [`Core::wait_within`], but ends as well when something else holds, and says false if only that does. Whoever makes it hold
+    /// notifies the end's gate.
+    pub(crate) fn wait_unless(
+        &self,
+        end: End,
+        limit: Duration,
+        waited: Option<Duration>,
+        other: &dyn Fn() -> bool,
+    ) -> bool {
         self.notice_fork();
         let ready = || self.could_go_on(end) || self.status.failure().is_some();
         if ready() {
@@ -126,7 +138,7 @@ impl Core {
         let deadline = now.saturating_add(nanoseconds(limit));
         loop {
             let left = Duration::from_nanos(deadline.saturating_sub(futex::now()));
-            if ready() || left.is_zero() {
+            if ready() || other() || left.is_zero() {
                 break;
             }
             let until_over = waited.and_then(|_| self.left(started)).unwrap_or(left);
@@ -134,7 +146,7 @@ impl Core {
                 self.fail((StreamErrorKind::TimedOut, end).into());
                 break;
             }
-            self.side(end).gate.wait(Some(left.min(until_over)), ready);
+            self.side(end).gate.wait(Some(left.min(until_over)), || ready() || other());
         }
         self.done_waiting(end, now);
         ready()
