@@ -11,6 +11,7 @@ use eagre::probe::{self, Pair};
 use installed::{Installed, Linkage, assert_success, can_compile, example, has_zlib, is_copy, root, runs, test};
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::Mutex;
 
 fn pairs() -> Vec<Pair> {
     let (works, refused): (Vec<_>, Vec<_>) = probe::examine().into_iter().partition(|status| status.refusal.is_none());
@@ -186,8 +187,14 @@ fn the_whole_interface() {
     ]
     .map(test);
     if can_compile(&sources) {
-        let installed = Installed::new();
-        sources.iter().for_each(|source| run_everywhere(&installed, source, &[], true));
+        let (installed, next) = (Installed::new(), Mutex::new(sources.iter()));
+        let work = || {
+            while let Some(source) = next.lock().map_or(None, |mut next| next.next()) {
+                run_everywhere(&installed, source, &[], true);
+            }
+        };
+        // Most of them wait now and then.
+        std::thread::scope(|scope| [(), ()].map(|()| scope.spawn(work)));
     }
 }
 
