@@ -1,6 +1,6 @@
 """Times the package against its peers, in pairs, and prints a row a cell: Markdown, or JSON with ``--json``.
 
-    python bench/speed.py [--quick] [--json] [--only NAME] [--rounds N] [--dtypes D ...] [--sizes N ...]
+    python bench/speed.py [--quick] [--json] [--only NAME] [--rounds N] [--dtypes D ...] [--sizes N ...] [--library FILE]
 
 In each round all contenders run one after the other, in another order each time, on fresh copies of the same input. A ratio is the
 median over the rounds of a peer's time by ours: more than 1 is faster. Every result is compared with NumPy's.
@@ -9,6 +9,7 @@ median over the rounds of a peer's time by ours: more than 1 is faster. Every re
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
 import random
@@ -67,7 +68,32 @@ def values(dtype, count):
     return source.integers(kind.min, kind.max, count, dtype, endpoint=True)
 
 
-def sorts(dtypes, sizes, rounds):
+# Keys of the C interface (``EagreKeyType``), for the calls of the library without Python around them.
+KEYS = {"u4": 1, "i4": 2, "f4": 3, "u8": 4, "i8": 5, "f8": 6}
+
+
+class Options(ctypes.Structure):
+    """``EagreSortOptions``."""
+
+    _fields_ = [(name, kind) for kind, names in [
+        (ctypes.c_uint32, "size version threads flags"), (ctypes.c_uint64, "slack"), (ctypes.c_void_p, "progress context"),
+    ] for name in names.split()]
+
+
+def direct(library, dtype, threads):
+    """What sorts an array as ``eagre.sort`` does, by a call of the library."""
+    options = Options()
+    library.eagre_sort_options_default(ctypes.byref(options), ctypes.c_size_t(ctypes.sizeof(options)))
+    options.threads, options.flags = threads, 4  # EAGRE_NAN_LAST
+
+    def sort(array):
+        code = library.eagre_sort(ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(len(array)), KEYS[dtype], ctypes.byref(options))
+        assert code == 0, code
+
+    return sort
+
+
+def sorts(dtypes, sizes, rounds, library):
     for dtype in dtypes:
         for size in sizes:
             for threads in [1, os.cpu_count()]:
@@ -94,12 +120,15 @@ def sorts(dtypes, sizes, rounds):
                     "eagre": lambda: in_place(lambda copy: eagre.sort(copy, threads=threads)),
                     "numpy": lambda: in_place(lambda copy: copy.sort()),
                 }
+                if library is not None and dtype in KEYS and size >= 14:
+                    contenders["library"] = lambda: in_place(direct(library, dtype, threads))
                 if polars is not None and size >= 14:
                     contenders["polars"] = lambda: copying(
                         lambda array: polars.Series(array, nan_to_null=False),
                         lambda series: series.sort(multithreaded=threads > 1),
                         lambda series: series.to_numpy(),
                     )
+                if pyarrow is not None and 14 <= size < 27:  # it takes half a minute beyond, and is 30 to 50 times slower before
                     contenders["pyarrow"] = lambda: copying(
                         pyarrow.array,
                         lambda column: column.take(pyarrow.compute.sort_indices(column)),
@@ -189,12 +218,13 @@ def main():
     parser.add_argument("--bytes", type=int, default=8 << 30, help="of the file that is summed")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", default=None, help="where the file of the sums is made")
+    parser.add_argument("--library", type=ctypes.CDLL, help="libeagre.so, whose calls are timed beside the package's")
     asked = parser.parse_args()
     rounds = 1 if asked.quick else asked.rounds
     with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
         groups = {
             "call": lambda: calls(rounds),
-            "sort": lambda: sorts(asked.dtypes, [10, 14] if asked.quick else asked.sizes, rounds),
+            "sort": lambda: sorts(asked.dtypes, [10, 14] if asked.quick else asked.sizes, rounds, asked.library),
             "argsort": lambda: orders(14 if asked.quick else 24, rounds),
             "sum": lambda: sums(os.path.join(folder, "numbers"), 16 << 20 if asked.quick else asked.bytes, rounds),
         }

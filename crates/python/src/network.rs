@@ -214,8 +214,15 @@ impl Offered {
     }
 
     fn take(&self) -> PyResult<Offer> {
-        let offer = self.offer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        offer.ok_or_else(|| error::value_error("eagre.Offer: it was opened or refused already; an offer is used once"))
+        self.take_with(|| Ok(())).map(|(offer, ())| offer)
+    }
+
+    /// The offer and the end of a stream. If one of them cannot be had, the other stays.
+    fn take_with<E>(&self, end: impl FnOnce() -> PyResult<E>) -> PyResult<(Offer, E)> {
+        let mut offer = self.offer.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = || error::value_error("eagre.Offer: it was opened or refused already; an offer is used once");
+        let end = if offer.is_some() { end()? } else { return Err(used()) };
+        offer.take().map(|offer| (offer, end)).ok_or_else(used)
     }
 }
 
@@ -232,14 +239,14 @@ impl Offered {
     }
 
     fn send_from(&self, py: Python<'_>, stream: &Stream) -> PyResult<Transfer> {
-        let (offer, reader) = (self.take()?, stream.take().ok_or_else(|| unattachable("reader"))?);
+        let (offer, reader) = self.take_with(|| stream.take().ok_or_else(|| unattachable("reader")))?;
         let control = reader.control();
         let transfer = py.detach(|| offer.send_from(reader)).map_err(|failed| error::of_network(&failed))?;
         Ok(Transfer::new(transfer, control))
     }
 
     fn receive_into(&self, py: Python<'_>, sink: &Sink) -> PyResult<Transfer> {
-        let (offer, writer) = (self.take()?, sink.take().ok_or_else(|| unattachable("writer"))?);
+        let (offer, writer) = self.take_with(|| sink.take().ok_or_else(|| unattachable("writer")))?;
         let control = writer.control();
         let transfer = py.detach(|| offer.receive_into(writer)).map_err(|failed| error::of_network(&failed))?;
         Ok(Transfer::new(transfer, control))

@@ -165,6 +165,14 @@ def test_offers():
             wait()
         with pytest.raises(ValueError, match="used once"):
             offer.refuse("again")
+        wait = in_thread(lambda: connector.reader("stays"))
+        offer, closed = listener.accept(), eagre.Pipe()
+        closed.reader.close()
+        with pytest.raises(ValueError, match="the reader is closed"):
+            offer.send_from(closed.reader)
+        with offer.writer() as writer:
+            reader = wait()
+        assert reader.read() == b""
         wait = in_thread(lambda: connector.reader("both"))
         with pytest.raises(OSError, match="both sides want to do the same"):
             listener.accept().reader()

@@ -1,6 +1,6 @@
 //! Rows about streams between hosts, over loopback: both ends are in this process, and share its processors.
 
-use super::{Case, Courier, Entry, GIB, MIB, Network, Row, Target, Unit, Way, Work};
+use super::{Case, Courier, Entry, GIB, MIB, Network, Row, Target, Unit, Way, Wire, Work};
 
 const CASES: &[Case] =
     &[Case { name: "4 GiB", work: Work::Pipe { streams: 1 }, size: 4 * GIB, quick: 16 * MIB + 4096 }];
@@ -11,6 +11,25 @@ const fn eagre(name: &'static str, tls: bool, pointers: bool, about: &'static st
 
 const fn sends(name: &'static str, courier: Courier, about: &'static str) -> Entry {
     Entry::new(name, Way::Send(courier), about)
+}
+
+/// A cable of so many Mbit/s.
+const fn cable(megabits: u32) -> Wire {
+    Wire { megabits, round_trip: 0, lost_one_in: 0 }
+}
+
+const LONG_WAY: Wire = Wire { megabits: 1000, round_trip: 20, lost_one_in: 1000 };
+
+const fn linked(wire: Wire) -> [Entry; 3] {
+    [
+        Entry::new("iperf3", Way::Network(Network::Iperf(wire)), "iperf3: one connection; nobody looks at the bytes"),
+        Entry::new(
+            "plain",
+            Way::Network(Network::Linked { wire, tls: false }),
+            "Eagre: explicit calls; every piece checked, the stream digested (BLAKE3)",
+        ),
+        Entry::new("tls", Way::Network(Network::Linked { wire, tls: true }), "the same through TLS 1.3"),
+    ]
 }
 
 /// The rows.
@@ -58,6 +77,33 @@ pub(super) const ROWS: &[Row] = &[
             eagre("pointer", true, true, "Eagre: plain pointers"),
         ],
         targets: &[Target::must("explicit", 0.9, "rustls"), Target::must("pointer", 0.9, "rustls")],
+    },
+    Row {
+        name: "link-1g",
+        about: "one stream between two hosts (network namespaces) whose link carries 1 Gbit/s (veth, tbf): one fills it, the other sums it",
+        source: "streams between hosts, row 1",
+        unit: Unit::GigabytesPerSecond,
+        cases: &[Case { name: "1 GiB", work: Work::Pipe { streams: 1 }, size: GIB, quick: 16 * MIB + 4096 }],
+        contenders: &linked(cable(1000)),
+        targets: &[Target::must("plain", 0.98, "iperf3")],
+    },
+    Row {
+        name: "link-10g",
+        about: "the same with a link of 10 Gbit/s",
+        source: "streams between hosts, row 1",
+        unit: Unit::GigabytesPerSecond,
+        cases: CASES,
+        contenders: &linked(cable(10_000)),
+        targets: &[Target::must("plain", 0.97, "iperf3")],
+    },
+    Row {
+        name: "link-far",
+        about: "the same over 1 Gbit/s, 20 ms there and back, where one of 1000 packets is lost; all with BBR",
+        source: "streams between hosts, row 5",
+        unit: Unit::GigabytesPerSecond,
+        cases: &[Case { name: "1 GiB", work: Work::Pipe { streams: 1 }, size: GIB, quick: 16 * MIB + 4096 }],
+        contenders: &linked(LONG_WAY),
+        targets: &[Target::must("plain", 0.95, "iperf3")],
     },
     Row {
         name: "rdma-ring",

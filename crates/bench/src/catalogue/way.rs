@@ -83,6 +83,21 @@ pub(crate) enum Network {
     Eagre { tls: bool, pointers: bool },
     /// A ring of blocks, registered once, which libfabric writes over TCP.
     Registered,
+    /// A stream of Eagre between two hosts, with explicit calls.
+    Linked { wire: Wire, tls: bool },
+    /// iperf3 between the same hosts.
+    Iperf(Wire),
+}
+
+/// What is between two hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wire {
+    /// Mbit/s in each direction.
+    pub megabits: u32,
+    /// Milliseconds, or 0 for a short cable.
+    pub round_trip: u32,
+    /// On a long way, one of so many packets is lost.
+    pub lost_one_in: u32,
 }
 
 /// What is between two processes.
@@ -179,7 +194,7 @@ impl Way {
             self,
             Way::Stream(_)
                 | Way::StreamRead(_)
-                | Way::Network(Network::Eagre { .. } | Network::Registered)
+                | Way::Network(Network::Eagre { .. } | Network::Registered | Network::Linked { .. })
                 | Way::Between(Carrier::Explicit | Carrier::Pointer)
                 | Way::Send(Courier::Eagre { .. })
                 | Way::Grow(Growth::Rewired | Growth::RewiredAppender | Growth::RewiredExtend | Growth::RewiredFresh)

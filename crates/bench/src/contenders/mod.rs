@@ -12,8 +12,10 @@ mod gensort;
 #[allow(unsafe_code, reason = "vectors on mappings of their own")]
 pub(crate) mod grow;
 mod hash;
+mod iperf;
 mod iterator;
 mod kernel;
+mod link;
 mod network;
 mod os_pipe;
 #[allow(unsafe_code, reason = "loops that write past the caches, and chunks of memory")]

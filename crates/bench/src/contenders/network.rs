@@ -14,6 +14,8 @@ use rustls::server::AlwaysResolvesServerRawPublicKeys;
 use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, DigitallySignedStruct, ServerConfig, SignatureScheme};
 
+use super::iperf::Iperf;
+use super::link::{Host, Link};
 use super::rdma::Registered;
 use super::stream::{fill_pointer, read_calls, read_pointer, write_calls};
 use crate::catalogue::Network;
@@ -29,16 +31,19 @@ pub(crate) fn network(network: Network) -> Result<Box<dyn Contender>, Trouble> {
     Ok(match network {
         Network::Sockets { checks } => Box::new(ByHand::new(false, checks)?),
         Network::Rustls => Box::new(ByHand::new(true, true)?),
-        Network::Eagre { tls, pointers } => Box::new(Hosts::new(tls, pointers)?),
+        Network::Eagre { tls, pointers } => Box::new(Hosts::new(None, tls, pointers)?),
         Network::Registered => Box::new(Registered::new()?),
+        Network::Linked { wire, tls } => Box::new(Hosts::new(Some(Link::new(wire)?), tls, false)?),
+        Network::Iperf(wire) => Box::new(Iperf::new(wire)?),
     })
 }
 
-/// A stream of Eagre's, opened anew for each run, before the clock starts.
+/// A stream of Eagre's, opened anew for each run, before the clock starts. Without a link, both ends are on this host.
 struct Hosts {
     listener: Listener,
     connector: Connector,
     pointers: bool,
+    link: Option<Link>,
 }
 
 fn trouble(error: NetError) -> Trouble {
@@ -46,25 +51,41 @@ fn trouble(error: NetError) -> Trouble {
 }
 
 impl Hosts {
-    fn new(tls: bool, pointers: bool) -> Result<Hosts, Trouble> {
-        let security = if tls { Security::token(TOKEN).map_err(trouble)? } else { Security::loopback() };
+    fn new(link: Option<Link>, tls: bool, pointers: bool) -> Result<Hosts, Trouble> {
+        let security = match &link {
+            _ if tls => Security::token(TOKEN).map_err(trouble)?,
+            Some(_) => Security::insecure_plain(),
+            None => Security::loopback(),
+        };
         let options = Options::new().security(security);
-        let listener = Listener::bind("127.0.0.1:0", options.clone()).map_err(trouble)?;
+        let place = format!("{}:0", link.as_ref().map_or("127.0.0.1", |link| link.far.address));
+        let far = link.as_ref().map(|link| &link.far);
+        let listener = on(far, || Listener::bind(&place, options.clone()).map_err(trouble))?;
         let connector = Connector::new(&listener.local_address().to_string()).map_err(trouble)?.options(options);
-        Ok(Hosts { listener, connector, pointers })
+        Ok(Hosts { listener, connector, pointers, link })
+    }
+}
+
+/// Does something on that host, or on this one.
+fn on<R: Send>(host: Option<&Host>, work: impl FnOnce() -> Result<R, Trouble> + Send) -> Result<R, Trouble> {
+    match host {
+        Some(host) => host.run(work),
+        None => work(),
     }
 }
 
 impl Contender for Hosts {
     fn run(&mut self, size: u64) -> Result<Measured, Trouble> {
+        let near = self.link.as_ref().map(|link| &link.near);
+        let (connector, listener) = (&self.connector, &self.listener);
         let (writer, reader) = std::thread::scope(|scope| {
-            let writer = scope.spawn(|| self.connector.writer("row"));
+            let writer = scope.spawn(move || on(near, || connector.writer("row").map_err(trouble)));
             // Each waits for the other.
-            let reader = self.listener.reader("row");
+            let reader = listener.reader("row").map_err(trouble);
             (writer.join(), reader)
         });
         let writer = writer.map_err(|_| Trouble::Failed("the connecting thread panicked".into()))?;
-        let (mut writer, mut reader) = (writer.map_err(trouble)?, reader.map_err(trouble)?);
+        let (mut writer, mut reader) = (writer?, reader?);
         let pointers = self.pointers;
         let (took, (), answer) = two_threads(
             move || {

@@ -5,6 +5,7 @@
 //! whose order counts, the keys themselves are changed before: a complement sorts the other way.
 
 use super::Key;
+use super::kernels::Level;
 use super::kernels::presorted::reverse;
 
 /// What [`Sorter::descending`](super::Sorter::descending) and [`Sorter::nan_last`](super::Sorter::nan_last) say.
@@ -99,8 +100,8 @@ impl SortOrder {
     }
 
     /// Moves what comes last, whatever the order of the rest, to the end. Returns how many keys are yet to be sorted.
-    pub(super) fn begin<K: Ordered>(self, keys: &mut [K]) -> usize {
-        if self.merges::<K>() { move_nan(keys) } else { keys.len() }
+    pub(super) fn begin<K: Ordered>(self, level: Level, keys: &mut [K]) -> usize {
+        if self.merges::<K>() { level.run(|| move_nan(keys)) } else { keys.len() }
     }
 
     /// Puts keys into this order that are in their total order.
@@ -112,16 +113,60 @@ impl SortOrder {
 }
 
 /// How many keys are looked at together.
-const GROUP: usize = 64;
+const GROUP: usize = 16;
 
-/// Moves all NaN to the end, and returns how many other keys there are. Both are in any order then.
+/// Moves all NaN to the end, and returns how many other keys there are. Both are in any order then; what is in order already, with
+/// all NaN at its end, stays as it is.
+#[inline(always)]
 fn move_nan<K: Ordered>(keys: &mut [K]) -> usize {
     let has_nan = |group: &[K]| group.iter().fold(false, |found, key| found | key.is_nan());
-    let clean = keys.chunks(GROUP).position(has_nan).map_or(keys.len(), |group| group * GROUP);
-    let mut numbers = clean;
-    for at in clean..keys.len() {
-        keys.swap(numbers, at);
-        numbers += usize::from(!keys[numbers].is_nan());
+    let (mut at, mut end) = (0, keys.len());
+    while at < end {
+        let group = &keys[at..end.min(at + GROUP)];
+        if !has_nan(group) {
+            at += group.len();
+            continue;
+        }
+        at += group.iter().position(|key| key.is_nan()).unwrap_or(0);
+        // The last key that is a number takes its place.
+        let Some(last) = keys[at + 1..end].iter().rposition(|key| !key.is_nan()) else { return at };
+        end = at + 1 + last;
+        keys.swap(at, end);
+        at += 1;
     }
-    numbers
+    end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Wherever they are, and however many: the same bits, and none before the end that is told.
+    #[test]
+    fn nan_move_to_the_end() {
+        let mut random = fastrand::Rng::with_seed(1);
+        for len in [0, 1, 2, 15, 16, 17, 31, 100, 1000] {
+            for one_in in [1, 2, 3, 20, 200, usize::MAX] {
+                let key = |i| match random.usize(..one_in) {
+                    0 => f64::from_bits(0x7ff0_0000_0000_0001 | (i as u64) << 1 | random.u64(..) & 1 << 63),
+                    _ => i as f64,
+                };
+                let keys: Vec<f64> = (0..len).map(key).collect();
+                let mut moved = keys.clone();
+                let numbers = move_nan(&mut moved);
+                assert!(
+                    moved[..numbers].iter().all(|key| !key.is_nan()) && moved[numbers..].iter().all(|key| key.is_nan())
+                );
+                let bits = |keys: &[f64]| {
+                    let mut bits: Vec<u64> = keys.iter().map(|key| key.to_bits()).collect();
+                    bits.sort_unstable();
+                    bits
+                };
+                assert_eq!(bits(&moved), bits(&keys), "{len}, one in {one_in}");
+                let mut again = moved.clone();
+                assert_eq!(move_nan(&mut again), numbers);
+                assert!(again.iter().zip(&moved).all(|(one, other)| one.to_bits() == other.to_bits()));
+            }
+        }
+    }
 }

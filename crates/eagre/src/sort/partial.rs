@@ -59,7 +59,7 @@ impl Sorter<'_> {
     }
 
     fn partial<K: Key>(&self, keys: &mut [K], k: usize, end: End) -> Result<(), SortError> {
-        let numbers = self.order.begin(keys);
+        let numbers = self.order.begin(self.level?, keys);
         let keys = &mut keys[..numbers];
         let monitor = Monitor::new(self.hook, keys.len(), size_of::<K>(), WHOLE);
         let most = self.gather(keys, k.min(keys.len()), end, &monitor)?;

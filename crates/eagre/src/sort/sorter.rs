@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use eagre_mem::threads;
+use eagre_mem::{heap, threads};
 
 use super::counting::{self, Window};
 use super::kernels::narrow::Narrowed;
@@ -27,6 +27,9 @@ const MERGED: usize = 4 << 10;
 
 /// Fewer words that fit the lanes of vectors are sorted in less time than they are packed.
 const PACKED: usize = 2048;
+
+/// Up to so many numbers of 16 bits are sorted as numbers of 32 bits, for which there are vectors. To count more takes less time.
+const WIDENED: usize = 1 << 17;
 
 /// Options of a sort, and the ways to sort.
 ///
@@ -163,7 +166,7 @@ impl<'a> Sorter<'a> {
     /// - [`SortError::Simd`] or [`SortError::Environment`] if the processor does not have the vector instructions asked
     ///   for; the slice is as it was.
     pub fn sort<K: Key>(&self, keys: &mut [K]) -> Result<(), SortError> {
-        let numbers = self.order.begin(keys);
+        let numbers = self.order.begin(self.level?, keys);
         let keys = &mut keys[..numbers];
         self.sort_words(keys)?;
         self.order.finish(keys, self.team_for(keys));
@@ -180,6 +183,9 @@ impl<'a> Sorter<'a> {
                 Some(Narrowed::To32(mut packed)) => return self.sort_words(packed.halves()),
                 Some(Narrowed::To64(mut packed)) => return self.sort_words(packed.halves()),
                 None => {}
+            }
+            if self.sort_widened(words)? {
+                return Ok(());
             }
         }
         let sorted = base_case::small(self.level?, words);
@@ -219,6 +225,26 @@ impl<'a> Sorter<'a> {
         let level = self.level?;
         let pays = words.len() >= PACKED || W::KEY_BITS > u64::BITS || !base_case::compares_fast::<W>(level);
         Ok(if pays { W::narrowed(level, words) } else { None })
+    }
+
+    /// Sorts numbers of 16 bits if there are vectors for it, and memory.
+    fn sort_widened<W: Word>(&self, words: &mut [W]) -> Result<bool, SortError> {
+        let level = self.level?;
+        let pays = W::KEY_BITS == u16::BITS && words.len() <= WIDENED && base_case::compares_fast::<u32>(level);
+        let bytes = words.len() * size_of::<u32>();
+        if !pays || self.hook.is_some() || bytes > self.slack_for(size_of_val(words)) {
+            return Ok(false);
+        }
+        let Ok(mut wide) = heap::list::<u32>(words.len()) else { return Ok(false) };
+        // Over the whole range, where they look like any other numbers of 32 bits.
+        level.run(|| wide.extend(words.iter().map(|word| word.digit(0) << u16::BITS)));
+        self.sort_words(&mut wide[..])?;
+        level.run(|| {
+            for (word, key) in words.iter_mut().zip(&wide) {
+                *word = W::of_short_key((key >> u16::BITS) as u16).unwrap_or(*word);
+            }
+        });
+        Ok(true)
     }
 
     /// Sorts words of which most are in order already, or which ascend first and descend then. Returns false, with all but

@@ -43,6 +43,13 @@ pub(crate) unsafe trait Word: Copy + Send + Sync + 'static {
         self.key() == other.key()
     }
 
+    /// The word with this key, if no word has a longer one.
+    #[inline(always)]
+    fn of_short_key(key: u16) -> Option<Self> {
+        let _ = key;
+        None
+    }
+
     /// The low 32 bits of the key shifted right by `shift`, which is less than [`Word::KEY_BITS`].
     fn digit(self, shift: u32) -> u32;
 
@@ -292,6 +299,11 @@ macro_rules! narrow {
             fn key(self) -> u128 {
                 let $word = self;
                 $key.into()
+            }
+
+            #[inline(always)]
+            fn of_short_key($number: u16) -> Option<Self> {
+                Some($back)
             }
 
             #[inline(always)]
