@@ -80,9 +80,11 @@ impl Carrier {
                 }
             }
             let now = Instant::now();
-            while let Some((_, packet)) = self.on_the_way.pop_front_if(|(due, _)| *due <= now) {
-                // A host that is not up, or has no room, loses it.
-                let _ = self.to.write(&packet);
+            while self.on_the_way.front().is_some_and(|(due, _)| *due <= now) {
+                if let Some((_, packet)) = self.on_the_way.pop_front() {
+                    // A host that is not up, or has no room, loses it.
+                    let _ = self.to.write(&packet);
+                }
             }
             let next = self.on_the_way.front().map_or(LOOK, |(due, _)| due.saturating_duration_since(now).min(LOOK));
             let limit = Timespec { tv_sec: 0, tv_nsec: i64::from(next.subsec_nanos()) };
