@@ -227,12 +227,13 @@ impl<'a> Sorter<'a> {
         Ok(if pays { W::narrowed(level, words) } else { None })
     }
 
-    /// Sorts numbers of 16 bits if there are vectors for it, and memory.
+    /// Sorts numbers of 16 bits, and not pairs with such keys, if there are vectors for it, and memory.
     fn sort_widened<W: Word>(&self, words: &mut [W]) -> Result<bool, SortError> {
         let level = self.level?;
-        let pays = W::KEY_BITS == u16::BITS && words.len() <= WIDENED && base_case::compares_fast::<u32>(level);
+        let fits = W::KEY_BITS == u16::BITS && W::of_short_key(0).is_some() && words.len() <= WIDENED;
         let bytes = words.len() * size_of::<u32>();
-        if !pays || self.hook.is_some() || bytes > self.slack_for(size_of_val(words)) {
+        let pays = base_case::compares_fast::<u32>(level) && self.hook.is_none();
+        if !fits || !pays || bytes > self.slack_for(size_of_val(words)) {
             return Ok(false);
         }
         let Ok(mut wide) = heap::list::<u32>(words.len()) else { return Ok(false) };
