@@ -1,7 +1,8 @@
 //! iperf3 over a link: what TCP carries there if nobody looks at the bytes.
 
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::file::program::{line, on_path, version};
@@ -24,7 +25,7 @@ impl Iperf {
         Ok(Iperf { program: on_path("iperf3", "install iperf3")?, link: Link::new(wire)?, wire })
     }
 
-    fn client(&self, size: u64) -> std::process::Command {
+    fn client(&self, size: u64) -> Command {
         let mut client = self.link.near.command("iperf3");
         client.args(["--json", "--port", PORT, "--bytes", &size.to_string(), "--client", self.link.far.address]);
         if self.wire.round_trip > 0 {
@@ -51,12 +52,10 @@ impl Contender for Iperf {
         server.args(["--server", "--one-off", "--port", PORT, "--forceflush"]);
         server.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut server = Server(server.spawn().map_err(|e| Trouble::failed("iperf3", e))?);
-        // It says that it listens.
-        let listens = server.0.stdout.take().map(std::io::BufReader::new).map(|lines| {
-            let told = std::io::BufRead::lines(lines).map_while(Result::ok);
-            told.take(3).any(|line| line.contains("listening"))
-        });
-        if listens != Some(true) {
+        let output = server.0.stdout.take().ok_or_else(|| Trouble::Failed("iperf3: no output".into()))?;
+        // It says that it listens, and must be able to say more until it ends.
+        let mut said = BufReader::new(output).lines().map_while(Result::ok);
+        if !said.by_ref().take(3).any(|line| line.contains("listening")) {
             return Err(Trouble::Failed("iperf3: the server does not listen".into()));
         }
         let ended = child::run(&mut self.client(size))?;
