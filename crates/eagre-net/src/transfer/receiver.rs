@@ -195,6 +195,8 @@ impl Work {
             Err(Stop::Here(error)) => {
                 data.fail_io(&io::Error::other(""), &error.to_string());
                 drop(data.finish());
+                // The contents may have arrived to their end before: then the other side listens here.
+                give_up(done, &error);
                 return Err(error);
             }
         };
