@@ -7,6 +7,7 @@
 use crate::sys::process;
 use crate::sys::report::Line;
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 /// The system's allocator. Where it refuses a piece of at most [`FatalHeap::SMALL`] bytes, the process prints a line and
 /// ends at once, with nothing run or dropped: as with `kill -9`, except for the line.
@@ -14,6 +15,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 pub struct FatalHeap {
     line: &'static str,
     code: i32,
+    /// Whether a thread is ending the process.
+    ends: AtomicBool,
 }
 
 impl FatalHeap {
@@ -22,11 +25,15 @@ impl FatalHeap {
 
     /// A heap that ends the process with `line` on standard error and the exit code `code`.
     pub const fn new(line: &'static str, code: i32) -> FatalHeap {
-        FatalHeap { line, code }
+        FatalHeap { line, code, ends: AtomicBool::new(false) }
     }
 
-    /// Says the line and ends the process.
+    /// Says the line and ends the process. If several threads do, the line is said once.
     pub fn end(&self) -> ! {
+        while self.ends.swap(true, SeqCst) {
+            // The other one is about to end this one, too.
+            std::thread::yield_now();
+        }
         Line::new().text(self.line).send();
         process::end(self.code)
     }

@@ -28,7 +28,12 @@ fn take_all() -> ! {
     setrlimit(Resource::As, Rlimit { current: most, maximum: most }).unwrap();
     // A large piece is refused as ever.
     assert!(Vec::<u8>::new().try_reserve_exact(2 << 30).is_err());
-    loop {
-        std::mem::forget(std::hint::black_box(vec![1u8; 1000]));
-    }
+    // Several threads are refused at once, and one of them says so.
+    let take = || {
+        loop {
+            std::mem::forget(std::hint::black_box(vec![1u8; 1000]));
+        }
+    };
+    (0..3).for_each(|_| drop(std::thread::spawn(take)));
+    take()
 }
