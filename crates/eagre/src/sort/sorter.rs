@@ -231,15 +231,13 @@ impl<'a> Sorter<'a> {
     fn sort_widened<W: Word>(&self, words: &mut [W]) -> Result<bool, SortError> {
         let level = self.level?;
         let fits = W::KEY_BITS == u16::BITS && W::of_short_key(0).is_some() && words.len() <= WIDENED;
-        let bytes = words.len() * size_of::<u32>();
         let pays = base_case::compares_fast::<u32>(level) && self.hook.is_none();
-        if !fits || !pays || bytes > self.slack_for(size_of_val(words)) {
-            return Ok(false);
-        }
+        let left = self.slack_for(size_of_val(words)).checked_sub(words.len() * size_of::<u32>());
+        let Some(left) = left.filter(|_| fits && pays) else { return Ok(false) };
         let Ok(mut wide) = heap::list::<u32>(words.len()) else { return Ok(false) };
         // Over the whole range, where they look like any other numbers of 32 bits.
         level.run(|| wide.extend(words.iter().map(|word| word.digit(0) << u16::BITS)));
-        self.sort_words(&mut wide[..])?;
+        self.slack(left).sort_words(&mut wide[..])?;
         level.run(|| {
             for (word, key) in words.iter_mut().zip(&wide) {
                 *word = W::of_short_key((key >> u16::BITS) as u16).unwrap_or(*word);
