@@ -9,9 +9,10 @@ from typing import Any
 
 from eagre import Checked, Records
 from eagre.ray import _compressed, _parts, _plan, _ranges, _tasks
-from eagre.ray._cluster import Cluster, Flight, remote
+from eagre.ray._cluster import Cluster
 from eagre.ray._errors import cause_of
 from eagre.ray._files import Files, base, files_of
+from eagre.ray._flight import Flight, stop
 from eagre.ray._format import Format
 from eagre.ray._sorting import Location, Progress, sources_of
 
@@ -123,16 +124,15 @@ class _Flights:
         return self._flights[-1]
 
     def stop(self) -> None:
-        for flight in self._flights:
-            flight.stop()
+        stop(self._flights)
 
 
 def _check_parts(files: Files, there: list[tuple[str, int]], format: Format, flights: _Flights) -> list[Checked]:
     found: dict[int, Checked] = {}
     flight = flights.begin("check", len(there), found.__setitem__)
     for number, (entry, size) in enumerate(there):
-        task = remote(_tasks.check_part, f"check {number}", min(64 << 20, flights.cluster.node_memory))
-        flight.add(number, task.remote(files, entry, size, format))
+        memory = min(64 << 20, flights.cluster.node_memory)
+        flight.start(number, _tasks.check_part, f"check {number}", memory, files, entry, size, format)
     flight.drain()
     return [found[number] for number in range(len(there))]
 
@@ -181,7 +181,6 @@ def _summary_of(
 
     flight = flights.begin("sum", len(pieces), add)
     for piece in pieces:
-        task = remote(_tasks.summarise, f"sum {piece.number}", memory)
-        flight.add(piece.number, task.remote(files, piece, format))
+        flight.start(piece.number, _tasks.summarise, f"sum {piece.number}", memory, files, piece, format)
     flight.drain()
     return total[0], total[1]

@@ -13,8 +13,9 @@ import ray
 
 import eagre
 from eagre.ray import _plan
-from eagre.ray._cluster import Cluster, Flight, remote
+from eagre.ray._cluster import Cluster
 from eagre.ray._errors import cause_of
+from eagre.ray._flight import Flight, start, stop
 
 # How many rows are sampled for each part.
 PER_PART = 600
@@ -56,17 +57,17 @@ def sort_dataset(
         cuts = _cuts(blocks, names, descending, count, memory) if count > 1 else []
         runs: list[list[Any]] = [[] for _ in range(len(cuts) + 1)]
         for number, block in enumerate(blocks):
-            task = remote(_map, f"dataset map {number}", memory, 2 + len(cuts))
-            done, *rest = task.remote(block, names, descending, number, cuts)
+            given, returns = (block, names, descending, number, cuts), 2 + len(cuts)
+            rest = flight.start(number, _map, f"dataset map {number}", memory, *given, returns=returns)
             for run, one in zip(runs, rest):
                 run.append(one)
-            flight.add(number, done, rest)
         flight.drain()
         # Ray Data takes the references of results: nobody needs to wait for them here.
-        tasks = [remote(_reduce, f"dataset reduce {number}", memory) for number in range(len(runs))]
-        return data.from_arrow_refs([task.remote(names, descending, *run) for task, run in zip(tasks, runs)])
+        names_of = [f"dataset reduce {number}" for number in range(len(runs))]
+        reduced = [start(_reduce, name, memory, names, descending, *run) for name, run in zip(names_of, runs)]
+        return data.from_arrow_refs(reduced)
     except BaseException as error:
-        flight.stop()
+        stop([flight])
         cause = cause_of(error)
         if cause is error:
             raise
@@ -75,8 +76,9 @@ def sort_dataset(
 
 def _cuts(blocks: Sequence[Any], names: list[str], descending: bool, parts: int, memory: int) -> list[_Cut]:
     each = -(-PER_PART * parts // max(len(blocks), 1))
-    tasks = [remote(_sample, f"dataset sample {number}", memory) for number in range(len(blocks))]
-    sampled = [task.remote(block, names, each, number) for number, (task, block) in enumerate(zip(tasks, blocks))]
+    sampled = [
+        start(_sample, f"dataset sample {number}", memory, block, names, each, number) for number, block in enumerate(blocks)
+    ]
     found: list[_Cut] = []
     weights: list[float] = []
     for number, (rows, keys) in enumerate(ray.get(sampled)):

@@ -7,9 +7,10 @@ import secrets
 from typing import Any
 
 from eagre.ray import _tasks
-from eagre.ray._cluster import Cluster, Flight, remote
+from eagre.ray._cluster import Cluster
 from eagre.ray._errors import cause_of
 from eagre.ray._files import files_of, joined
+from eagre.ray._flight import Flight, stop
 from eagre.ray._sorting import Progress
 
 # At most so many records in a file, if nobody says: 256 MiB.
@@ -62,11 +63,11 @@ def generate(
     try:
         for number, name in enumerate(names):
             start, end = number * records // count, (number + 1) * records // count
-            task = remote(_tasks.generate, f"generate {number}", min(16 << 20, cluster.node_memory))
-            flight.add(number, task.remote(target, name, token, first + start, end - start, options))
+            given = (target, name, token, first + start, end - start, options)
+            flight.start(number, _tasks.generate, f"generate {number}", min(16 << 20, cluster.node_memory), *given)
         flight.drain()
     except BaseException as error:
-        flight.stop()
+        stop([flight])
         for entry, _ in target.list(path) or []:
             target.remove(entry)
         if made:

@@ -21,9 +21,10 @@ import ray
 from eagre import Records
 from eagre.ray import _boundaries, _compressed, _parts, _plan, _ranges, _tasks
 from eagre.ray._boundaries import Boundary
-from eagre.ray._cluster import Cluster, Flight, remote
+from eagre.ray._cluster import Cluster
 from eagre.ray._errors import cause_of
 from eagre.ray._files import Files, files_of
+from eagre.ray._flight import Flight, stop
 from eagre.ray._format import Format
 from eagre.ray._parts import Folder, Part
 from eagre.ray._plan import Plan
@@ -213,8 +214,7 @@ class _Work:
 
     def stop(self) -> None:
         """Ends all tasks."""
-        for flight in self._flights:
-            flight.stop()
+        stop(self._flights)
 
     def boundaries(self, wanted: str | Sequence[bytes]) -> list[Boundary]:
         """Where parts begin."""
@@ -239,8 +239,8 @@ class _Work:
         flight = self._flight("sample", len(firsts), plan.in_flight, keep)
         for first in firsts:
             some = slice(first, first + batch)
-            task = remote(_tasks.sample, f"sample {first}", plan.memory)
-            flight.add(first, task.remote(self._files, self._pieces[some], counts[some], format))
+            given = (self._files, self._pieces[some], counts[some], format)
+            flight.start(first, _tasks.sample, f"sample {first}", plan.memory, *given)
         flight.drain()
         self.seconds["sample"] = time.monotonic() - started
         return _boundaries.choose(samples, plan.parts, format)
@@ -260,20 +260,20 @@ class _Work:
         for first in range(0, len(self._pieces), fan or 1):
             outputs: list[list[Any]] = [[] for _ in groups]
             for piece in self._pieces[first : first + fan]:
-                task = remote(_tasks.map_piece, f"map {piece.number}", plan.memory, 1 + len(groups))
-                summary, *rest = task.remote(self._files, piece, bounds, groups, self._format)
+                given = (self._files, piece, bounds, groups, self._format)
+                name, returns = f"map {piece.number}", 1 + len(groups)
+                rest = flight.start(piece.number, _tasks.map_piece, name, plan.memory, *given, returns=returns)
                 for output, run in zip(outputs, rest):
                     output.append(run)
-                flight.add(piece.number, summary, rest)
             for number, (group, output) in enumerate(zip(groups, outputs)):
                 if not plan.fan:
                     runs[number] += output
                     continue
-                task = remote(_tasks.merge_runs, f"merge {first // fan}.{number}", plan.memory, 1 + len(group))
-                done, *merged = task.remote(self._format, len(group), *output)
+                name, returns = f"merge {first // fan}.{number}", 1 + len(group)
+                order, merge, size = first // fan * len(groups) + number, _tasks.merge_runs, len(group)
+                merged = merging.start(order, merge, name, plan.memory, self._format, size, *output, returns=returns)
                 for part, run in zip(group, merged):
                     runs[part].append(run)
-                merging.add(first // fan * len(groups) + number, done, merged)
         flight.drain()
         merging.drain()
         self.seconds["map"] = time.monotonic() - started
@@ -289,8 +289,8 @@ class _Work:
         parts: dict[int, Part] = {}
         flight = self._flight("reduce", len(runs), plan.in_flight, parts.__setitem__)
         for number, of_part in enumerate(runs):
-            task = remote(_tasks.reduce_part, f"reduce {number}", plan.memory)
-            flight.add(number, task.remote(target, folder.part(number), token, self._format, *of_part))
+            name, path = f"reduce {number}", folder.part(number)
+            flight.start(number, _tasks.reduce_part, name, plan.memory, target, path, token, self._format, *of_part)
             # Ray may forget what this task has done with.
             of_part.clear()
         flight.drain()

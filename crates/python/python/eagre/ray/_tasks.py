@@ -9,7 +9,7 @@ import numpy as np
 
 import eagre
 from eagre import _eagre
-from eagre.ray import _boundaries, _ranges
+from eagre.ray import _boundaries, _ranges, _stopping
 from eagre.ray._boundaries import Boundary
 from eagre.ray._files import Bytes, Files, base
 from eagre.ray._format import Format
@@ -57,6 +57,7 @@ def map_piece(
 ) -> Iterator[Any]:
     """Reads, sorts and partitions a piece: gives a ``Summary``, and a ``Run`` for each group of parts."""
     data, offset = _ranges.read(files, piece, format)
+    _stopping.look()
     keys = [boundary.key for boundary in boundaries]
     try:
         ordered, starts = eagre.sort_and_partition(data, keys, format.records, descending=format.descending, threads=1)
@@ -97,6 +98,7 @@ def reduce_part(files: Files, path: str, token: str, format: Format, *runs: Run)
     written = 0
     with files.write(path, token) as put:
         for chunk in _merged(sources, format).chunks():
+            _stopping.look()
             put(chunk)
             written += chunk.nbytes
         if written != size:
@@ -116,6 +118,7 @@ def generate(files: Files, path: str, token: str, first: int, records: int, opti
     done = 0
     with files.write(path, token) as put:
         while done < records:
+            _stopping.look()
             count = min(records - done, 40_000)
             put(eagre.generate(None, count, first=first + done, **options).reshape(-1))
             done += count
@@ -130,6 +133,7 @@ def check_part(files: Files, path: str, size: int, format: Format) -> eagre.Chec
 
     with tempfile.NamedTemporaryFile(prefix="eagre-check-") as copy:
         for offset in range(0, size, 16 << 20):
+            _stopping.look()
             copy.write(files.read(path, offset, min(16 << 20, size - offset)).data)
         copy.flush()
         return eagre.check_file(copy.name, format.records, descending=format.descending, threads=1)
