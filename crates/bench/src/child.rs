@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid};
 
 use crate::trouble::Trouble;
 
@@ -43,33 +43,84 @@ pub(crate) struct Ended {
 
 /// Runs `command` to its end. It is an error if it cannot be started or reports failure.
 pub(crate) fn run(command: &mut Command) -> Result<Ended, Trouble> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let failed = |e: io::Error| Trouble::Failed(format!("{name}: {e}"));
-    let (mut output, mut complaints) = (memory_file().map_err(failed)?, memory_file().map_err(failed)?);
-    command.stdin(Stdio::null());
-    command.stdout(output.try_clone().map_err(failed)?);
-    command.stderr(complaints.try_clone().map_err(failed)?);
-    let start = Instant::now();
-    let mut child = command.spawn().map_err(failed)?;
-    let peak = watch(&child);
-    let took = start.elapsed();
-    let (status, processor) = match &peak {
-        Ok(_) => reap(&child).map_err(failed)?,
-        Err(_) => (child.kill().and_then(|()| child.wait()).map_err(failed)?, 0.0),
-    };
-    let peak = peak.map_err(failed)?;
-    let read = |file: &mut File| {
-        let mut bytes = Vec::new();
-        file.rewind().and_then(|()| file.read_to_end(&mut bytes)).map_err(failed)?;
-        Ok(bytes)
-    };
-    let (output, complaints) = (read(&mut output)?, read(&mut complaints)?);
-    if !status.success() {
+    Running::start(command)?.end()
+}
+
+/// A process that runs. It is killed if nobody waits for its end.
+pub(crate) struct Running {
+    name: String,
+    child: Child,
+    began: Instant,
+    output: File,
+    complaints: File,
+    reaped: bool,
+}
+
+impl Running {
+    /// Starts it.
+    pub(crate) fn start(command: &mut Command) -> Result<Running, Trouble> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let failed = |e: io::Error| Trouble::Failed(format!("{name}: {e}"));
+        let (output, complaints) = (memory_file().map_err(failed)?, memory_file().map_err(failed)?);
+        command.stdin(Stdio::null());
+        command.stdout(output.try_clone().map_err(failed)?);
+        command.stderr(complaints.try_clone().map_err(failed)?);
+        let began = Instant::now();
+        let child = command.spawn().map_err(failed)?;
+        Ok(Running { name, child, began, output, complaints, reaped: false })
+    }
+
+    pub(crate) fn pid(&self) -> Option<Pid> {
+        Pid::from_raw(self.child.id().cast_signed())
+    }
+
+    /// Whether it has ended. It is still there to be waited for.
+    pub(crate) fn has_ended(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.pid().is_none_or(|pid| !matches!(waitid(WaitId::Pid(pid), options), Ok(None)))
+    }
+
+    /// Whether it has written this to its standard error.
+    pub(crate) fn has_complained_of(&self, text: &str) -> bool {
+        let mut bytes = vec![0; 1 << 16];
+        let length = self.complaints.read_at(&mut bytes, 0).unwrap_or(0);
+        String::from_utf8_lossy(&bytes[..length]).contains(text)
+    }
+
+    /// Waits for its end. It is an error if it reports failure.
+    pub(crate) fn end(self) -> Result<Ended, Trouble> {
+        let name = self.name.clone();
+        let (status, ended, last) = self.end_anyhow()?;
+        if status.success() { Ok(ended) } else { Err(Trouble::Failed(format!("{name}: {status}: {last}"))) }
+    }
+
+    /// Waits for its end, whatever it is, and returns the last line of its complaints, too.
+    pub(crate) fn end_anyhow(mut self) -> Result<(ExitStatus, Ended, String), Trouble> {
+        let name = self.name.clone();
+        let failed = |e: io::Error| Trouble::Failed(format!("{name}: {e}"));
+        let peak = watch(&self.child).map_err(failed)?;
+        let took = self.began.elapsed();
+        self.reaped = true;
+        let (status, processor) = reap(&self.child).map_err(failed)?;
+        let read = |file: &mut File| {
+            let mut bytes = Vec::new();
+            file.rewind().and_then(|()| file.read_to_end(&mut bytes)).map_err(failed)?;
+            Ok(bytes)
+        };
+        let (output, complaints) = (read(&mut self.output)?, read(&mut self.complaints)?);
         let complaints = String::from_utf8_lossy(&complaints);
         let last = complaints.trim().lines().last().unwrap_or("no message").to_owned();
-        return Err(Trouble::Failed(format!("{name}: {status}: {last}")));
+        Ok((status, Ended { took, process: Process { processor, ..peak }, output }, last))
     }
-    Ok(Ended { took, process: Process { processor, ..peak }, output })
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.reaped {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
 }
 
 fn memory_file() -> io::Result<File> {

@@ -43,13 +43,18 @@ pub(super) const ROWS: &[Row] = &[
         contenders: &[
             Entry::new(
                 "sockets",
-                Way::Network(Network::Sockets { checks: false }),
+                Way::Network(Network::Sockets { checks: false, cold: false }),
                 "fills a buffer of 256 KiB, writes it; reads into another, sums it. No checks, one thread an end",
             ),
             Entry::new(
+                "cold sockets",
+                Way::Network(Network::Sockets { checks: false, cold: true }),
+                "the same, piece after piece of 1 GiB on each side, which no cache holds",
+            ),
+            Entry::new(
                 "checked sockets",
-                Way::Network(Network::Sockets { checks: true }),
-                "the same, with the checks that Eagre does: XXH3 of each buffer, BLAKE3 of all, on both sides",
+                Way::Network(Network::Sockets { checks: true, cold: false }),
+                "as sockets, with the checks that Eagre does: XXH3 of each buffer, BLAKE3 of all, on both sides",
             ),
             eagre("explicit", false, false, "Eagre: explicit calls; every piece checked, the stream digested (BLAKE3)"),
             eagre("pointer", false, true, "Eagre: the same through plain pointers"),
@@ -57,6 +62,8 @@ pub(super) const ROWS: &[Row] = &[
         targets: &[
             Target::must("explicit", 0.9, "sockets"),
             Target::must("pointer", 0.9, "sockets"),
+            Target::must("explicit", 0.9, "cold sockets"),
+            Target::must("pointer", 0.9, "cold sockets"),
             Target::must("explicit", 0.9, "checked sockets"),
             Target::must("pointer", 0.9, "checked sockets"),
         ],
@@ -73,10 +80,19 @@ pub(super) const ROWS: &[Row] = &[
                 Way::Network(Network::Rustls),
                 "fills a buffer of 256 KiB, digests it (XXH3, BLAKE3), writes it through rustls; and back. One thread an end",
             ),
+            Entry::new(
+                "quinn",
+                Way::Network(Network::Quinn),
+                "fills, writes through QUIC (quinn), sums. No digests, one thread an end",
+            ),
             eagre("explicit", true, false, "Eagre: explicit calls"),
             eagre("pointer", true, true, "Eagre: plain pointers"),
         ],
-        targets: &[Target::must("explicit", 0.9, "rustls"), Target::must("pointer", 0.9, "rustls")],
+        targets: &[
+            Target::must("explicit", 0.9, "rustls"),
+            Target::must("pointer", 0.9, "rustls"),
+            Target::must("explicit", 2.0, "quinn"),
+        ],
     },
     Row {
         name: "link-1g",
@@ -114,7 +130,7 @@ pub(super) const ROWS: &[Row] = &[
         contenders: &[
             Entry::new(
                 "checked sockets",
-                Way::Network(Network::Sockets { checks: true }),
+                Way::Network(Network::Sockets { checks: true, cold: false }),
                 "as in net-plain: XXH3 of each buffer, BLAKE3 of all, on both sides",
             ),
             eagre("tcp", false, false, "Eagre: a stream over TCP, explicit calls"),
@@ -133,14 +149,22 @@ pub(super) const ROWS: &[Row] = &[
         unit: Unit::GigabytesPerSecond,
         cases: &[Case { name: "2 GiB", work: Work::Send, size: 2 * GIB, quick: 8 * MIB + 4096 }],
         contenders: &[
-            sends("eagre", Courier::Eagre { tls: true }, "eagre send and receive: TLS 1.3, digests compared (BLAKE3)"),
-            sends("eagre-plain", Courier::Eagre { tls: false }, "the same without TLS"),
+            sends(
+                "eagre",
+                Courier::Eagre { tls: true, streams: 1 },
+                "eagre send and receive: TLS 1.3, digests compared (BLAKE3)",
+            ),
+            sends("eagre-4", Courier::Eagre { tls: true, streams: 4 }, "the same over four connections"),
+            sends("eagre-plain", Courier::Eagre { tls: false, streams: 1 }, "eagre send and receive without TLS"),
             sends("scp", Courier::Scp, "scp to an sshd"),
             sends("rsync", Courier::Rsync, "rsync --whole-file to its daemon: plain"),
             sends("mbuffer", Courier::Mbuffer, "mbuffer: plain, no checks"),
+            sends("rclone", Courier::Rclone, "rclone copy to rclone serve webdav: plain"),
+            sends("croc", Courier::Croc, "croc --local: encrypted"),
         ],
         targets: &[
             Target::must("eagre", 2.0, "scp"),
+            Target::must("eagre", 10.0, "croc"),
             Target::must("eagre-plain", 1.0, "rsync"),
             Target::must("eagre-plain", 1.0, "mbuffer"),
         ],

@@ -75,8 +75,8 @@ pub(crate) enum Way {
 /// What carries bytes over TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Network {
-    /// `write` and `read` of a buffer. `checks`: with the digests that Eagre computes.
-    Sockets { checks: bool },
+    /// `write` and `read` of a buffer. `checks`: with the digests that Eagre computes. `cold`: of memory that no cache holds.
+    Sockets { checks: bool, cold: bool },
     /// The same through rustls, with the digests.
     Rustls,
     /// A stream of Eagre between two hosts.
@@ -85,6 +85,8 @@ pub(crate) enum Network {
     Registered,
     /// A stream of Eagre between two hosts, with explicit calls.
     Linked { wire: Wire, tls: bool },
+    /// A QUIC stream with the crate quinn.
+    Quinn,
     /// iperf3 between the same hosts.
     Iperf(Wire),
 }
@@ -118,12 +120,16 @@ pub(crate) enum Carrier {
 /// What sends files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Courier {
-    /// `eagre send` and `eagre receive`, with a token or plain.
-    Eagre { tls: bool },
+    /// `eagre send` and `eagre receive`, with a token or plain, over so many streams.
+    Eagre { tls: bool, streams: u8 },
     /// `rsync` to its daemon, plain.
     Rsync,
     /// `mbuffer`, plain and without checks.
     Mbuffer,
+    /// `rclone` to its WebDAV server, plain.
+    Rclone,
+    /// `croc` without a relay.
+    Croc,
     /// `scp`.
     Scp,
 }

@@ -25,6 +25,7 @@ mod primitive;
 #[allow(unsafe_code, reason = "stream pointers, and memory that two processes share")]
 pub(crate) mod process;
 mod queue;
+mod quinn;
 mod rdma;
 mod read;
 #[allow(unsafe_code, reason = "memory that changes its address")]

@@ -16,6 +16,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, ServerConfig, SignatureScheme}
 
 use super::iperf::Iperf;
 use super::link::{Host, Link};
+use super::quinn::Quinn;
 use super::rdma::Registered;
 use super::stream::{fill_pointer, read_calls, read_pointer, write_calls};
 use crate::catalogue::Network;
@@ -23,18 +24,21 @@ use crate::contenders::{Contender, Measured, Trouble, two_threads};
 use crate::kernels::{Tally, fill};
 use crate::memory::{Pages, Region, bytes_of, bytes_of_mut};
 
-/// The best of 64 KiB to 1 MiB.
-const BUFFER: usize = 256 << 10;
+/// What is written or read at once: the best of 64 KiB to 1 MiB.
+const PIECE: usize = 256 << 10;
+/// Memory that no cache holds.
+const COLD: usize = 1 << 30;
 const TOKEN: &[u8] = b"of the benchmark, and no secret";
 
 pub(crate) fn network(network: Network) -> Result<Box<dyn Contender>, Trouble> {
     Ok(match network {
-        Network::Sockets { checks } => Box::new(ByHand::new(false, checks)?),
-        Network::Rustls => Box::new(ByHand::new(true, true)?),
+        Network::Sockets { checks, cold } => Box::new(ByHand::new(false, checks, if cold { COLD } else { PIECE })?),
+        Network::Rustls => Box::new(ByHand::new(true, true, PIECE)?),
         Network::Eagre { tls, pointers } => Box::new(Hosts::new(None, tls, pointers)?),
         Network::Registered => Box::new(Registered::new()?),
         Network::Linked { wire, tls } => Box::new(Hosts::new(Some(Link::new(wire)?), tls, false)?),
         Network::Iperf(wire) => Box::new(Iperf::new(wire)?),
+        Network::Quinn => Box::new(Quinn::new()?),
     })
 }
 
@@ -58,6 +62,8 @@ impl Hosts {
             None => Security::loopback(),
         };
         let options = Options::new().security(security);
+        // As the page for users recommends where there are no pointers.
+        let options = if pointers { options } else { options.stream(eagre::Pipe::builder().explicit()) };
         let place = format!("{}:0", link.as_ref().map_or("127.0.0.1", |link| link.far.address));
         let far = link.as_ref().map(|link| &link.far);
         let listener = on(far, || Listener::bind(&place, options.clone()).map_err(trouble))?;
@@ -107,17 +113,28 @@ impl Contender for Hosts {
 
 /// A buffer for each end.
 struct ByHand {
-    source: Region,
-    target: Region,
+    /// How much memory each end goes through, again and again.
+    memory: usize,
+    /// Source and target, once there has been a run.
+    ends: Option<[Region; 2]>,
     tls: Option<Keys>,
     checks: bool,
 }
 
 impl ByHand {
-    fn new(tls: bool, checks: bool) -> Result<ByHand, Trouble> {
-        let buffer = || Region::touched(BUFFER, Pages::Huge).map_err(|e| Trouble::failed("memory", e));
+    fn new(tls: bool, checks: bool, memory: usize) -> Result<ByHand, Trouble> {
         let tls = tls.then(keys).transpose().map_err(|e| Trouble::failed("rustls", e))?;
-        Ok(ByHand { source: buffer()?, target: buffer()?, tls, checks })
+        Ok(ByHand { memory, ends: None, tls, checks })
+    }
+
+    /// The memory of both ends: no more than the stream has bytes.
+    fn ends(&mut self, size: u64) -> Result<&mut [Region; 2], Trouble> {
+        let memory = self.memory.min((size as usize).next_multiple_of(PIECE));
+        if self.ends.as_ref().is_none_or(|[one, _]| one.len() < memory) {
+            let end = || Region::touched(memory, Pages::Huge).map_err(|e| Trouble::failed("memory", e));
+            self.ends = Some([end()?, end()?]);
+        }
+        self.ends.as_mut().ok_or_else(|| Trouble::Failed("memory".into()))
     }
 }
 
@@ -127,10 +144,11 @@ impl Contender for ByHand {
         let address = listener.local_addr().map_err(|e| Trouble::failed("listen", e))?;
         let near = TcpStream::connect(address).map_err(|e| Trouble::failed("connect", e))?;
         let (far, _) = listener.accept().map_err(|e| Trouble::failed("accept", e))?;
-        let (source, target) = (self.source.words_mut(), self.target.words_mut());
-        let (source, target) = (&mut source[..BUFFER / 8], &mut target[..BUFFER / 8]);
-        let Some(keys) = &self.tls else {
-            let (mut sent, mut got) = (Checks::none_unless(self.checks), Checks::none_unless(self.checks));
+        let (keys, checks) = (self.tls.clone(), self.checks);
+        let [source, target] = self.ends(size)?;
+        let (source, target) = (source.words_mut(), target.words_mut());
+        let Some(keys) = keys else {
+            let (mut sent, mut got) = (Checks::none_unless(checks), Checks::none_unless(checks));
             let (took, (), answer) = two_threads(
                 || write(near, source, size, |bytes| sent.add(bytes)).map_err(|e| Trouble::failed("write", e)),
                 || read(far, target, |bytes| got.add(bytes)).map_err(|e| Trouble::failed("read", e))?.answer(),
@@ -193,24 +211,30 @@ impl Checks {
     }
 }
 
-/// Fills the buffer and writes it, again and again.
-fn write(mut to: impl Write, buffer: &mut [u64], size: u64, mut check: impl FnMut(&[u8])) -> io::Result<()> {
+/// Fills a piece of the memory and writes it, and the next one, around and around.
+fn write(mut to: impl Write, memory: &mut [u64], size: u64, mut check: impl FnMut(&[u8])) -> io::Result<()> {
     let (mut written, words) = (0, size / 8);
-    while written < words {
-        let now = (words - written).min(buffer.len() as u64) as usize;
-        fill(&mut buffer[..now], written);
-        check(bytes_of(&buffer[..now]));
-        to.write_all(bytes_of(&buffer[..now]))?;
+    for at in (0..memory.len()).step_by(PIECE / 8).cycle() {
+        let now = (words - written).min(PIECE as u64 / 8) as usize;
+        if now == 0 {
+            break;
+        }
+        let piece = &mut memory[at..at + now];
+        fill(piece, written);
+        check(bytes_of(piece));
+        to.write_all(bytes_of(piece))?;
         written += now as u64;
     }
     to.flush()
 }
 
-/// Reads the buffer full and adds it up, again and again.
-fn read(mut from: impl Read, buffer: &mut [u64], mut check: impl FnMut(&[u8])) -> io::Result<Tally> {
+/// Reads a piece of the memory full and adds it up, and the next one, around and around.
+fn read(mut from: impl Read, memory: &mut [u64], mut check: impl FnMut(&[u8])) -> io::Result<Tally> {
     let mut tally = Tally::default();
+    let (mut at, length) = (0, memory.len());
     loop {
-        let bytes = bytes_of_mut(buffer);
+        let piece = &mut memory[at..at + PIECE / 8];
+        let bytes = bytes_of_mut(piece);
         let mut held = 0;
         while held < bytes.len() {
             match from.read(&mut bytes[held..])? {
@@ -220,14 +244,16 @@ fn read(mut from: impl Read, buffer: &mut [u64], mut check: impl FnMut(&[u8])) -
         }
         check(&bytes[..held]);
         let whole = held == bytes.len();
-        tally.add(&buffer[..held / 8]);
+        tally.add(&piece[..held / 8]);
         if !whole {
             return Ok(tally);
         }
+        at = (at + PIECE / 8) % length;
     }
 }
 
 /// Both sides of TLS, with the version, the cipher suites and the kind of key that Eagre uses.
+#[derive(Clone)]
 struct Keys {
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,

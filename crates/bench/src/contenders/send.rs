@@ -1,19 +1,21 @@
 //! A file on its way from one tmpfs to another over loopback TCP: `eagre send`, and what people use today.
 //!
-//! A receiver is started first, and the clock when it listens. It stops when sender and receiver have ended, or, of a daemon, when
-//! the sender has.
+//! A receiver is started first, and the clock when it waits. It stops when sender and receiver have ended, or, of a daemon, when
+//! the sender has. Of croc it is the sender who waits.
 
 use std::fs::{self, File};
 use std::io::Read;
 use std::net::TcpListener;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Signal, kill_process};
+
 use crate::catalogue::{Corpus, Courier, Place};
-use crate::child;
+use crate::child::{self, Ended, Process, Running};
 use crate::contenders::file::program::{beside, line, on_path, version};
 use crate::contenders::{Contender, Measured, Trouble};
 use crate::corpus::Store;
@@ -38,6 +40,8 @@ impl Send {
             Courier::Eagre { .. } => (beside("eagre", "cargo build --release -p eagre-cli")?, None),
             Courier::Rsync => (on_path("rsync", "install rsync")?, None),
             Courier::Mbuffer => (on_path("mbuffer", "install mbuffer")?, None),
+            Courier::Rclone => (on_path("rclone", "install rclone")?, None),
+            Courier::Croc => (on_path("croc", "go install github.com/schollz/croc/v10@latest")?, None),
             Courier::Scp => {
                 let server = Path::new("/usr/sbin/sshd").to_owned();
                 if !server.is_file() || !rustix::process::geteuid().is_root() {
@@ -57,9 +61,9 @@ impl Send {
         let (mut receiver, mut sender) = (Command::new(&self.receiver), Command::new(&self.program));
         let here = format!("127.0.0.1:{}", room.port);
         match self.courier {
-            Courier::Eagre { tls } => {
+            Courier::Eagre { tls, streams } => {
                 receiver.args(["receive", "--listen", &here]);
-                sender.arg("send");
+                sender.args(["send", "--streams", &streams.to_string()]);
                 if tls {
                     receiver.arg("--token").arg(room.file("token"));
                     sender.arg("--token").arg(room.file("token"));
@@ -75,6 +79,22 @@ impl Send {
                 receiver.args(["-q", "-I", &room.port.to_string(), "-o"]).arg(to.join("file"));
                 sender.args(["-q", "-O", &here, "-i"]).arg(from);
             }
+            Courier::Rclone => {
+                receiver.args(["serve", "webdav", "--addr", &here, "--config", ""]).arg(to);
+                sender
+                    .args(["copy", "--config", "", "--webdav-url", &format!("http://{here}")])
+                    .arg(from)
+                    .arg(":webdav:");
+            }
+            Courier::Croc => {
+                // Here it is the sender who waits.
+                for command in [&mut receiver, &mut sender] {
+                    command.env("CROC_SECRET", "of-the-benchmark").env("CROC_CONFIG_DIR", room.file("croc"));
+                    command.args(["--local", "--yes", "--ignore-stdin", "--disable-clipboard"]);
+                }
+                receiver.args(["send", "--port", &room.port.to_string()]).arg(from);
+                sender.args(["--ip", &here, "--overwrite", "--out"]).arg(to);
+            }
             Courier::Scp => {
                 receiver.args(["-D", "-q", "-f"]).arg(room.file("sshd"));
                 sender.args(["-q", "-P", &room.port.to_string(), "-i"]).arg(room.file("key"));
@@ -85,8 +105,30 @@ impl Send {
         (receiver, sender)
     }
 
+    /// Whether what is started first goes on when the file has arrived.
     fn is_daemon(&self) -> bool {
-        matches!(self.courier, Courier::Rsync | Courier::Scp)
+        matches!(self.courier, Courier::Rsync | Courier::Scp | Courier::Rclone)
+    }
+
+    /// Runs the sender, and waits for the end of the receiver, which is killed if it would go on for ever.
+    fn both(&self, receiver: Running, sender: &mut Command) -> Result<(Ended, Ended), Trouble> {
+        let (pid, daemon) = (receiver.pid(), self.is_daemon());
+        std::thread::scope(|scope| {
+            let sent = scope.spawn(move || {
+                let sent = child::run(sender);
+                if let Some(pid) = pid.filter(|_| daemon || sent.is_err()) {
+                    let _ = kill_process(pid, Signal::KILL);
+                }
+                sent
+            });
+            let received = receiver.end_anyhow();
+            let sent = sent.join().map_err(|_| Trouble::Failed("the thread of the sender panicked".into()))??;
+            let (status, received, last) = received?;
+            match status.success() || daemon {
+                true => Ok((sent, received)),
+                false => Err(Trouble::Failed(format!("the receiver: {status}: {last}"))),
+            }
+        })
     }
 }
 
@@ -98,20 +140,21 @@ impl Contender for Send {
         fs::create_dir(&to).map_err(|e| Trouble::failed("directory", e))?;
         room.prepare(self.courier)?;
         let (mut receiver, mut sender) = self.commands(&room, &made.path, &to);
-        let mut receiver = Running::start(&mut receiver)?;
-        receiver.listens(room.port)?;
+        let receiver = Running::start(&mut receiver)?;
+        waits(&receiver, self.courier, room.port)?;
         let start = Instant::now();
-        let sent = child::run(&mut sender)?;
-        if !self.is_daemon() {
-            receiver.ends()?;
-        }
-        let took = start.elapsed();
-        drop(receiver);
+        let (sent, received) = self.both(receiver, &mut sender)?;
+        let took = if self.is_daemon() { sent.took } else { start.elapsed() };
         let arrived = fs::read_dir(&to).map_err(|e| Trouble::failed("directory", e))?.flatten().next();
         let arrived = arrived.ok_or_else(|| Trouble::Wrong("nothing arrived".into()))?.path();
         let answer = add_up(&arrived)?;
         drop(fs::remove_file(&arrived));
-        Ok(Measured { process: Some(sent.process), ..Measured::pipe(took, size, answer) })
+        let process = Process {
+            processor: sent.process.processor + received.process.processor,
+            memory: sent.process.memory.max(received.process.memory),
+            resident: sent.process.resident.max(received.process.resident),
+        };
+        Ok(Measured { process: Some(process), ..Measured::pipe(took, size, answer) })
     }
 
     fn identity(&self) -> Identity {
@@ -171,7 +214,7 @@ impl Room {
         let directory = self.directory.display();
         match courier {
             Courier::Eagre { .. } => self.write("token", "of the benchmark, and no secret"),
-            Courier::Mbuffer => Ok(()),
+            Courier::Mbuffer | Courier::Rclone | Courier::Croc => Ok(()),
             Courier::Rsync => self.write(
                 "rsyncd",
                 &format!(
@@ -202,44 +245,20 @@ impl Room {
     }
 }
 
-/// A receiver that is stopped at the end.
-struct Running {
-    child: Child,
-    name: String,
-}
-
-impl Running {
-    fn start(command: &mut Command) -> Result<Running, Trouble> {
-        let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.spawn().map_err(|e| Trouble::failed(&name, e))?;
-        Ok(Running { child, name })
-    }
-
-    /// Waits until somebody listens at the port. A connection for the trial would be taken for the sender's.
-    fn listens(&mut self, port: u16) -> Result<(), Trouble> {
-        let (began, wanted) = (Instant::now(), format!(":{port:04X} 00000000:0000 0A"));
-        while began.elapsed() < PATIENCE {
-            if fs::read_to_string("/proc/net/tcp").is_ok_and(|table| table.contains(&wanted)) {
-                return Ok(());
-            }
-            if let Ok(Some(status)) = self.child.try_wait() {
-                return Err(Trouble::Failed(format!("{}: {status} before it listened", self.name)));
-            }
-            std::thread::sleep(Duration::from_millis(5));
+/// Waits until what was started first waits for the other side. A connection for the trial would be taken for that.
+fn waits(first: &Running, courier: Courier, port: u16) -> Result<(), Trouble> {
+    let (began, wanted) = (Instant::now(), format!(":{port:04X} 00000000:0000 0A"));
+    let listens = |table| fs::read_to_string(table).is_ok_and(|table| table.contains(&wanted));
+    while began.elapsed() < PATIENCE && !first.has_ended() {
+        let ready = match courier {
+            // It listens before anybody may call.
+            Courier::Croc => first.has_complained_of("Code is"),
+            _ => ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().any(listens),
+        };
+        if ready {
+            return Ok(());
         }
-        Err(Trouble::Failed(format!("{}: it does not listen", self.name)))
+        std::thread::sleep(Duration::from_millis(5));
     }
-
-    fn ends(&mut self) -> Result<(), Trouble> {
-        let status = self.child.wait().map_err(|e| Trouble::failed(&self.name, e))?;
-        if status.success() { Ok(()) } else { Err(Trouble::Failed(format!("{}: {status}", self.name))) }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+    Err(Trouble::Failed("what should wait for the other side does not".into()))
 }
