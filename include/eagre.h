@@ -496,7 +496,7 @@ typedef struct EagreNetworkOptions {
     // How many bytes may be on their way: the writer's side keeps them until the other side has them. 2 to 56 blocks. A link
     // of so many bytes per round trip is filled. 0, the default: 16 MiB, and 4 MiB where the other side is on this machine.
     uint64_t window;
-    // The blocks of this side's streams, in bytes: a power of two from 64 KiB to 64 MiB. 0: the default, 1 MiB.
+    // The blocks of this side's streams, in bytes: a power of two from 64 KiB to 64 MiB. 0: the default, 2 MiB.
     uint64_t block_size;
     // The length of a stream in bytes, if its writer knows it beforehand. EAGRE_UNKNOWN, the default, if not.
     uint64_t length;

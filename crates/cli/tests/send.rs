@@ -112,6 +112,23 @@ fn digests_are_those_of_the_contents() {
     }
 }
 
+/// Over several connections the same arrives, and the rate is that of all together.
+#[test]
+fn several_connections() {
+    let [from, to] = folders();
+    fs::write(from.path().join("a"), noise(9 << 20)).unwrap();
+    let began = std::time::Instant::now();
+    let send = ["--streams", "3", "--limit", "9M", "--compress", "auto"];
+    assert_arrives(from.path(), &send, &["a"], to.path(), &[]);
+    assert!(fs::read(from.path().join("a")).unwrap() == fs::read(to.path().join("a")).unwrap());
+    assert!(began.elapsed() > Duration::from_millis(800), "{:?}", began.elapsed());
+    for number in ["0", "17", "many"] {
+        let (code, _, err) = start(from.path(), ["send", "--streams", number, "a", "localhost"]).end();
+        assert_eq!(code, Some(2));
+        assert!(err.contains("--streams"), "{err}");
+    }
+}
+
 /// Who calls does not decide who sends.
 #[test]
 fn the_receiver_may_call() {

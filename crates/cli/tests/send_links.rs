@@ -113,7 +113,7 @@ fn under_way([sender, receiver]: &[Host; 2], from: &Path, to: &Path, sender_call
     let [sends, receives] = if sender_calls {
         let mut receives = receiver.start(to, &side("receive", &["--listen", "10.9.0.2:7373"]));
         receives.address();
-        [sender.start(from, &side("send", &["a", "10.9.0.2"])), receives]
+        [sender.start(from, &side("send", &["--streams", "2", "a", "10.9.0.2"])), receives]
     } else {
         let mut sends = sender.start(from, &side("send", &["--listen", "10.9.0.1:7373", "a"]));
         sends.address();

@@ -69,7 +69,7 @@ fn broken_connections_are_made_again() {
         for receiver_calls in [false, true] {
             let (listens, calls) = if receiver_calls { (&from, &to) } else { (&to, &from) };
             let side = |sends: bool| if sends { ["send", "--retry", "60"] } else { ["receive", "--retry", "60"] };
-            let file = |sends: bool| sends.then_some("a");
+            let file = |sends: bool| sends.then_some(["--streams", "3", "a"]).into_iter().flatten();
             let listening = ["--listen", "127.0.0.1:0"].into_iter().chain(file(receiver_calls));
             let mut waiting = start(
                 listens.path(),
@@ -98,7 +98,9 @@ fn killed_in_the_middle() {
             own.extend(resume.then_some("--resume"));
             let mut receiver = start(to.path(), &own);
             let address = receiver.address();
-            let sender = start(from.path(), ["send", "--retry", "1", "--limit", "4M", "a", &address]);
+            let streams = if resume == (killed == "sender") { "3" } else { "1" };
+            let options = ["send", "--retry", "1", "--limit", "4M", "--streams", streams];
+            let sender = start(from.path(), options.into_iter().chain(["a", &address]));
             receiver.wait_until_written(2 << 20);
             let survivor = match killed {
                 "sender" => {
@@ -118,8 +120,13 @@ fn killed_in_the_middle() {
             if !resume {
                 continue;
             }
-            let (sent, received) =
-                transfer(from.path(), &["--json"], &["a".as_ref()], to.path(), &["--json", "--resume"]);
+            let (sent, received) = transfer(
+                from.path(),
+                &["--json", "--streams", streams],
+                &["a".as_ref()],
+                to.path(),
+                &["--json", "--resume"],
+            );
             for (code, out, err) in [sent, received] {
                 assert_eq!((code, err.as_str()), (Some(0), ""));
                 let json: Value = serde_json::from_slice(&out).unwrap();

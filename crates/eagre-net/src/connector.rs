@@ -35,10 +35,10 @@ impl Connector {
         self
     }
 
-    /// One whose streams are digested, or not.
+    /// One whose streams have other settings.
     #[cfg(feature = "transfer")]
-    pub(crate) fn digested(&self, digest: bool) -> Connector {
-        Connector { address: self.address.clone(), options: self.options.clone().digested(digest) }
+    pub(crate) fn with(&self, set: impl FnOnce(Options) -> Options) -> Connector {
+        Connector { address: self.address.clone(), options: set(self.options.clone()) }
     }
 
     /// Opens a stream that is written here and read there, where somebody asks for a reader of this name. Waits for that, and for

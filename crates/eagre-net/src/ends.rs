@@ -100,6 +100,17 @@ impl NetworkWriter {
         self.end(finished)
     }
 
+    /// Ends several streams before it waits for the first of them.
+    #[cfg(feature = "transfer")]
+    pub(crate) fn finish_all(streams: Vec<NetworkWriter>) -> Vec<Result<Summary, NetError>> {
+        let finish = |mut stream: NetworkWriter| {
+            let finished = stream.writer.finish();
+            (stream, finished)
+        };
+        let ended: Vec<_> = streams.into_iter().map(finish).collect();
+        ended.into_iter().map(|(stream, finished)| stream.end(finished)).collect()
+    }
+
     fn end(self, finished: Result<(), StreamError>) -> Result<Summary, NetError> {
         let NetworkWriter { mut writer, transfer } = self;
         if let Err(error) = &finished {

@@ -28,16 +28,17 @@
 //! # Layers
 //! | module | is | may import |
 //! |---|---|---|
-//! | `transfer` | files and directories between hosts | `listener`, `connector`, `ends`, `security`, `error` |
+//! | `transfer` | files and directories between hosts | `listener`, `connector`, `ends`, `options`, `security`, `error` |
 //! | `listener` | the side that waits for others | `ends`, `session`, `options`, `greeting`, `link`, `address`, `error` |
 //! | `connector` | the side that calls | `ends`, `session`, `options`, `greeting`, `security`, `address`, `error` |
 //! | `ends` | what a user holds: a stream's end, and the thread beside it | `sending`, `receiving`, `session`, `greeting`, `error` |
 //! | `receiving` | the thread that fills a stream from connections | `sending`, `digest`, `session`, `greeting`, `link`, `frame`, `error` |
-//! | `sending` | the thread that empties a stream into connections | `digest`, `session`, `greeting`, `link`, `frame`, `error` |
+//! | `sending` | the thread that empties a stream into connections | `digest`, `pace`, `session`, `greeting`, `link`, `frame`, `error` |
 //! | `session` | one stream's life over several connections | `cancel`, `options`, `greeting`, `link`, `address`, `error` |
-//! | `options` | the settings of a stream | `cancel`, `greeting`, `security`, `error` |
+//! | `options` | the settings of a stream | `cancel`, `pace`, `greeting`, `security`, `error` |
 //! | `greeting` | the first messages on a connection | `link`, `error` |
 //! | `link` | one connection, plain or TLS | `frame`, `security`, `error` |
+//! | `pace` | a limit of bytes a second | `link` |
 //! | `digest` | the digest of a whole stream | `frame` |
 //! | `frame` | messages on a connection | none |
 //! | `security` | keys, and who is trusted | `error` |
@@ -59,6 +60,7 @@ mod greeting;
 mod link;
 mod listener;
 mod options;
+mod pace;
 mod receiving;
 pub mod security;
 mod sending;

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use eagre::heap;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg, sockopt};
 use rustls::Connection;
 
@@ -376,7 +377,7 @@ impl Link {
             }
             drop(tls);
             if incoming.bytes.is_empty() {
-                incoming.bytes = vec![0; AT_ONCE];
+                incoming.bytes = heap::filled(AT_ONCE, 0).map_err(io::Error::from)?;
             }
             incoming.end = self.read(&mut incoming.bytes, tick)?;
             incoming.start = 0;

@@ -195,10 +195,10 @@ impl Offer {
         self.caller.link.peer()
     }
 
-    /// The same stream, digested or not.
+    /// The same stream with other settings.
     #[cfg(feature = "transfer")]
-    pub(crate) fn digested(self, digest: bool) -> Offer {
-        Offer { options: self.options.digested(digest), ..self }
+    pub(crate) fn with(self, set: impl FnOnce(Options) -> Options) -> Offer {
+        Offer { options: set(self.options), ..self }
     }
 
     /// Opens the stream to be read here.

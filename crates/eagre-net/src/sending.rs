@@ -7,9 +7,9 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use eagre::{Control, ReadBlock, Reader, StreamError, StreamErrorKind};
 
@@ -18,12 +18,11 @@ use crate::error::{NetError, NetErrorKind};
 use crate::frame::Kind;
 use crate::greeting::State;
 use crate::link::{Broken, Link, TICK};
+use crate::pace::Pace;
 use crate::session::Session;
 
 /// The largest piece. It is checked as a whole, and read while it is still in the cache of the processor that checked it.
 pub(crate) const PIECE: u64 = 256 << 10;
-/// The smallest piece, for slow links.
-const LEAST_PIECE: u64 = 4 << 10;
 
 /// What a stream has carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,12 +94,12 @@ pub(crate) struct Sending {
     /// The digest of all bytes up to `digested`.
     digest: Digest,
     digested: u64,
-    pace: Option<Pace>,
+    pace: Option<Arc<Pace>>,
 }
 
 impl Sending {
     pub(crate) fn new(reader: Reader, session: Session, own: State) -> Sending {
-        let pace = session.options().limit.map(Pace::new);
+        let pace = session.options().pace.clone();
         let taken = reader.position();
         let (digest, kept) = (Digest::new(own.digest), VecDeque::new());
         Sending { reader, session, own, kept, taken, ended: false, digest, digested: taken, pace }
@@ -184,7 +183,7 @@ impl Sending {
                 let within = (position - block.offset()) as usize;
                 let length = (block.as_slice().len() - within).min((piece - position % piece) as usize);
                 let bytes = &block.as_slice()[within..within + length];
-                if let Some(pace) = &mut self.pace {
+                if let Some(pace) = &self.pace {
                     pace.wait(length as u64, || link.beat().and_then(|()| acks.check()))?;
                 }
                 // A piece that is sent again has been digested, perhaps in part.
@@ -395,42 +394,10 @@ impl Acks {
     }
 }
 
-/// A limit of bytes a second.
-struct Pace {
-    rate: u64,
-    next: Instant,
-}
-
-impl Pace {
-    fn new(rate: u64) -> Pace {
-        Pace { rate, next: Instant::now() }
-    }
-
-    /// Pieces of an eighth of a second.
-    fn piece(&self, most: u64) -> u64 {
-        let wanted = (self.rate / 8).max(1);
-        (1 << wanted.ilog2()).clamp(LEAST_PIECE.min(most), most)
-    }
-
-    /// Waits until so many bytes may be sent.
-    fn wait(&mut self, bytes: u64, mut tick: impl FnMut() -> Result<(), Broken>) -> Result<(), Broken> {
-        loop {
-            let left = self.next.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            thread::sleep(left.min(TICK));
-            tick()?;
-        }
-        // After a pause nothing is made up for.
-        self.next = self.next.max(Instant::now()) + Duration::from_secs_f64(bytes as f64 / self.rate as f64);
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Instant;
 
     /// Whoever waits does so for what has not been seen, not for what comes next: that may never come.
     #[test]

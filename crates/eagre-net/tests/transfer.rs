@@ -244,6 +244,36 @@ fn contents_are_checked() {
     }
 }
 
+/// Units of contents that lead to no stream, and lists that announce too many.
+#[test]
+fn stripes_are_checked() {
+    let room = tempfile::tempdir().unwrap();
+    for (streams, next, part) in [(2, 2, "data"), (2, 255, "data"), (17, 0, "list"), (0, 0, "list")] {
+        let (listener, connector) = listener();
+        let other = thread::spawn(move || {
+            let mut streams_of = Evil::call(&connector);
+            let _ = streams_of.list.write_all(&[b"eagre-t\x02", &file(b"x")[..], b".", &[streams]].concat());
+            let _ = streams_of.list.finish();
+            let mut answer = Vec::new();
+            let _ = streams_of.have.read_to_end(&mut answer);
+            let more = (streams == 2).then(|| connector.writer(&format!("data-1:{}:0", "7".repeat(32))).unwrap());
+            let piece = [&[b"f"[0]][..], &[0; 8], b"r", &(1_u32 << 20).to_le_bytes()].concat();
+            let mut unit = vec![0; 1 << 20];
+            unit[..piece.len()].copy_from_slice(&piece);
+            unit[(1 << 20) - 1] = next;
+            let _ = streams_of.data.write_all(&unit);
+            let _ = streams_of.data.finish();
+            drop(more);
+        });
+        let receiver = Receiver::into_directory(room.path()).unwrap();
+        let error = receiver.receive(&listener, &mut |_| ()).unwrap_err();
+        drop(listener);
+        other.join().unwrap();
+        assert!(matches!(error, TransferError::Protocol(what, _) if what == part), "{part}: {error}");
+        assert_eq!(names(room.path()), [""; 0]);
+    }
+}
+
 /// A receiver that answers nonsense is an error of the sender.
 #[test]
 fn answers_are_checked() {

@@ -199,6 +199,11 @@ impl PipeBuilder {
         self
     }
 
+    /// Whether it is for [`PipeBuilder::explicit`] calls only.
+    pub fn is_explicit(&self) -> bool {
+        self.explicit
+    }
+
     /// For [`PipeBuilder::source`]: the callback is asked only for blocks the reader has touched (stream A of the Vortex
     /// paper), not ahead.
     pub fn on_demand(mut self, on_demand: bool) -> PipeBuilder {

@@ -15,6 +15,8 @@ use super::wire;
 
 /// The most bytes of a piece.
 pub(super) const PIECE: usize = 1 << 20;
+/// How many bytes are read or written, and then digested, at once: they are still in the cache of the processor.
+pub(super) const CACHED: usize = 256 << 10;
 /// The most bytes of a reason.
 const LONGEST: usize = 500;
 
@@ -113,7 +115,7 @@ pub(super) fn pass<E: From<io::Error>>(
         if bytes.is_empty() {
             return Err(wire::wrong("it ends too early").into());
         }
-        let now = bytes.len().min(length);
+        let now = bytes.len().min(length).min(CACHED);
         take(&bytes[..now])?;
         from.consume(now);
         length -= now;

@@ -3,6 +3,8 @@
 
 use std::io::{self, Read, Write};
 
+use eagre::heap;
+
 use super::wire;
 
 /// The digest of some bytes (BLAKE3).
@@ -40,7 +42,7 @@ pub(super) fn write(to: &mut impl Write, haves: &[Option<Have>]) -> io::Result<(
 /// # Errors
 /// Those of reading. [`io::ErrorKind::InvalidData`] for anything else.
 pub(super) fn read(from: &mut impl Read, files: usize) -> io::Result<Vec<Option<Have>>> {
-    let mut haves = vec![None; files];
+    let mut haves = heap::filled(files, None)?;
     if flag(from)? {
         for have in &mut haves {
             if flag(from)? {

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use blake3::Hasher;
 use eagre::file::Output;
+use eagre::heap;
 use rustix::fs::{self, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -97,7 +98,7 @@ impl Part {
 
 /// Hashes the rest of a file, and returns how many bytes it is.
 pub(super) fn hash(file: &mut File, hasher: &mut Hasher) -> io::Result<u64> {
-    let mut buffer = vec![0; READ];
+    let mut buffer = heap::filled(READ, 0)?;
     let mut bytes = 0;
     loop {
         match file.read(&mut buffer) {
@@ -284,7 +285,7 @@ impl Complete {
 /// The digest of the first `bytes` bytes of a file, and the hasher that made it. `None` if it has fewer.
 pub(super) fn prefix(file: &File, bytes: u64) -> io::Result<Option<Hasher>> {
     let mut hasher = Hasher::new();
-    let mut buffer = vec![0; READ];
+    let mut buffer = heap::filled(READ, 0)?;
     let mut at = 0;
     while at < bytes {
         let most = usize::try_from(bytes - at).unwrap_or(READ).min(READ);

@@ -6,11 +6,17 @@
 
 use std::io::{self, Read, Write};
 
-use super::name::{self, DEEPEST, LONGEST_LINK, LONGEST_NAME};
-use super::wire;
+use eagre::heap;
 
-/// What every list begins with. The last byte is the version of all that a transfer says.
-const MAGIC: [u8; 8] = *b"eagre-t\x01";
+use super::name::{self, DEEPEST, LONGEST_LINK, LONGEST_NAME};
+use super::{stripes, wire};
+
+/// What every list begins with. Behind it is the version of all that a transfer says.
+const MAGIC: [u8; 7] = *b"eagre-t";
+/// The contents come over one stream.
+const PLAIN: u8 = 1;
+/// They come over several, whose number is behind the list.
+const STRIPED: u8 = 2;
 /// The most entries of a list. The sender makes them shorter.
 const MOST: usize = 1 << 16;
 /// How many entries a sender puts into a list.
@@ -42,6 +48,15 @@ impl Entry {
     /// Whether its content is sent.
     pub(super) fn has_content(&self) -> bool {
         matches!(self, Entry::File { .. } | Entry::Pipe)
+    }
+
+    /// How many bytes its content has, as far as that is known. A pipe has as many as there are.
+    pub(super) fn size(&self) -> u64 {
+        match self {
+            Entry::File { size, .. } => *size,
+            Entry::Pipe => u64::MAX,
+            _ => 0,
+        }
     }
 
     fn write(&self, to: &mut impl Write) -> io::Result<()> {
@@ -117,15 +132,20 @@ pub(super) struct List {
     pub(super) entries: Vec<Entry>,
     /// Another round follows.
     pub(super) more: bool,
+    /// Over how many streams the contents come.
+    pub(super) streams: usize,
 }
 
 impl List {
     pub(super) fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        let striped = self.streams > 1;
         to.write_all(&MAGIC)?;
+        to.write_all(&[if striped { STRIPED } else { PLAIN }])?;
         for entry in &self.entries {
             entry.write(to)?;
         }
-        to.write_all(if self.more { b"+" } else { b"." })
+        to.write_all(if self.more { b"+" } else { b"." })?;
+        if striped { to.write_all(&[self.streams as u8]) } else { Ok(()) }
     }
 
     /// Reads a list. `depth` is that of the directory where the walk stands, before and behind the list.
@@ -133,14 +153,14 @@ impl List {
     /// # Errors
     /// Those of reading. [`io::ErrorKind::InvalidData`] for anything that a sender does not say.
     pub(super) fn read(from: &mut impl Read, depth: &mut usize) -> io::Result<List> {
-        let magic: [u8; 8] = wire::bytes(from)?;
-        if magic != MAGIC {
-            return Err(wire::wrong(if magic[..7] == MAGIC[..7] {
-                "the other side speaks another version; update the older one"
-            } else {
-                "this is no list of files"
-            }));
+        if wire::bytes(from)? != MAGIC {
+            return Err(wire::wrong("this is no list of files"));
         }
+        let striped = match wire::u8(from)? {
+            PLAIN => false,
+            STRIPED => true,
+            _ => return Err(wire::wrong("the other side speaks another version; update the older one")),
+        };
         let mut entries = Vec::new();
         loop {
             let more = match wire::u8(from)? {
@@ -150,7 +170,7 @@ impl List {
                     if entries.len() == MOST {
                         return Err(wire::wrong("a list of too many files"));
                     }
-                    entries.push(Entry::read(kind, from)?);
+                    heap::push(&mut entries, Entry::read(kind, from)?)?;
                     match entries.last() {
                         Some(Entry::Enter { .. }) if *depth == DEEPEST => {
                             return Err(wire::wrong("directories deeper than 256"));
@@ -167,8 +187,15 @@ impl List {
             if !more && *depth != 0 {
                 return Err(wire::wrong("a directory without an end"));
             }
+            let streams = match striped {
+                true => usize::from(wire::u8(from)?),
+                false => 1,
+            };
+            if striped && !(2..=stripes::MOST).contains(&streams) {
+                return Err(wire::wrong(format!("contents over {streams} streams")));
+            }
             wire::end(from)?;
-            return Ok(List { entries, more });
+            return Ok(List { entries, more, streams });
         }
     }
 }
@@ -189,7 +216,7 @@ mod tests {
 
     fn written(entries: Vec<Entry>, more: bool) -> Vec<u8> {
         let mut bytes = Vec::new();
-        List { entries, more }.write(&mut bytes).unwrap();
+        List { entries, more, streams: 1 }.write(&mut bytes).unwrap();
         bytes
     }
 
@@ -213,10 +240,27 @@ mod tests {
             Entry::Pipe,
         ];
         let bytes = written(entries.clone(), false);
-        assert_eq!(read(&bytes).unwrap(), List { entries, more: false });
+        assert_eq!(read(&bytes).unwrap(), List { entries, more: false, streams: 1 });
         // Cut anywhere, it is an error and nothing else.
         for length in 0..bytes.len() {
             assert_refused(&bytes[..length], "it ends too early");
+        }
+    }
+
+    #[test]
+    fn several_streams_are_announced() {
+        for (streams, fits) in [(1, true), (2, true), (stripes::MOST, true), (stripes::MOST + 1, false), (255, false)] {
+            let list = List { entries: vec![file(b"a")], more: false, streams };
+            let mut bytes = Vec::new();
+            list.write(&mut bytes).unwrap();
+            match fits {
+                true => assert_eq!(read(&bytes).unwrap(), list),
+                false => assert_refused(&bytes, "contents over"),
+            }
+            assert_refused(&bytes[..bytes.len() - 1], "it ends too early");
+        }
+        for streams in [0, 1] {
+            assert_refused(&[b"eagre-t\x02.", &[streams][..]].concat(), "contents over");
         }
     }
 

@@ -25,7 +25,7 @@
 //! | `walk` | the files of the side that sends |
 //! | `folders`, `incoming`, `finishing` | the directories and files of the side that receives |
 //! | `list`, `have`, `content`, `done` | what the two sides say to each other |
-//! | `packing` | compression on the way |
+//! | `packing`, `stripes` | compression, and several streams, on the way |
 //! | `name`, `wire` | checks of what the other side says |
 //! | `event`, `failure` | what is told |
 //! | `stop` | ending a transfer from another thread |
@@ -45,6 +45,7 @@ mod packing;
 mod receiver;
 mod sender;
 mod stop;
+mod stripes;
 mod talk;
 mod walk;
 mod wire;

@@ -6,6 +6,7 @@ use std::io;
 use std::str::FromStr;
 
 use eagre::compressed::block::{self, Zstd};
+use eagre::heap;
 
 use super::content::{Codec, PIECE};
 use super::wire;
@@ -81,7 +82,7 @@ impl Packer {
             Codec::Zstd => Some(Zstd::new().ok_or(io::ErrorKind::OutOfMemory)?),
             Codec::Lz4 => None,
         };
-        Ok(Some(Packer { codec, patience, waiting: 0, zstd, packed: vec![0; PIECE] }))
+        Ok(Some(Packer { codec, patience, waiting: 0, zstd, packed: heap::filled(PIECE, 0)? }))
     }
 
     /// A new file may be another kind of file.
@@ -129,7 +130,9 @@ impl Unpacker {
     /// # Errors
     /// [`io::ErrorKind::InvalidData`] if it does not. Memory is refused.
     pub(super) fn unpack(&mut self, how: Codec, raw: usize, packed: &[u8]) -> io::Result<&[u8]> {
-        self.raw.resize(PIECE, 0);
+        if self.raw.is_empty() {
+            self.raw = heap::filled(PIECE, 0)?;
+        }
         let room = self.raw.get_mut(..raw).ok_or_else(|| wire::wrong("a piece that is too long"))?;
         let unpacked = match (how, &mut self.zstd) {
             (Codec::Lz4, _) => block::unpack(packed, room),

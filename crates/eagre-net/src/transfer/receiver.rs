@@ -22,7 +22,8 @@ use super::list::{Entry, List, Time};
 use super::name::check_link;
 use super::packing::Unpacker;
 use super::stop::Stop as Stopper;
-use super::talk::{Peer, Streams, Talk, give_up, hear, not_heard, say, told};
+use super::stripes::StripedReader;
+use super::talk::{Peer, Streams, Talk, give_up, hear, say};
 use super::wire;
 
 /// Receives files and directories into a directory, or one file into a pipe.
@@ -189,18 +190,18 @@ impl Work {
         let mut there = self.look(&list);
         let haves: Vec<Option<Have>> = there.iter().map(|there| there.as_ref().map(There::have)).collect();
         say(have, |to| have::write(to, &haves))?;
+        talk.stripe_reader(&mut data, list.streams)?;
         let result = match self.contents(&list, &mut there, &mut data, watch) {
             Ok(result) => result,
-            Err(Stop::Stream(error)) => return Err(not_heard("data", data, &error)),
+            Err(Stop::Stream(error)) => return Err(data.not_heard(&error)),
             Err(Stop::Here(error)) => {
-                data.fail_io(&io::Error::other(""), &error.to_string());
-                drop(data.finish());
+                let error = data.give_up(error);
                 // The contents may have arrived to their end before: then the other side listens here.
                 give_up(done, &error);
                 return Err(error);
             }
         };
-        data.finish().map_err(told)?;
+        data.finish()?;
         say(done, |to| result.write(to))?;
         Ok(list.more)
     }
@@ -245,7 +246,7 @@ impl Work {
         &mut self,
         list: &List,
         there: &mut [Option<There>],
-        data: &mut impl BufRead,
+        data: &mut StripedReader,
         watch: Watch<'_>,
     ) -> Result<Done, Stop> {
         let mut round = Round { done: Done::default(), finishing: Finishing::new(), left: Vec::new() };
@@ -308,7 +309,7 @@ impl Work {
             }
         }
         match Chunk::read(data)? {
-            Chunk::All => wire::end(data)?,
+            Chunk::All => data.end()?,
             _ => return Err(wire::wrong("more files than announced").into()),
         }
         self.leave(&mut round, watch)?;

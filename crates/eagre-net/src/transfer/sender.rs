@@ -9,10 +9,9 @@ use std::path::Path;
 
 use blake3::Hasher;
 use eagre::file::name::shown;
+use eagre::heap;
 
-use crate::ends::NetworkWriter;
-
-use super::content::{Chunk, PIECE};
+use super::content::{CACHED, Chunk, PIECE};
 use super::done::Done;
 use super::event::{Event, Transferred, Watch};
 use super::failure::TransferError;
@@ -21,7 +20,8 @@ use super::incoming::prefix;
 use super::list::{Entry, List, ROUND};
 use super::packing::{Compression, Packer};
 use super::stop::Stop as Stopper;
-use super::talk::{Peer, Streams, Talk, hear, say, told};
+use super::stripes::{self, StripedWriter};
+use super::talk::{Peer, Streams, Talk, hear, say};
 use super::walk::{self, Found, Source, Step, Walk};
 
 /// Sends files, directories, or what comes from a pipe.
@@ -31,6 +31,7 @@ pub struct Sender {
     sources: Vec<Source>,
     pipe: Option<File>,
     compression: Compression,
+    streams: usize,
     stop: Stopper,
 }
 
@@ -84,6 +85,13 @@ impl Sender {
         self
     }
 
+    /// Over how many streams contents go at once, 1 to 16: where one core cannot encrypt as fast as the link is, or where packets
+    /// are lost on a long way. Little goes over fewer. Each takes memory for its window. Default: 1.
+    pub fn streams(mut self, streams: usize) -> Sender {
+        self.streams = streams;
+        self
+    }
+
     /// Lets another thread end the transfer.
     pub fn stop_by(mut self, stop: &Stopper) -> Sender {
         self.stop = stop.clone();
@@ -101,6 +109,7 @@ impl Sender {
         let mut work = Work {
             walk: Walk::of(std::mem::take(&mut self.sources)),
             pipe: self.pipe.take(),
+            streams: self.streams,
             packer,
             buffer: Vec::new(),
             total: 0,
@@ -116,6 +125,7 @@ impl Sender {
 struct Work {
     walk: Walk,
     pipe: Option<File>,
+    streams: usize,
     packer: Option<Packer>,
     buffer: Vec<u8>,
     /// The bytes of all files so far, and how many of them are sent or need not be.
@@ -143,13 +153,15 @@ impl Work {
         let Streams { list, have, mut data, done } = talk.sender()?;
         let (steps, more) = self.collect(watch);
         let entries = steps.iter().map(|step| step.entry.clone()).collect();
-        let announced = List { entries, more };
+        let streams = stripes::useful(self.streams, steps.iter().map(|step| step.entry.size()).sum());
+        let announced = List { entries, more, streams };
         say(list, |to| announced.write(to))?;
         let files = steps.iter().filter(|step| step.entry.has_content()).count();
         let haves = hear("answer", have, |from| have::read(from, files))?;
+        talk.stripe_writer(&mut data, streams)?;
         // If it cannot be written, the end of the stream says why.
         let sent = self.contents(&steps, &haves, &mut data, watch);
-        data.finish().map_err(told)?;
+        data.finish()?;
         let sent = sent.map_err(|()| TransferError::Protocol("data", "the stream ended too early".into()))?;
         let done = hear("end", done, |from| Done::read(from, steps.len()))?;
         self.account(&steps, sent, &done, watch);
@@ -190,11 +202,11 @@ impl Work {
         &mut self,
         steps: &[Step],
         haves: &[Option<Have>],
-        data: &mut NetworkWriter,
+        data: &mut StripedWriter,
         watch: Watch<'_>,
     ) -> Result<Vec<Option<Sent>>, ()> {
         watch(Event::Total(self.total));
-        let mut sent = Vec::with_capacity(steps.len());
+        let mut sent = heap::list(steps.len()).map_err(drop)?;
         let mut haves = haves.iter();
         for step in steps {
             if !step.entry.has_content() {
@@ -228,7 +240,7 @@ impl Work {
         &mut self,
         step: &Step,
         have: Option<Have>,
-        data: &mut NetworkWriter,
+        data: &mut StripedWriter,
         watch: Watch<'_>,
     ) -> Result<Sent, Stop> {
         if let Some(packer) = &mut self.packer {
@@ -272,7 +284,7 @@ impl Work {
         mut hasher: Hasher,
         left: Option<u64>,
         offset: u64,
-        data: &mut NetworkWriter,
+        data: &mut StripedWriter,
         watch: Watch<'_>,
     ) -> Result<Sent, Stop> {
         let mut bytes = offset;
@@ -282,7 +294,9 @@ impl Work {
             let now = match (&mut self.packer, left_over) {
                 (None, Some(_)) => straight(file, most, &mut hasher, data)?,
                 (packer, _) => {
-                    self.buffer.resize(PIECE, 0);
+                    if self.buffer.is_empty() {
+                        self.buffer = heap::filled(PIECE, 0).map_err(|refused| Stop::File(refused.into()))?;
+                    }
                     let now = read(file, &mut self.buffer[..most]).map_err(Stop::File)?;
                     let raw = &self.buffer[..now];
                     hasher.update(raw);
@@ -343,13 +357,13 @@ struct Sent {
 }
 
 /// Reads `length` bytes straight into the stream. Returns how many of them the file has; zeros stand for the rest.
-fn straight(file: &mut File, length: usize, hasher: &mut Hasher, data: &mut NetworkWriter) -> Result<usize, Stop> {
+fn straight(file: &mut File, length: usize, hasher: &mut Hasher, data: &mut StripedWriter) -> Result<usize, Stop> {
     Chunk::Raw(length).write(data).map_err(broken)?;
     let mut done = 0;
     let mut failed = None;
     while done < length {
-        let room = data.reserve(0).map_err(broken)?;
-        let most = room.len().min(length - done);
+        let room = data.reserve().map_err(broken)?;
+        let most = room.len().min(length - done).min(CACHED);
         let now = match read(file, &mut room[..most]) {
             Ok(now) => now,
             Err(error) => {
@@ -360,18 +374,18 @@ fn straight(file: &mut File, length: usize, hasher: &mut Hasher, data: &mut Netw
         hasher.update(&room[..now]);
         if now < most {
             room[now..most].fill(0);
-            data.commit(most);
+            data.commit(most).map_err(broken)?;
             // The piece has the length that it has announced.
             zeros(length - done - most, data).map_err(broken)?;
             return failed.map_or(Ok(done + now), |error| Err(Stop::File(error)));
         }
-        data.commit(most);
+        data.commit(most).map_err(broken)?;
         done += most;
     }
     Ok(done)
 }
 
-fn zeros(length: usize, data: &mut NetworkWriter) -> io::Result<()> {
+fn zeros(length: usize, data: &mut StripedWriter) -> io::Result<()> {
     io::copy(&mut io::repeat(0).take(length as u64), data).map(drop)
 }
 

@@ -65,6 +65,13 @@ impl UnderWay {
         }
         state.streams.insert(self.number, streams);
     }
+
+    /// It has these, too.
+    pub(super) fn also_has(&self, streams: impl Iterator<Item = Control>) {
+        let mut all = self.stop.lock().streams.get(&self.number).cloned().unwrap_or_default();
+        all.extend(streams);
+        self.has(all);
+    }
 }
 
 impl Drop for UnderWay {

@@ -9,7 +9,9 @@
 //! | `data` | sender | the contents ([`super::content`]) |
 //! | `done` | receiver | what it could not take; all else is on its disk ([`super::done`]) |
 //!
-//! The side that calls opens all of them at once, so that each side notices when the other is gone. Their names have a random number, so several transfers can run at once.
+//! The side that calls opens all of them at once, so that each side notices when the other is gone. Their names have a random number,
+//! so several transfers can run at once. If the list says so, more streams `data-1`, `data-2` ... are opened behind `have`, and the
+//! contents come over all of them ([`super::stripes`]).
 #![forbid(unsafe_code)]
 
 use std::fmt::Write as _;
@@ -20,10 +22,12 @@ use crate::connector::Connector;
 use crate::ends::{NetworkReader, NetworkWriter};
 use crate::error::{NetError, NetErrorKind};
 use crate::listener::{Listener, Offer};
+use crate::options::Options;
 use crate::security::random;
 
 use super::failure::TransferError;
 use super::stop::{Stop, UnderWay};
+use super::stripes::{self, StripedReader, StripedWriter};
 
 /// The other side, by the way to it. Who calls does not decide who sends.
 #[derive(Clone, Copy, Debug)]
@@ -50,14 +54,14 @@ impl<'a> From<&'a Listener> for Peer<'a> {
 pub(super) struct Talk<'a> {
     peer: Peer<'a>,
     id: String,
-    round: u32,
+    /// How many have begun.
+    rounds: u32,
     /// The first stream, if the other side has asked for it.
     first: Option<Offer>,
     under_way: UnderWay,
 }
 
 const LIST: &str = "list";
-/// This one is not digested as a whole: each file in it is.
 const DATA: &str = "data";
 /// How long the other streams of a round may come behind the first.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -67,7 +71,7 @@ impl<'a> Talk<'a> {
     pub(super) fn begin(peer: Peer<'a>, sends: bool, stop: &Stop) -> Result<Talk<'a>, TransferError> {
         let listener = match peer {
             Peer::Connector(_) => {
-                return Ok(Talk { peer, id: hex(&random::<16>()?), round: 0, first: None, under_way: stop.begin() });
+                return Ok(Talk { peer, id: hex(&random::<16>()?), rounds: 0, first: None, under_way: stop.begin() });
             }
             Peer::Listener(listener) => listener,
         };
@@ -88,37 +92,53 @@ impl<'a> Talk<'a> {
                 continue;
             }
             let id = id.to_owned();
-            return Ok(Talk { peer, id, round: 0, first: Some(offer), under_way: stop.begin() });
+            return Ok(Talk { peer, id, rounds: 0, first: Some(offer), under_way: stop.begin() });
         }
     }
 
     /// Opens the streams of a round, for the side that sends.
-    pub(super) fn sender(&mut self) -> Result<Streams<NetworkWriter, NetworkReader>, TransferError> {
-        let list = self.writer(LIST)?;
-        let streams =
-            Streams { list, have: self.reader("have")?, data: self.writer(DATA)?, done: self.reader("done")? };
-        let Streams { list, have, data, done } = &streams;
-        self.under_way.has(vec![list.control(), have.control(), data.control(), done.control()]);
-        self.round += 1;
-        Ok(streams)
+    pub(super) fn sender(&mut self) -> Result<Streams<NetworkWriter, NetworkReader, StripedWriter>, TransferError> {
+        self.rounds += 1;
+        let (list, have) = (self.writer(LIST)?, self.reader("have")?);
+        let (data, done) = (StripedWriter::new(self.writer(DATA)?), self.reader("done")?);
+        self.under_way
+            .has([list.control(), have.control(), done.control()].into_iter().chain(data.controls()).collect());
+        Ok(Streams { list, have, data, done })
+    }
+
+    /// Lets the contents go over so many streams.
+    pub(super) fn stripe_writer(&mut self, data: &mut StripedWriter, streams: usize) -> Result<(), TransferError> {
+        let more = (1..streams).map(|number| self.writer(&stripe(number))).collect::<Result<_, _>>()?;
+        data.extend(more);
+        self.under_way.also_has(data.controls());
+        Ok(())
     }
 
     /// Opens the streams of a round, for the side that receives.
-    pub(super) fn receiver(&mut self) -> Result<Streams<NetworkReader, NetworkWriter>, TransferError> {
-        let list = self.reader(LIST)?;
-        let streams =
-            Streams { list, have: self.writer("have")?, data: self.reader(DATA)?, done: self.writer("done")? };
-        let Streams { list, have, data, done } = &streams;
-        self.under_way.has(vec![list.control(), have.control(), data.control(), done.control()]);
-        self.round += 1;
-        Ok(streams)
+    pub(super) fn receiver(&mut self) -> Result<Streams<NetworkReader, NetworkWriter, StripedReader>, TransferError> {
+        self.rounds += 1;
+        let (list, have) = (self.reader(LIST)?, self.writer("have")?);
+        let (data, done) = (StripedReader::new(self.reader(DATA)?), self.writer("done")?);
+        self.under_way
+            .has([list.control(), have.control(), done.control()].into_iter().chain(data.controls()).collect());
+        Ok(Streams { list, have, data, done })
+    }
+
+    /// Lets the contents come over so many streams.
+    pub(super) fn stripe_reader(&mut self, data: &mut StripedReader, streams: usize) -> Result<(), TransferError> {
+        let more = (1..streams).map(|number| self.reader(&stripe(number))).collect::<Result<_, _>>()?;
+        data.extend(more);
+        self.under_way.also_has(data.controls());
+        Ok(())
     }
 
     fn writer(&mut self, stream: &str) -> Result<NetworkWriter, TransferError> {
         let name = self.name(stream);
         let opened = match self.peer {
-            Peer::Connector(connector) => connector.digested(stream != DATA).writer(&name),
-            Peer::Listener(listener) => self.called(listener, &name, false)?.digested(stream != DATA).writer(),
+            Peer::Connector(connector) => connector.with(|options| suited(options, stream)).writer(&name),
+            Peer::Listener(listener) => {
+                self.called(listener, &name, false)?.with(|options| suited(options, stream)).writer()
+            }
         };
         opened.map_err(told)
     }
@@ -126,8 +146,10 @@ impl<'a> Talk<'a> {
     fn reader(&mut self, stream: &str) -> Result<NetworkReader, TransferError> {
         let name = self.name(stream);
         let opened = match self.peer {
-            Peer::Connector(connector) => connector.digested(stream != DATA).reader(&name),
-            Peer::Listener(listener) => self.called(listener, &name, true)?.digested(stream != DATA).reader(),
+            Peer::Connector(connector) => connector.with(|options| suited(options, stream)).reader(&name),
+            Peer::Listener(listener) => {
+                self.called(listener, &name, true)?.with(|options| suited(options, stream)).reader()
+            }
         };
         opened.map_err(told)
     }
@@ -145,16 +167,26 @@ impl<'a> Talk<'a> {
     }
 
     fn name(&self, stream: &str) -> String {
-        format!("{stream}:{}:{}", self.id, self.round)
+        format!("{stream}:{}:{}", self.id, self.rounds - 1)
     }
 }
 
 /// The streams of a round. `Out` is the direction of the sender.
-pub(super) struct Streams<Out, Back> {
+pub(super) struct Streams<Out, Back, Data> {
     pub(super) list: Out,
     pub(super) have: Back,
-    pub(super) data: Out,
+    pub(super) data: Data,
     pub(super) done: Back,
+}
+
+/// The name of another stream of contents.
+fn stripe(number: usize) -> String {
+    format!("{DATA}-{number}")
+}
+
+/// The options for a stream. Contents are not digested as a whole: each file in them is.
+fn suited(options: Options, stream: &str) -> Options {
+    if stream.starts_with(DATA) { options.for_contents(stripes::UNIT) } else { options }
 }
 
 /// Writes a whole stream.
@@ -188,6 +220,12 @@ pub(super) fn not_heard(what: &'static str, mut stream: NetworkReader, error: &i
         drop(stream.finish());
         return TransferError::Protocol(what, error.to_string());
     }
+    if error.kind() == io::ErrorKind::OutOfMemory && failed.is_none() {
+        let why = TransferError::Here(format!("room for the {what}"), io::Error::from(error.kind()));
+        stream.fail_io(&io::Error::other(""), &why.to_string());
+        drop(stream.finish());
+        return why;
+    }
     match stream.finish() {
         Err(error) => told(error),
         Ok(_) => NetError::new(NetErrorKind::Stream, error).into(),
@@ -213,7 +251,8 @@ pub(super) fn told(error: NetError) -> TransferError {
 /// Whether this is the name of a stream of a transfer.
 fn is_ours(name: &str) -> bool {
     let mut parts = name.split(':');
-    matches!(parts.next(), Some(LIST | "have" | "data" | "done")) && parts.count() == 2
+    let ours = |name: &str| matches!(name, LIST | "have" | DATA | "done") || name.starts_with("data-");
+    parts.next().is_some_and(ours) && parts.count() == 2
 }
 
 /// The number of the transfer of which this is the first stream.

@@ -4,3 +4,5 @@ mod broken;
 mod common;
 mod hostile;
 mod plain;
+#[cfg(feature = "transfer")]
+mod striped;
