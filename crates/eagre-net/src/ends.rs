@@ -19,7 +19,7 @@ pub struct Transfer(JoinHandle<Result<Summary, NetError>>);
 impl Transfer {
     fn start(work: impl FnOnce() -> Result<Summary, NetError> + Send + 'static) -> Result<Transfer, NetError> {
         let thread = Builder::new().name("eagre-net".into()).spawn(work);
-        thread.map(Transfer).map_err(|error| NetError::refused("no thread for a stream", &error))
+        thread.map(Transfer).map_err(|error| NetError::no_thread("a stream", &error))
     }
 
     pub(crate) fn sending(reader: Reader, session: Session, own: State) -> Result<Transfer, NetError> {

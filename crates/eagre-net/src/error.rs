@@ -46,6 +46,12 @@ impl NetError {
         NetError::new(NetErrorKind::Resources, format_args!("{what}: {}", reason(error)))
     }
 
+    /// The system gives no thread for this.
+    pub(crate) fn no_thread(what: &str, error: &io::Error) -> NetError {
+        let cure = "use fewer streams, or raise `ulimit -u` and `ulimit -v`";
+        NetError::new(NetErrorKind::Resources, format_args!("no thread for {what}: {}; {cure}", reason(error)))
+    }
+
     /// The same with a part of its text, if `part` finds one.
     #[cfg(feature = "transfer")]
     pub(crate) fn without(mut self, part: impl FnOnce(&str) -> Option<&str>) -> NetError {

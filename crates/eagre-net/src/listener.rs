@@ -71,7 +71,7 @@ impl Listener {
                 .name("eagre-listen".into())
                 .spawn(move || accept(&socket, &door, &registry, &options))
         };
-        thread.map_err(|error| NetError::refused("no thread for a listener", &error))?;
+        thread.map_err(|error| NetError::no_thread("a listener", &error))?;
         Ok(Listener { address: bound, options, registry })
     }
 

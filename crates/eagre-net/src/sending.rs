@@ -126,7 +126,7 @@ impl Sending {
                 let spawned = listener.spawn_scoped(scope, || acks.listen(&link));
                 if let Err(error) = spawned {
                     return Err(Stop::Failed {
-                        error: NetError::refused("no thread for a stream", &error),
+                        error: NetError::no_thread("a stream", &error),
                         tell: true,
                     });
                 }
