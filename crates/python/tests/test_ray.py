@@ -304,7 +304,10 @@ def test_little_or_nothing(cluster, tmp_path):
 
 
 # EAGRE_LONG=1 for as many times as take minutes.
-@pytest.mark.parametrize("seed", range(20) if os.environ.get("EAGRE_LONG") else [0, 1])
+TIMES = range(20) if os.environ.get("EAGRE_LONG") else range(2)
+
+
+@pytest.mark.parametrize("seed", TIMES)
 def test_killed_workers_change_nothing(cluster, tmp_path, monkeypatch, seed):
     eagre.ray.generate(tmp_path / "in", 50_000, files=3)
     data = b"".join(path.read_bytes() for path in sorted((tmp_path / "in").iterdir()))
@@ -320,7 +323,8 @@ def test_killed_workers_change_nothing(cluster, tmp_path, monkeypatch, seed):
     assert died and not [name for name in os.listdir(tmp_path / "out") if name.startswith(".")]
 
 
-def test_a_killed_node_changes_nothing(cluster, tmp_path):
+@pytest.mark.parametrize("turn", TIMES)
+def test_a_killed_node_changes_nothing(cluster, tmp_path, turn):
     eagre.ray.generate(tmp_path / "in", 300_000)
     data = b"".join(path.read_bytes() for path in sorted((tmp_path / "in").iterdir()))
     victims = [cluster.add_node(**NODE), cluster.add_node(**NODE)]
