@@ -28,7 +28,7 @@
 //! # Layers
 //! | module | is | may import |
 //! |---|---|---|
-//! | `transfer` | files and directories between hosts | `listener`, `connector`, `ends`, `options`, `security`, `error` |
+//! | `transfer` | files and directories between hosts | `listener`, `connector`, `ends`, `options`, `link`, `security`, `error` |
 //! | `listener` | the side that waits for others | `ends`, `session`, `options`, `greeting`, `link`, `address`, `error` |
 //! | `connector` | the side that calls | `ends`, `session`, `options`, `greeting`, `security`, `address`, `error` |
 //! | `ends` | what a user holds: a stream's end, and the thread beside it | `sending`, `receiving`, `session`, `greeting`, `error` |

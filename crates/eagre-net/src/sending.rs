@@ -125,10 +125,7 @@ impl Sending {
                 let listener = thread::Builder::new().name("eagre-acks".into());
                 let spawned = listener.spawn_scoped(scope, || acks.listen(&link));
                 if let Err(error) = spawned {
-                    return Err(Stop::Failed {
-                        error: NetError::no_thread("a stream", &error),
-                        tell: true,
-                    });
+                    return Err(Stop::Failed { error: NetError::no_thread("a stream", &error), tell: true });
                 }
                 let outcome = self.over(&link, &there, &acks);
                 match &outcome {

@@ -263,6 +263,8 @@ fn stripes_are_checked() {
             unit[(1 << 20) - 1] = next;
             let _ = streams_of.data.write_all(&unit);
             let _ = streams_of.data.finish();
+            // Until the other side has looked at it, nothing else is wrong.
+            let _ = streams_of.done.read_to_end(&mut answer);
             drop(more);
         });
         let receiver = Receiver::into_directory(room.path()).unwrap();
@@ -272,6 +274,25 @@ fn stripes_are_checked() {
         assert!(matches!(error, TransferError::Protocol(what, _) if what == part), "{part}: {error}");
         assert_eq!(names(room.path()), [""; 0]);
     }
+}
+
+/// A sender that gives up before it has opened all that it announced is quoted, and not waited for.
+#[test]
+fn whoever_gives_up_is_not_waited_for() {
+    let room = tempfile::tempdir().unwrap();
+    let (listener, connector) = listener();
+    let other = thread::spawn(move || {
+        let mut evil = Evil::call(&connector);
+        let _ = evil.list.write_all(&[b"eagre-t\x02", &file(b"x")[..], b".\x03"].concat());
+        let _ = evil.list.finish();
+        let _ = evil.have.read_to_end(&mut Vec::new());
+        evil.data.fail("no memory for more");
+        drop(evil.data.finish());
+    });
+    let receiver = Receiver::into_directory(room.path()).unwrap();
+    let error = receiver.receive(&listener, &mut |_| ()).unwrap_err().to_string();
+    other.join().unwrap();
+    assert!(error.contains("gave up: ") && error.contains("no memory for more"), "{error}");
 }
 
 /// A receiver that answers nonsense is an error of the sender.

@@ -190,7 +190,9 @@ impl Work {
         let mut there = self.look(&list);
         let haves: Vec<Option<Have>> = there.iter().map(|there| there.as_ref().map(There::have)).collect();
         say(have, |to| have::write(to, &haves))?;
-        talk.stripe_reader(&mut data, list.streams)?;
+        if let Err(error) = talk.stripe_reader(&mut data, list.streams) {
+            return Err(data.give_up(error));
+        }
         let result = match self.contents(&list, &mut there, &mut data, watch) {
             Ok(result) => result,
             Err(Stop::Stream(error)) => return Err(data.not_heard(&error)),

@@ -158,7 +158,10 @@ impl Work {
         say(list, |to| announced.write(to))?;
         let files = steps.iter().filter(|step| step.entry.has_content()).count();
         let haves = hear("answer", have, |from| have::read(from, files))?;
-        talk.stripe_writer(&mut data, streams)?;
+        if let Err(error) = talk.stripe_writer(&mut data, streams) {
+            data.give_up(&error);
+            return Err(error);
+        }
         // If it cannot be written, the end of the stream says why.
         let sent = self.contents(&steps, &haves, &mut data, watch);
         data.finish()?;

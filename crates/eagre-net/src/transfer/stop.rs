@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use eagre::Control;
+use eagre::{Control, StreamError};
 
 /// Ends transfers from another thread, such as one that waits for signals.
 #[derive(Clone, Debug, Default)]
@@ -57,20 +57,23 @@ pub(super) struct UnderWay {
 }
 
 impl UnderWay {
-    /// It has these streams from now on, and no others.
-    pub(super) fn has(&self, streams: Vec<Control>) {
-        let mut state = self.stop.lock();
-        if state.stopped {
-            streams.iter().for_each(Control::cancel);
-        }
-        state.streams.insert(self.number, streams);
+    /// It has no streams any more.
+    pub(super) fn has_none(&self) {
+        self.stop.lock().streams.insert(self.number, Vec::new());
     }
 
-    /// It has these, too.
-    pub(super) fn also_has(&self, streams: impl Iterator<Item = Control>) {
-        let mut all = self.stop.lock().streams.get(&self.number).cloned().unwrap_or_default();
-        all.extend(streams);
-        self.has(all);
+    /// It has this stream, too.
+    pub(super) fn has(&self, stream: Control) {
+        let mut state = self.stop.lock();
+        if state.stopped {
+            stream.cancel();
+        }
+        state.streams.entry(self.number).or_default().push(stream);
+    }
+
+    /// Why one of its streams failed, if one did.
+    pub(super) fn failure(&self) -> Option<StreamError> {
+        self.stop.lock().streams.get(&self.number)?.iter().find_map(Control::failure)
     }
 }
 

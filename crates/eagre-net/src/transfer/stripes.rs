@@ -9,8 +9,6 @@
 use std::cmp::Ordering;
 use std::io::{self, BufRead, Read, Write};
 
-use eagre::Control;
-
 use crate::ends::{NetworkReader, NetworkWriter};
 
 use super::failure::TransferError;
@@ -47,10 +45,6 @@ impl StripedWriter {
     /// More of them. Nothing has been written yet.
     pub(super) fn extend(&mut self, streams: Vec<NetworkWriter>) {
         self.streams.extend(streams);
-    }
-
-    pub(super) fn controls(&self) -> impl Iterator<Item = Control> {
-        self.streams.iter().map(|stream| stream.control())
     }
 
     /// How many bytes of the unit are left, without its last one.
@@ -107,6 +101,11 @@ impl StripedWriter {
             None => why = NetworkWriter::finish_all(others).into_iter().find_map(Result::err).map(told),
         }
         why.map_or(Ok(()), Err)
+    }
+
+    /// This side cannot go on; the other side hears why.
+    pub(super) fn give_up(self, why: &TransferError) {
+        self.streams.into_iter().for_each(|stream| give_up(stream, why));
     }
 }
 
@@ -171,10 +170,6 @@ impl StripedReader {
             self.left = UNIT - 1;
         }
         self.streams.extend(streams);
-    }
-
-    pub(super) fn controls(&self) -> impl Iterator<Item = Control> {
-        self.streams.iter().map(|stream| stream.control())
     }
 
     /// Nothing may follow, on any stream.

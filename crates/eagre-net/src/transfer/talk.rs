@@ -16,11 +16,12 @@
 
 use std::fmt::Write as _;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::connector::Connector;
 use crate::ends::{NetworkReader, NetworkWriter};
 use crate::error::{NetError, NetErrorKind};
+use crate::link::TICK;
 use crate::listener::{Listener, Offer};
 use crate::options::Options;
 use crate::security::random;
@@ -98,11 +99,9 @@ impl<'a> Talk<'a> {
 
     /// Opens the streams of a round, for the side that sends.
     pub(super) fn sender(&mut self) -> Result<Streams<NetworkWriter, NetworkReader, StripedWriter>, TransferError> {
-        self.rounds += 1;
+        self.begin_round();
         let (list, have) = (self.writer(LIST)?, self.reader("have")?);
         let (data, done) = (StripedWriter::new(self.writer(DATA)?), self.reader("done")?);
-        self.under_way
-            .has([list.control(), have.control(), done.control()].into_iter().chain(data.controls()).collect());
         Ok(Streams { list, have, data, done })
     }
 
@@ -110,17 +109,14 @@ impl<'a> Talk<'a> {
     pub(super) fn stripe_writer(&mut self, data: &mut StripedWriter, streams: usize) -> Result<(), TransferError> {
         let more = (1..streams).map(|number| self.writer(&stripe(number))).collect::<Result<_, _>>()?;
         data.extend(more);
-        self.under_way.also_has(data.controls());
         Ok(())
     }
 
     /// Opens the streams of a round, for the side that receives.
     pub(super) fn receiver(&mut self) -> Result<Streams<NetworkReader, NetworkWriter, StripedReader>, TransferError> {
-        self.rounds += 1;
+        self.begin_round();
         let (list, have) = (self.reader(LIST)?, self.writer("have")?);
         let (data, done) = (StripedReader::new(self.reader(DATA)?), self.writer("done")?);
-        self.under_way
-            .has([list.control(), have.control(), done.control()].into_iter().chain(data.controls()).collect());
         Ok(Streams { list, have, data, done })
     }
 
@@ -128,8 +124,12 @@ impl<'a> Talk<'a> {
     pub(super) fn stripe_reader(&mut self, data: &mut StripedReader, streams: usize) -> Result<(), TransferError> {
         let more = (1..streams).map(|number| self.reader(&stripe(number))).collect::<Result<_, _>>()?;
         data.extend(more);
-        self.under_way.also_has(data.controls());
         Ok(())
+    }
+
+    fn begin_round(&mut self) {
+        self.rounds += 1;
+        self.under_way.has_none();
     }
 
     fn writer(&mut self, stream: &str) -> Result<NetworkWriter, TransferError> {
@@ -140,7 +140,9 @@ impl<'a> Talk<'a> {
                 self.called(listener, &name, false)?.with(|options| suited(options, stream)).writer()
             }
         };
-        opened.map_err(told)
+        let opened = opened.map_err(told)?;
+        self.under_way.has(opened.control());
+        Ok(opened)
     }
 
     fn reader(&mut self, stream: &str) -> Result<NetworkReader, TransferError> {
@@ -151,7 +153,9 @@ impl<'a> Talk<'a> {
                 self.called(listener, &name, true)?.with(|options| suited(options, stream)).reader()
             }
         };
-        opened.map_err(told)
+        let opened = opened.map_err(told)?;
+        self.under_way.has(opened.control());
+        Ok(opened)
     }
 
     /// The call for a stream, which comes soon after the first: all are opened before anything is said.
@@ -159,11 +163,21 @@ impl<'a> Talk<'a> {
         if let Some(first) = self.first.take() {
             return Ok(first);
         }
-        let offer = listener.offer_within(name, peer_writes, PATIENCE)?;
-        offer.ok_or_else(|| {
-            let text = "the other side: it began a transfer and fell silent; start it again there";
-            NetError::new(NetErrorKind::Lost, text).into()
-        })
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if let Some(offer) = listener.offer_within(name, peer_writes, left.min(TICK))? {
+                return Ok(offer);
+            }
+            // The other side may have given up, or this one may have been stopped.
+            if let Some(failure) = self.under_way.failure() {
+                return Err(told(failure.into()));
+            }
+            if left.is_zero() {
+                let text = "the other side: it began a transfer and fell silent; start it again there";
+                return Err(NetError::new(NetErrorKind::Lost, text).into());
+            }
+        }
     }
 
     fn name(&self, stream: &str) -> String {
