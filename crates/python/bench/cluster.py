@@ -257,7 +257,7 @@ def kills(given, room, wanted, asked):
             with cluster_of(3) as (cluster, nodes):
 
                 def look(phase, done, total, nodes=nodes, cluster=cluster):
-                    if killed and nodes and phase == "reduce" and 2 * done >= total:
+                    if killed and len(nodes) == 3 and phase == "reduce" and 2 * done >= total:
                         cluster.remove_node(nodes.pop(), allow_graceful=False)
 
                 def sort(given, out, asked, look=look):

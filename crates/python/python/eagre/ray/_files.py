@@ -13,6 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from eagre import _eagre
+
 Bytes = npt.NDArray[np.uint8]
 # How many bytes a request writes to an object store.
 REQUEST = 32 << 20
@@ -136,28 +138,15 @@ class Local:
 
     @contextmanager
     def write(self, path: str, token: str) -> Iterator[Any]:
-        folder, name = os.path.split(path)
-        # Two workers that both write a part, one of them believed dead, do not share a file.
-        temporary = os.path.join(folder, f".{name}.{token}.{secrets.token_hex(4)}")
+        # Past the page cache. The file has no name until it is complete: two workers that both write a part, one of them believed
+        # dead, do not share it.
+        sink = _eagre.Sink.create(path)
         try:
-            with open(temporary, "xb", buffering=0) as file:
-
-                def put(data: Any) -> None:
-                    rest = memoryview(data).cast("B")
-                    while rest:
-                        rest = rest[file.write(rest) :]
-
-                yield put
-                os.fsync(file.fileno())
-            os.rename(temporary, path)
-            descriptor = os.open(folder, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-        except BaseException:
-            self.remove(temporary)
+            yield lambda data: sink.write(np.frombuffer(data, np.uint8))
+        except BaseException as error:
+            sink.fail(str(error))
             raise
+        sink.finish()
 
     def make_folder(self, path: str) -> bool:
         if os.path.isdir(path):
