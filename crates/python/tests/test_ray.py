@@ -23,6 +23,7 @@ import eagre
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: no sorts on a cluster")
 import eagre.ray  # noqa: E402
+from eagre.ray import _flight, _stopping  # noqa: E402
 from eagre.ray._cluster import Cluster as Seen  # noqa: E402
 from eagre.ray._files import Local  # noqa: E402
 
@@ -371,6 +372,22 @@ def test_an_interrupted_sort_leaves_nothing(cluster, tmp_path, phase):
     with pytest.raises(KeyboardInterrupt):
         eagre.ray.sort(tmp_path / "in", tmp_path / "out", format=PAIRS, piece=256 << 10, parts=8, progress=interrupt)
     assert os.listdir(tmp_path) == ["in"]
+
+
+def until_told():
+    while True:
+        _stopping.look()
+        time.sleep(0.01)
+
+
+def test_tasks_are_told_to_end(cluster):
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    flight = _flight.Flight(4, lambda number, result: None)
+    flight.start(0, until_told, "waits", 1 << 20)
+    (task,) = flight._tasks
+    _flight.stop([flight])
+    with pytest.raises(_stopping.Stopped):
+        ray.get(task)
 
 
 def test_a_bad_record_is_told_once(cluster, tmp_path):

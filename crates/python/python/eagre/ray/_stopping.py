@@ -65,12 +65,22 @@ def look() -> None:
         raise Stopped
 
 
+def begin(note: bytes | None) -> None:
+    """A task begins, which this note ends.
+
+    Raises:
+        Stopped: it is written already.
+    """
+    _current[:] = note, -PERIOD
+    look()
+
+
 def stoppable(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, which takes the name of a note first, and looks for it before it does anything."""
 
     def task(note: bytes | None, *arguments: Any) -> Any:
-        _current[:] = note, -PERIOD
-        look()
+        # Ray sends this function itself to workers, with copies of what it uses of this module; functions stay the module's own.
+        begin(note)
         return function(*arguments)
 
     return task
