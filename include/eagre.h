@@ -500,7 +500,7 @@ typedef struct EagreNetworkOptions {
     uint64_t block_size;
     // The length of a stream in bytes, if its writer knows it beforehand. EAGRE_UNKNOWN, the default, if not.
     uint64_t length;
-    // The most bytes a second that this side sends. 0, the default: no limit.
+    // The most bytes a second that this side sends, over all streams of a listener together. 0, the default: no limit.
     uint64_t limit;
     // Other settings of this side's streams, or null, the default: trap, mover, pool, lookback of a reader, timeout_ns, flags. The
     // other fields of them do not count.

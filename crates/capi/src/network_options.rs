@@ -57,7 +57,7 @@ pub struct EagreNetworkOptions {
     pub block_size: u64,
     /// The length of a stream in bytes, if its writer knows it beforehand. EAGRE_UNKNOWN, the default, if not.
     pub length: u64,
-    /// The most bytes a second that this side sends. 0, the default: no limit.
+    /// The most bytes a second that this side sends, over all streams of a listener together. 0, the default: no limit.
     pub limit: u64,
     /// Other settings of this side's streams, or null, the default: trap, mover, pool, lookback of a reader, timeout_ns, flags. The
     /// other fields of them do not count.

@@ -12,7 +12,7 @@ import eagre
 
 pytest.importorskip("ray", reason="Ray is not installed: no sorts on a cluster")
 import eagre.ray  # noqa: E402
-from eagre.ray import _boundaries, _model, _options, _plan, _ranges  # noqa: E402
+from eagre.ray import _boundaries, _model, _options, _parts, _plan, _ranges  # noqa: E402
 from eagre.ray._cluster import Cluster  # noqa: E402
 from eagre.ray._files import Local  # noqa: E402
 
@@ -55,6 +55,17 @@ def test_options_are_those_of_eagre_sort(options, wanted):
     else:
         assert _options.format_of(parser.parse_args(options)) == wanted
     assert [_options.size(text) for text in ("7", "1.5K", "64MiB", "2g")] == [7, 1536, 64 << 20, 2 << 30]
+
+
+def test_an_output_takes_what_killed_workers_left(tmp_path):
+    for name in ("part-00000", ".eagre-17-3", ".eagre-00000000deadbeef", ".part-00001.12ab.34cd", "manifest.json"):
+        (tmp_path / name).write_bytes(b"old")
+    folder = _parts.Folder(Local(), str(tmp_path), "token", overwrite=True)
+    folder.begin()
+    assert os.listdir(tmp_path) == []
+    (tmp_path / "eagre-17").write_bytes(b"of somebody else")
+    with pytest.raises(FileExistsError, match="eagre-17 is no part of an output"):
+        _parts.Folder(Local(), str(tmp_path), "token", overwrite=True)
 
 
 def test_plans():

@@ -141,7 +141,10 @@ impl Contender for Send {
         room.prepare(self.courier)?;
         let (mut receiver, mut sender) = self.commands(&room, &made.path, &to);
         let receiver = Running::start(&mut receiver)?;
-        waits(&receiver, self.courier, room.port)?;
+        if let Err(trouble) = waits(&receiver, self.courier, room.port) {
+            // If it has ended, its own words say more.
+            return Err(if receiver.has_ended() { receiver.end().err().unwrap_or(trouble) } else { trouble });
+        }
         let start = Instant::now();
         let (sent, received) = self.both(receiver, &mut sender)?;
         let took = if self.is_daemon() { sent.took } else { start.elapsed() };

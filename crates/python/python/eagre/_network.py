@@ -35,7 +35,7 @@ class Connector:
         window: the bytes that may be on their way; the writer's side keeps them until they have arrived. 2 to 56 blocks.
             Default: 16 MiB, and 4 MiB where the other side is on this machine.
         block: the bytes of a block, a power of two from 64 KiB to 64 MiB.
-        limit: the most bytes a second that this side sends.
+        limit: the most bytes a second that this side sends, over all streams of this object.
 
     Raises:
         ValueError: the address cannot be read, or a setting, token or key cannot be used.

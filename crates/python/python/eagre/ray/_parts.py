@@ -71,7 +71,9 @@ class Folder:
             raise FileExistsError(17, text)
 
     def _is_ours(self, name: str) -> bool:
-        return name == MANIFEST or re.fullmatch(rf"part-\d{{5,}}|\.(part-\d{{5,}}|{MANIFEST})\.[\w.]+", name) is not None
+        # The last is a file that a killed worker wrote where files cannot be nameless (NFS).
+        pattern = rf"part-\d{{5,}}|\.(part-\d{{5,}}|{MANIFEST})\.[\w.]+|\.eagre-[\w-]+"
+        return name == MANIFEST or re.fullmatch(pattern, name) is not None
 
     def part(self, number: int) -> str:
         """The path of a part."""
