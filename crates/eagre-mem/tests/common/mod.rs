@@ -108,9 +108,10 @@ impl Watchdog {
     pub(crate) fn new(name: &str) -> Watchdog {
         let (done, watched) = mpsc::channel::<()>();
         let name = name.to_owned();
+        // Asked here: it opens files, and who is watched may count descriptors.
+        let processors = std::thread::available_parallelism().map_or(1, |count| count.get()) as u32;
         std::thread::spawn(move || {
             let (started, used) = (Instant::now(), process::time());
-            let processors = std::thread::available_parallelism().map_or(1, |count| count.get()) as u32;
             while watched.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
                 if process::time() - used < processors * patience() && started.elapsed() < 10 * patience() {
                     continue;
