@@ -229,6 +229,8 @@ typedef enum EagreMover {
     EAGRE_MOVER_REMAP = 2,
     // Copying; only without faults.
     EAGRE_MOVER_COPY = 3,
+    // Mapping shared memory; streams only. Faster, but what a late touch behind the window does may go unnoticed for some blocks.
+    EAGRE_MOVER_MAP = 4,
 } EagreMover;
 
 // What is sorted: numbers of the machine, and pairs of them, which are structs of two. Pairs are ordered by their first

@@ -31,6 +31,8 @@ pub enum EagreMover {
     Remap = 2,
     /// Copying; only without faults.
     Copy = 3,
+    /// Mapping shared memory; streams only. Faster, but what a late touch behind the window does may go unnoticed for some blocks.
+    Map = 4,
 }
 
 pub(crate) fn block_size(bytes: u64) -> Result<BlockSize, Fault> {
@@ -61,9 +63,10 @@ pub(crate) fn mover(value: i32) -> Result<Option<Mover>, Fault> {
         1 => Ok(Some(Mover::Move)),
         2 => Ok(Some(Mover::Remap)),
         3 => Ok(Some(Mover::Copy)),
+        4 => Ok(Some(Mover::Map)),
         _ => Err(Fault::new(
             EagreStatus::EagreSetting,
-            format_args!("mover is {value}: it must be an EagreMover, 0 to 3"),
+            format_args!("mover is {value}: it must be an EagreMover, 0 to 4"),
         )),
     }
 }

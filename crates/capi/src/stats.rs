@@ -80,6 +80,7 @@ impl EagreStats {
         let mover = match mover {
             Mover::Move => EagreMover::Move,
             Mover::Remap => EagreMover::Remap,
+            Mover::Map => EagreMover::Map,
             _ => EagreMover::Copy,
         };
         Ok(EagreStats {

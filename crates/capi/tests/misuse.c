@@ -6,7 +6,7 @@
 
 /* What compiled programs rely on. */
 _Static_assert(EAGRE_OK == 0 && EAGRE_SYSTEM == 15 && EAGRE_INVALID == 64 && EAGRE_PANIC == 69, "statuses keep their numbers");
-_Static_assert(EAGRE_TRAP_OFF == 3 && EAGRE_MOVER_COPY == 3, "traps and movers keep their numbers");
+_Static_assert(EAGRE_TRAP_OFF == 3 && EAGRE_MOVER_COPY == 3 && EAGRE_MOVER_MAP == 4, "traps and movers keep their numbers");
 _Static_assert(offsetof(EagreOptions, name) == 8 && offsetof(EagreStats, writer_blocks) == 16, "fields keep their places");
 
 static void null_pointers(void) {

@@ -35,13 +35,21 @@ impl PipeBuilder {
         check_environment().map_err(OpenError::Setting)?;
         self.check()?;
         let pair = match self.pointers {
-            true => probe::choose_with_pointers(self.trap, self.mover)?,
+            true => probe::choose_with_pointers(self.trap, self.mover_for_pool()?)?,
             // Nothing that could be refused, so nothing to be tried.
             false if self.explicit => probe::EXPLICIT,
-            false => probe::choose(self.trap, self.mover)?,
+            false => probe::choose(self.trap, self.mover_for_pool()?)?,
         };
         let (context, engine) = probe::engage(pair.trap, pair.mover).map_err(OpenError::Unavailable)?;
         self.open_on(context, engine)
+    }
+
+    /// The mover asked for. Blocks of some pools move and those of others are mapped: without a word, a stream does what its pool
+    /// is for.
+    fn mover_for_pool(&self) -> Result<Option<Mover>, OpenError> {
+        let Some(pool) = &self.pool else { return Ok(self.mover) };
+        let free = self.mover.is_none() && probe::mover_of_environment()?.is_none_or(|mover| mover == Mover::Map);
+        Ok(if free && self.trap != Some(Trap::Off) { Some(pool.0.engine().mover()) } else { self.mover })
     }
 
     /// Opens a stream that `source` fills, and returns its reading end.
@@ -80,7 +88,7 @@ impl Pool {
     /// # Errors
     /// As [`PipeBuilder::open`](crate::stream::PipeBuilder::open).
     pub fn new(block: BlockSize, budget: u32, trap: Option<Trap>, mover: Option<Mover>) -> Result<Pool, OpenError> {
-        let pair = probe::choose(trap, mover)?;
+        let pair = probe::choose_for_pool(trap, mover)?;
         let (_, engine) = probe::engage(pair.trap, pair.mover).map_err(OpenError::Unavailable)?;
         let blocks = Blocks::new(block, budget, engine).map_err(OpenError::pool)?;
         Ok(Pool(Shared::new(blocks)?))
@@ -92,7 +100,7 @@ impl Pool {
     /// # Errors
     /// As [`PipeBuilder::open`](crate::stream::PipeBuilder::open).
     pub fn shared(block: BlockSize) -> Result<Pool, OpenError> {
-        let pair = probe::choose(None, None)?;
+        let pair = probe::choose_for_pool(None, None)?;
         let (_, engine) = probe::engage(pair.trap, pair.mover).map_err(OpenError::Unavailable)?;
         let blocks = pool::shared(block, engine).map_err(OpenError::pool)?;
         Ok(Pool(blocks))

@@ -27,8 +27,8 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "EAGRE_MOVER",
-        values: "move, remap, copy",
-        default: "the first that works, in this order",
+        values: "move, remap, map, copy",
+        default: "the first that works, in this order, but for map, which is for who asks for it",
         doc: "how a block changes its address",
     },
     Setting {

@@ -23,13 +23,21 @@ pub struct Pair {
     pub mover: Mover,
 }
 
-/// The pairs there are, best first.
-pub const PAIRS: [Pair; 4] = [
+/// The pairs there are, best first; but those with the mover `map` are for who asks for them.
+pub const PAIRS: [Pair; 5] = [
     Pair { trap: Trap::Pager, mover: Mover::Move },
     Pair { trap: Trap::Signal, mover: Mover::Move },
     Pair { trap: Trap::Signal, mover: Mover::Remap },
+    Pair { trap: Trap::Signal, mover: Mover::Map },
     Pair { trap: Trap::Off, mover: Mover::Copy },
 ];
+
+impl Pair {
+    /// Whether rewired memory can be made of its blocks. Otherwise the pair is for streams alone.
+    pub fn rewires(self) -> bool {
+        self.mover != Mover::Map
+    }
+}
 
 /// The pair of streams that have no pointers. It needs nothing.
 pub(crate) const EXPLICIT: Pair = PAIRS[PAIRS.len() - 1];
@@ -76,7 +84,8 @@ fn cure(pair: Pair) -> Option<&'static str> {
         (Trap::Signal, Mover::Move) => {
             Some("needs Linux 6.8, and a container whose seccomp profile allows userfaultfd(2)")
         }
-        (Trap::Signal, _) => Some("needs Linux 5.7"),
+        (Trap::Signal, Mover::Remap) => Some("needs Linux 5.7"),
+        (Trap::Signal, Mover::Map) => Some("raise the limits that its refusal names"),
         _ => None,
     }
 }
@@ -92,10 +101,29 @@ pub(crate) fn choose_with_pointers(trap: Option<Trap>, mover: Option<Mover>) -> 
     choose_among(with_pointers, trap, mover)
 }
 
+/// The same for a pool, on which there may be rewired memory: the environment may ask for a mover that is for streams alone.
+pub(crate) fn choose_for_pool(trap: Option<Trap>, mover: Option<Mover>) -> Result<Pair, OpenError> {
+    let rewires = |mover: &Mover| *mover != Mover::Map;
+    choose_exactly(&PAIRS, trap.or(trap_of_environment()?), mover.or(mover_of_environment()?.filter(rewires)))
+}
+
+fn trap_of_environment() -> Result<Option<Trap>, OpenError> {
+    options::trap::<Trap>().map_err(OpenError::Setting)
+}
+
+/// The mover that the environment asks for.
+pub(crate) fn mover_of_environment() -> Result<Option<Mover>, OpenError> {
+    options::mover::<Mover>().map_err(OpenError::Setting)
+}
+
 fn choose_among(pairs: &[Pair], trap: Option<Trap>, mover: Option<Mover>) -> Result<Pair, OpenError> {
-    let trap = trap.or(options::trap::<Trap>().map_err(OpenError::Setting)?);
-    let mover = mover.or(options::mover::<Mover>().map_err(OpenError::Setting)?);
-    let asked = |pair: &&Pair| trap.is_none_or(|t| t == pair.trap) && mover.is_none_or(|m| m == pair.mover);
+    choose_exactly(pairs, trap.or(trap_of_environment()?), mover.or(mover_of_environment()?))
+}
+
+fn choose_exactly(pairs: &[Pair], trap: Option<Trap>, mover: Option<Mover>) -> Result<Pair, OpenError> {
+    // One with a weaker guard behind the window is for who asks for it.
+    let wanted = |pair: &Pair| mover.map_or(pair.mover != Mover::Map, |mover| mover == pair.mover);
+    let asked = |pair: &&Pair| trap.is_none_or(|t| t == pair.trap) && wanted(pair);
     // Where a better pair is refused, this is made each time, and dropped.
     let mut refusals = String::new();
     for &pair in pairs.iter().filter(asked) {
@@ -228,6 +256,7 @@ pub(crate) fn engage(trap: Trap, mover: Mover) -> Result<(Context, Engine), Stri
             Ok((context, Engine::Move(uffd)))
         }
         (Trap::Signal, Mover::Remap) => signal_context().map(|_| (Context::Signal(None), Engine::Remap)),
+        (Trap::Signal, Mover::Map) => signal_context().map(|_| (Context::Signal(None), Engine::Map)),
         (Trap::Off, Mover::Copy) => Ok((Context::Off, Engine::Copy)),
         _ => Err(heap::text(format_args!("{} do not work together", Pair { trap, mover }))),
     }

@@ -39,6 +39,11 @@ const SIGNAL_REMAP: Entry =
     Entry::new("signal+remap", Way::Stream(Setting::SignalRemap), "Eagre: plain pointers, SIGSEGV, mremap");
 const PAGER_MOVE: Entry =
     Entry::new("pager+move", Way::Stream(Setting::PagerMove), "Eagre: plain pointers, userfaultfd, UFFDIO_MOVE");
+const SIGNAL_MAP: Entry = Entry::new(
+    "signal+map",
+    Way::Stream(Setting::SignalMap),
+    "Eagre: plain pointers, SIGSEGV, mapped blocks of shared memory",
+);
 const SPARSE: Entry = Entry::new(
     "sparse",
     Way::Stream(Setting::SignalMoveSparse),
@@ -123,6 +128,7 @@ pub(super) const ROWS: &[Row] = &[
             SIGNAL_MOVE,
             SIGNAL_REMAP,
             PAGER_MOVE,
+            SIGNAL_MAP,
             SPARSE,
             EXPLICIT,
             EXPLICIT_NARROW,
@@ -132,6 +138,8 @@ pub(super) const ROWS: &[Row] = &[
             Target::must("signal+move", 5.0, "pipe(2)"),
             Target::must("signal+move", 0.72, "queue").aiming(0.85),
             Target::must("pager+move", 0.6, "queue").aiming(0.85),
+            Target::must("signal+map", 0.75, "queue").aiming(0.85),
+            Target::must("signal+map", 1.15, "signal+move"),
             Target::must("explicit", 0.97, "queue"),
             Target::must("explicit-narrow", 0.97, "queue"),
             Target::aim("sparse", 1.0, "signal+move"),
@@ -185,7 +193,7 @@ pub(super) const ROWS: &[Row] = &[
         source: "streams between threads, row 5: reported only",
         unit: Unit::Overhead,
         cases: &[Case { name: "8 GiB", work: Work::Pipe { streams: 1 }, size: 8 * GIB, quick: 8 * MIB }],
-        contenders: &[QUEUE, CROSSBEAM, SIGNAL_MOVE, SIGNAL_REMAP, PAGER_MOVE, EXPLICIT],
+        contenders: &[QUEUE, CROSSBEAM, SIGNAL_MOVE, SIGNAL_REMAP, PAGER_MOVE, SIGNAL_MAP, EXPLICIT],
         targets: &[],
     },
 ];

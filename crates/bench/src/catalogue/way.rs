@@ -228,6 +228,8 @@ pub(crate) enum Setting {
     SignalRemap,
     /// userfaultfd and `UFFDIO_MOVE`; plain pointers.
     PagerMove,
+    /// SIGSEGV and blocks of shared memory that are mapped; plain pointers.
+    SignalMap,
     /// As `SignalMove`, and each block is zeroed before the writer gets it.
     SignalMoveSparse,
     /// No faults: `reserve`, `commit`, `fill`, `consume`.

@@ -27,6 +27,7 @@ fn builder(setting: Setting) -> PipeBuilder {
         Setting::SignalMove => builder.trap(Trap::Signal).mover(Mover::Move),
         Setting::SignalRemap => builder.trap(Trap::Signal).mover(Mover::Remap),
         Setting::PagerMove => builder.trap(Trap::Pager).mover(Mover::Move),
+        Setting::SignalMap => builder.trap(Trap::Signal).mover(Mover::Map),
         Setting::SignalMoveSparse => builder.trap(Trap::Signal).mover(Mover::Move).sparse(true),
         Setting::Explicit => builder.trap(Trap::Off),
         Setting::ExplicitNarrow => builder.trap(Trap::Off).rewrite(0).lookback(0).read_ahead(2),

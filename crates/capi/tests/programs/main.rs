@@ -243,7 +243,7 @@ fn an_example_without_pointers_says_so() {
     }
     let installed = Installed::new();
     let program = installed.compile(&source, Linkage::Shared);
-    let output = run(&program, &["4000"], probe::PAIRS[3]);
+    let output = run(&program, &["4000"], probe::PAIRS[4]);
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert!(text.contains("this stream has no pointers; use reserve/commit"), "{text}");

@@ -131,6 +131,17 @@ impl Blocks {
         }
     }
 
+    /// An error for rewired memory on a pool whose blocks do not move.
+    pub(super) fn check_moves(&self) -> Result<(), RewireError> {
+        let no = || {
+            RewireError::new(
+                RewireErrorKind::NoPool,
+                "the pool was made for the mover `map`, which is for streams alone",
+            )
+        };
+        if self.engine().maps() { Err(no()) } else { Ok(()) }
+    }
+
     /// An error in a forked child.
     pub(super) fn check_here(&self) -> Result<(), RewireError> {
         if self.is_here() { Ok(()) } else { Err(RewireError::new(RewireErrorKind::Forked, self)) }

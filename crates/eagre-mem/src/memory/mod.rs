@@ -25,6 +25,7 @@
 pub(crate) mod block;
 pub(crate) mod error;
 pub(crate) mod growing;
+pub(crate) mod homes;
 pub(crate) mod mapping;
 pub(crate) mod mapping_budget;
 pub(crate) mod pool;

@@ -11,10 +11,9 @@
 //! *Committing* comes before taking: a stream asks for its whole allowance at its first block and gets all or nothing,
 //! so that streams cannot starve one another half way.
 
-use super::reservation;
+use super::homes::Homes;
 use crate::heap::{self, Shared};
 use crate::mover::{Engine, Mover};
-use crate::sys::uffd::Uffd;
 use crate::sys::{Errno, Refusal, facts, map, process};
 use crate::units::{BlockSize, Bytes};
 use std::fmt;
@@ -78,7 +77,7 @@ pub(crate) type BlockId = u32;
 pub(crate) struct Blocks {
     pub(crate) block: BlockSize,
     budget: u32,
-    start: usize,
+    homes: Homes,
     engine: Engine,
     /// Whose memory it is: a forked child has none of it.
     process: u32,
@@ -102,13 +101,13 @@ impl Blocks {
         let asked = budget.max(1);
         let mut links = heap::several(asked as usize, || Ok::<_, Refusal>(AtomicU32::new(0)))?;
         let mut dirty = heap::several(asked as usize, || Ok::<_, Refusal>(AtomicBool::new(false)))?;
-        let (budget, start) = Self::affordable_space(block, asked, engine.uffd())?;
+        let (homes, budget) = Homes::affordable(block, asked, engine)?;
         links.truncate(budget as usize);
         dirty.truncate(budget as usize);
         Ok(Blocks {
             block,
             budget,
-            start,
+            homes,
             engine,
             process: process::id(),
             links,
@@ -120,45 +119,6 @@ impl Blocks {
             taken: AtomicU32::new(0),
             resident: AtomicU32::new(0),
         })
-    }
-
-    /// The addresses of a pool of at most `asked` blocks, and of how many. Where the system gives fewer, the pool takes half of
-    /// what it could have: the streams need addresses too.
-    fn affordable_space(block: BlockSize, asked: u32, uffd: Option<&'static Uffd>) -> Result<(u32, usize), Refusal> {
-        let mut fitting = asked;
-        let start = loop {
-            match Self::address_space(block, fitting, uffd) {
-                Ok(start) => break start,
-                Err(refusal) if fitting == 1 || !refusal.is_shortage() => return Err(refusal),
-                Err(_) => fitting /= 2,
-            }
-        };
-        if fitting == asked || fitting == 1 {
-            return Ok((fitting, start));
-        }
-        // SAFETY: a range of our own, made a moment ago, and nobody has seen it.
-        let _ = unsafe { map::unmap(start, fitting as usize * block.bytes(), block.bytes()) };
-        Self::address_space(block, fitting / 2, uffd).map(|start| (fitting / 2, start))
-    }
-
-    /// Reserves and registers the addresses of a pool. Each home opens when its block is first backed, so that a system that counts
-    /// every open byte as memory (overcommit 2) counts those in use only: two mappings, whatever the budget.
-    fn address_space(block: BlockSize, budget: u32, uffd: Option<&'static Uffd>) -> Result<usize, Refusal> {
-        let too_many = Refusal { call: "mmap", errno: Errno::NOMEM };
-        let len = block.bytes().checked_mul(budget as usize).ok_or(too_many)?;
-        let start = reservation::reserve(len, block.bytes())?;
-        // SAFETY: a range of our own, made a moment ago.
-        let ready = unsafe {
-            if block.is_huge() {
-                map::want_huge(start, len);
-            }
-            uffd.map_or(Ok(()), |uffd| uffd.register(start, len))
-        };
-        if ready.is_err() {
-            // SAFETY: as above, and nobody has seen it.
-            let _ = unsafe { map::unmap(start, len, block.bytes()) };
-        }
-        ready.map(|()| start)
     }
 
     /// Whether a stream with this mover can use blocks of this pool: they come home as they went, unless they stay at home.
@@ -180,14 +140,15 @@ impl Blocks {
         self.engine
     }
 
-    fn uffd(&self) -> Option<&'static Uffd> {
-        self.engine.uffd()
-    }
-
     /// Where a block is at home.
     #[inline]
     pub(crate) fn home(&self, id: BlockId) -> usize {
-        self.start + id as usize * self.block.bytes()
+        self.homes.address(id)
+    }
+
+    /// Where blocks are at home, and what is behind that.
+    pub(crate) fn homes(&self) -> &Homes {
+        &self.homes
     }
 
     /// The most blocks it will ever hold.
@@ -233,7 +194,7 @@ impl Blocks {
         // SAFETY: popped, so nobody else has it; nobody needs its contents.
         let discarded = unsafe {
             map::unlock(self.home(id), self.block.bytes());
-            map::discard(self.home(id), self.block.bytes())
+            self.homes.discard(id)
         };
         if discarded.is_err() {
             // It still has its memory, and in it the bytes of its last owner.
@@ -280,42 +241,13 @@ impl Blocks {
         };
         let Some(id) = self.empty.pop(&self.links).or_else(never_used) else { return Ok(None) };
         // SAFETY: the block is ours alone: popped, or never used by anyone.
-        if let Err(error) = unsafe { self.back(self.home(id)) } {
+        if let Err(error) = unsafe { self.homes.back(id) } {
             self.empty.push(&self.links, id);
             return Err(error);
         }
         self.dirty[id as usize].store(false, SeqCst);
         self.resident.fetch_add(1, Relaxed);
         Ok(Some(id))
-    }
-
-    /// # Safety
-    /// `home` is that of a block of the caller's, and empty.
-    pub(super) unsafe fn back(&self, home: usize) -> Result<(), Errno> {
-        let len = self.block.bytes();
-        // SAFETY: the caller owns the block.
-        unsafe { map::open(home, len)? };
-        let Some(uffd) = self.uffd() else {
-            // SAFETY: the caller owns the block.
-            return unsafe { map::populate(home, len) };
-        };
-        // A registered range takes no memory by itself: fill a mapping beside it and move that in.
-        let beside = map::reserve(len, len)?;
-        // SAFETY: a range of our own, and an empty home of a block of the caller's.
-        unsafe {
-            let filled = map::open(beside, len).and_then(|()| {
-                if self.block.is_huge() {
-                    map::want_huge(beside, len);
-                }
-                map::populate(beside, len)?;
-                // If only a part of it came and cannot go back: home must be empty after an error.
-                uffd.move_pages(beside, home, len, uffd).inspect_err(|_| {
-                    let _ = map::discard(home, len);
-                })
-            });
-            let _ = map::unmap(beside, len, len);
-            filled
-        }
     }
 
     /// Takes back a block that is at home.
@@ -338,7 +270,7 @@ impl Drop for Blocks {
             return;
         }
         // SAFETY: streams hold the pool as long as they hold a block of it; nobody is left.
-        let _ = unsafe { map::unmap(self.start, self.budget as usize * self.block.bytes(), self.block.bytes()) };
+        unsafe { self.homes.unmap() };
     }
 }
 

@@ -248,13 +248,13 @@ impl Blocks {
     /// The block is the caller's, and nobody needs its contents.
     pub(crate) unsafe fn refresh(&self, id: BlockId) -> Result<(), Shortage> {
         // SAFETY: the caller's contract.
-        if let Err(errno) = unsafe { map::discard(self.home(id), self.block.bytes()) } {
+        if let Err(errno) = unsafe { self.homes().discard(id) } {
             // It still has all its memory.
             self.push(id);
             return Err(Shortage::of_backing(errno));
         }
         // SAFETY: as above, and it has no memory now.
-        unsafe { self.back(self.home(id)) }.map_err(|errno| {
+        unsafe { self.homes().back(id) }.map_err(|errno| {
             self.push_empty(id);
             Shortage::of_backing(errno)
         })
@@ -272,7 +272,7 @@ impl Blocks {
                 RewireError::new(kind, format_args!("{errno}: locked memory (`ulimit -l`); {self}"))
             }
             // The kernel has one answer for all of these.
-            RewireErrorKind::OutOfMemory if matches!(self.engine(), Engine::Remap) => RewireError::new(
+            RewireErrorKind::OutOfMemory if matches!(self.engine(), Engine::Remap | Engine::Map) => RewireError::new(
                 kind,
                 format_args!("{errno}: memory, `ulimit -d` or `-v`, or mappings (vm.max_map_count); {self}"),
             ),

@@ -72,6 +72,7 @@ impl Slots {
 
     /// The engine that brings blocks of a pool to addresses without a trap.
     fn engine(pool: &Blocks) -> Result<Engine, RewireError> {
+        pool.check_moves()?;
         let Engine::Move(_) = pool.engine() else { return Ok(pool.engine()) };
         let no_descriptor = || RewireError::new(RewireErrorKind::NoPool, "no userfaultfd that moves pages");
         let uffd = trap::unwatched_uffd().map_err(|errno| RewireError::new(RewireErrorKind::System, errno))?;

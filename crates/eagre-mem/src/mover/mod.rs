@@ -18,6 +18,10 @@ pub enum Mover {
     Move,
     /// `mremap`: older kernels; mappings change hands.
     Remap,
+    /// Blocks of memory with a descriptor, which stay where they are and are mapped where they are needed. Addresses behind a
+    /// window are taken back a few blocks at a time, for both ends together: that interrupts the other processor a fraction as
+    /// often, but a touch behind the window may go unnoticed for some blocks, and pinned pages are not seen.
+    Map,
     /// Blocks stay where they are, and bytes are copied where one address range must span two of them.
     Copy,
 }
@@ -27,6 +31,7 @@ impl fmt::Display for Mover {
         f.write_str(match self {
             Mover::Move => "move",
             Mover::Remap => "remap",
+            Mover::Map => "map",
             Mover::Copy => "copy",
         })
     }
@@ -38,6 +43,7 @@ impl FromStr for Mover {
         match name {
             "move" => Ok(Mover::Move),
             "remap" => Ok(Mover::Remap),
+            "map" => Ok(Mover::Map),
             "copy" => Ok(Mover::Copy),
             _ => Err(()),
         }
@@ -65,6 +71,8 @@ pub(crate) enum Engine {
     Move(&'static Uffd),
     /// See [`Mover::Remap`].
     Remap,
+    /// See [`Mover::Map`].
+    Map,
     /// See [`Mover::Copy`].
     Copy,
 }
@@ -74,8 +82,14 @@ impl Engine {
     pub(crate) fn uffd(self) -> Option<&'static Uffd> {
         match self {
             Engine::Move(uffd) => Some(uffd),
-            Engine::Remap | Engine::Copy => None,
+            Engine::Remap | Engine::Map | Engine::Copy => None,
         }
+    }
+
+    /// Whether blocks stay at home and get further addresses.
+    #[inline]
+    pub(crate) fn maps(self) -> bool {
+        matches!(self, Engine::Map)
     }
 
     /// Which mover this is.
@@ -83,12 +97,13 @@ impl Engine {
         match self {
             Engine::Move(_) => Mover::Move,
             Engine::Remap => Mover::Remap,
+            Engine::Map => Mover::Map,
             Engine::Copy => Mover::Copy,
         }
     }
 
     /// Moves a block into a stream's reservation, from an address that `source` moves blocks to: if a page in the midst of it
-    /// refuses, the others go back there.
+    /// refuses, the others go back there. Not for [`Engine::Map`], whose blocks stay where they are.
     ///
     /// # Errors
     /// `EBUSY` if a page of it is pinned for I/O or was shared by a fork: the block stays where it is.
@@ -116,6 +131,7 @@ impl Engine {
                     uffd.move_pages(from, to, len, source.uffd().unwrap_or(uffd))
                 }
                 Engine::Remap => map::remap(from, to, len),
+                Engine::Map => Err(Errno::NOSYS),
                 Engine::Copy => copy(from, to, len),
             }
         }
@@ -134,6 +150,7 @@ impl Engine {
             match self {
                 Engine::Move(uffd) => uffd.move_pages(from, to, len, source.uffd().unwrap_or(uffd)),
                 Engine::Remap => map::remap(from, to, len),
+                Engine::Map => Err(Errno::NOSYS),
                 Engine::Copy => copy(from, to, len),
             }
         }
@@ -178,7 +195,7 @@ impl Engine {
                     }
                     uffd.zero(start, len)
                 }
-                Engine::Remap => map::open_fresh(start, len),
+                Engine::Remap | Engine::Map => map::open_fresh(start, len),
                 Engine::Copy => Err(Errno::NOSYS),
             }
         }
@@ -192,7 +209,7 @@ impl Engine {
         // SAFETY: the caller's contract.
         unsafe {
             match self {
-                Engine::Remap => map::close(start, len),
+                Engine::Remap | Engine::Map => map::close(start, len),
                 _ => map::discard(start, len),
             }
         }

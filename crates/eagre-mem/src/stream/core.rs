@@ -23,6 +23,7 @@
 use super::error::{Failure, Status, StreamError, StreamErrorKind, memory_cure};
 use super::flow::SharedFlow;
 use super::gate::Gate;
+use super::mapping::Mapped;
 use super::protocol::{Touch, Windows};
 use super::stats::Counters;
 use crate::heap::{self, Refused, Shared};
@@ -108,6 +109,8 @@ pub(crate) struct Side {
     pub(crate) let_go: AtomicU64,
     /// Where the explicit interface stands, in bytes.
     pub(crate) position: AtomicU64,
+    /// Mover `map`.
+    pub(crate) mapped: Mapped,
     pub(crate) counters: Counters,
 }
 
@@ -271,6 +274,18 @@ impl Core {
         self.slots[self.slot(block)].load(Relaxed)
     }
 
+    /// Which block of the pool `block` is. Meaningful to the end that holds it.
+    #[inline]
+    pub(crate) fn block_in(&self, block: u64) -> BlockId {
+        self.ids[self.slot(block)].load(Relaxed)
+    }
+
+    /// Records where the memory of `block` is, for the end that holds it.
+    #[inline]
+    pub(crate) fn set_address(&self, block: u64, address: usize) {
+        self.slots[self.slot(block)].store(address, Relaxed);
+    }
+
     /// The address of `block` in the range of `end`.
     #[inline]
     pub(crate) fn own_address(&self, end: End, block: u64) -> Option<usize> {
@@ -310,6 +325,9 @@ impl Core {
     fn bring_to_writer(&self, touching: Touching, next: u64) -> Result<(), Step> {
         let slot = self.slot(next);
         let recycled = self.slots[slot].load(Relaxed) != 0;
+        if self.engine.maps() && recycled {
+            self.withdraw_in_time(next)?;
+        }
         if !recycled {
             self.take_from_pool(slot)?;
         } else if !self.config.recycle {
@@ -361,7 +379,13 @@ impl Core {
         let range = &ranges.of[touching.end as usize];
         let offset = self.config.block.start_of(block) as usize;
         let to = range.start() + offset;
-        if from == to || !(touching.own || ranges.of[touching.end.peer() as usize].contains(from)) {
+        if from == to {
+            return Ok(());
+        }
+        if self.engine.maps() {
+            return self.map_to_end(touching, block, to);
+        }
+        if !(touching.own || ranges.of[touching.end.peer() as usize].contains(from)) {
             return Ok(());
         }
         let prepare = ranges.prepare[touching.end as usize];
@@ -381,6 +405,7 @@ impl Core {
     #[inline]
     fn trim(&self, end: End, blocks: u64) {
         if let Some(ranges) = &self.ranges {
+            let blocks = if self.engine.maps() { self.side(end).mapped.closed() } else { blocks };
             // SAFETY: the writer's blocks below `seen` have moved to the reader; the reader's below `taken - K` have
             // moved to the writer. Whatever is left there is a pinned block that was given up.
             unsafe { ranges.of[end as usize].trim(self.config.block.start_of(blocks)) };
@@ -423,7 +448,9 @@ impl Core {
     }
 
     /// Where a slot's block is, for the pool to get it from.
-    fn whereabouts(&self, address: usize) -> Slot {
+    fn whereabouts(&self, id: BlockId, address: usize) -> Slot {
+        // One that is mapped elsewhere is at home all the same.
+        let address = if self.engine.maps() { self.pool.home(id) } else { address };
         Slot { address, engine: self.engine, prepare: Prepare::Nothing, mappings: 0 }
     }
 
@@ -433,7 +460,7 @@ impl Core {
         let from = self.slots[slot].load(Relaxed);
         // SAFETY: the writer holds the block, and gives up its contents.
         unsafe {
-            self.pool.fetch(id, self.whereabouts(from))?;
+            self.pool.fetch(id, self.whereabouts(id, from))?;
             self.slots[slot].store(0, Relaxed);
             self.pool.refresh(id)?;
         }
@@ -445,13 +472,18 @@ impl Core {
     fn give_back(&self, slot: usize) {
         let address = self.slots[slot].swap(0, Relaxed);
         if address != 0 {
+            let id = self.ids[slot].load(Relaxed);
             // SAFETY: nobody uses the stream any more, so the block is the caller's, and nobody needs its contents.
-            unsafe { self.pool.give_back_committed(self.ids[slot].load(Relaxed), self.whereabouts(address)) };
+            unsafe { self.pool.give_back_committed(id, self.whereabouts(id, address)) };
         }
     }
 
     /// Gives every block back. Nobody uses the stream any more.
     pub(crate) fn give_all_back(&self) {
+        if self.engine.maps() && self.withdraw_all().is_err() {
+            // A stale pointer would reach them. They are lost to the pool, and the stream keeps them until the process ends.
+            return;
+        }
         // Last in, first out: the first block is the first to be taken again, and neighbours stay neighbours.
         for slot in (0..self.slots.len()).rev() {
             self.give_back(slot);

@@ -134,8 +134,10 @@ pub(crate) fn memory_cure(engine: Engine, errno: Errno) -> &'static str {
     match engine {
         // The answer of `mmap` to a process that locks all it maps (`mlockall`).
         _ if errno == Errno::AGAIN => "use less, or raise `ulimit -l`",
-        // `mremap` has one answer for all of these.
-        Engine::Remap => "use less, or raise vm.max_map_count, `ulimit -d`, `ulimit -v` or the control group's limit",
+        // `mremap` and `mmap` have one answer for all of these.
+        Engine::Remap | Engine::Map => {
+            "use less, or raise vm.max_map_count, `ulimit -d`, `ulimit -v` or the control group's limit"
+        }
         _ => StreamErrorKind::OutOfMemory.why_and_cure().1,
     }
 }
@@ -251,6 +253,10 @@ impl OpenError {
     /// Addresses for `what` were refused. `or`: what else would help.
     pub(crate) fn addresses(what: fmt::Arguments<'_>, refusal: Refusal, or: &str) -> OpenError {
         match refusal.is_shortage() {
+            // Memory with a descriptor counts as a file.
+            _ if refusal.errno == Errno::FBIG => OpenError::Resources(heap::text(format_args!(
+                "no memory {what}: {refusal}; raise `ulimit -f`, set EAGRE_POOL to less, or use another mover"
+            ))),
             true => OpenError::Resources(heap::text(format_args!(
                 "no address space {what}: {refusal}; {}{or}",
                 if refusal.is_locked() { "raise `ulimit -l`" } else { facts::address_cure() }

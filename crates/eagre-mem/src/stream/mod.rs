@@ -15,6 +15,7 @@ mod faults;
 mod flow;
 pub(crate) mod gate;
 mod lifecycle;
+mod mapping;
 mod pipe;
 mod pointer;
 pub(crate) mod protocol;

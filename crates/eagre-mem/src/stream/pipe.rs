@@ -40,7 +40,7 @@ pub struct PipeBuilder {
     at_least: u64,
     pub(crate) trap: Option<Trap>,
     pub(crate) mover: Option<Mover>,
-    pool: Option<Pool>,
+    pub(crate) pool: Option<Pool>,
     recycle: bool,
     sparse: bool,
     on_failure: OnFailure,
@@ -332,7 +332,8 @@ impl PipeBuilder {
     fn prepare_range(&self, context: Context, ranges: &mut Ranges, end: End) -> Result<(), Refusal> {
         let range = &ranges.of[end as usize];
         let Some(uffd) = context.uffd() else {
-            // With `remap` each block that is away from the pool takes two mappings; so does a throw-away page.
+            // With `remap` each block that is away from the pool takes two mappings; so does a throw-away page. With `map` there are
+            // no more of them.
             return range.try_mappings(2 * self.windows.blocks() as usize + 4);
         };
         // SAFETY: our own range.

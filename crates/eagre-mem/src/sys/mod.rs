@@ -46,6 +46,8 @@ impl Errno {
     pub(crate) const EXIST: Errno = Errno(17);
     /// `EINVAL`: an argument that this kernel does not take.
     pub(crate) const INVAL: Errno = Errno(22);
+    /// `EFBIG`: a file, or memory with a descriptor, would be larger than the process may make one.
+    pub(crate) const FBIG: Errno = Errno(27);
     /// `ENOSPC`: a file, or memory with a descriptor, cannot grow.
     pub(crate) const NOSPC: Errno = Errno(28);
     /// `ENOSYS`: a system call that this platform does not have.

@@ -40,7 +40,30 @@ macro_rules! each_pair {
             #[test]
             fn signal_remap() { crate::common::on(2, module_path!(), body) }
             #[test]
-            fn off_copy() { crate::common::on(3, module_path!(), body) }
+            fn signal_map() { crate::common::on(3, module_path!(), body) }
+            #[test]
+            fn off_copy() { crate::common::on(4, module_path!(), body) }
+        }
+    )+};
+}
+
+/// The same for tests of rewired memory: some pairs are for streams alone.
+#[allow(unused_macros)]
+macro_rules! each_pool_pair {
+    ($($(#[$meta:meta])* fn $name:ident($pair:ident) $body:block)+) => {$(
+        $(#[$meta])*
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            fn body($pair: eagre_mem::probe::Pair) $body
+            #[test]
+            fn pager_move() { crate::common::on(0, module_path!(), body) }
+            #[test]
+            fn signal_move() { crate::common::on(1, module_path!(), body) }
+            #[test]
+            fn signal_remap() { crate::common::on(2, module_path!(), body) }
+            #[test]
+            fn off_copy() { crate::common::on(4, module_path!(), body) }
         }
     )+};
 }
@@ -48,6 +71,27 @@ macro_rules! each_pair {
 /// The same for tests that need pointers.
 #[allow(unused_macros)]
 macro_rules! each_pointer_pair {
+    ($($(#[$meta:meta])* fn $name:ident($pair:ident) $body:block)+) => {$(
+        $(#[$meta])*
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            fn body($pair: eagre_mem::probe::Pair) $body
+            #[test]
+            fn pager_move() { crate::common::on(0, module_path!(), body) }
+            #[test]
+            fn signal_move() { crate::common::on(1, module_path!(), body) }
+            #[test]
+            fn signal_remap() { crate::common::on(2, module_path!(), body) }
+            #[test]
+            fn signal_map() { crate::common::on(3, module_path!(), body) }
+        }
+    )+};
+}
+
+/// The same for tests of rewired memory that need pointers.
+#[allow(unused_macros)]
+macro_rules! each_pointer_pool_pair {
     ($($(#[$meta:meta])* fn $name:ident($pair:ident) $body:block)+) => {$(
         $(#[$meta])*
         mod $name {

@@ -23,6 +23,8 @@ pub(crate) fn time() -> Duration {
 pub(crate) struct Footprint {
     /// Anonymous memory, KiB.
     pub(crate) rss: u64,
+    /// Memory behind Eagre's descriptors, KiB.
+    pub(crate) shared: u64,
     /// Page tables, KiB.
     pub(crate) tables: u64,
     /// Mappings.
@@ -35,6 +37,7 @@ impl Footprint {
     pub(crate) fn now() -> Footprint {
         Footprint {
             rss: status("RssAnon:"),
+            shared: taken().0 >> 10,
             tables: status("VmPTE:"),
             mappings: std::fs::read_to_string("/proc/self/maps").unwrap().lines().count() as u64,
             descriptors: std::fs::read_dir("/proc/self/fd").unwrap().count() as u64,
@@ -45,6 +48,7 @@ impl Footprint {
     pub(crate) fn max(self, other: Footprint) -> Footprint {
         Footprint {
             rss: self.rss.max(other.rss),
+            shared: self.shared.max(other.shared),
             tables: self.tables.max(other.tables),
             mappings: self.mappings.max(other.mappings),
             descriptors: self.descriptors.max(other.descriptors),

@@ -19,7 +19,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario::new("crash::abort_while_threads_wait", For::Pointers, Ends::By(libc::SIGABRT), abort_while_parked),
     Scenario::new("crash::null_pointer_while_threads_wait", For::Pointers, Ends::By(libc::SIGSEGV), null_while_parked),
     Scenario::new("crash::write_behind_the_window", For::Pointers, Ends::ByFault, behind)
-        .says(&["eagre: stream narrow: write at offset 0: outside the window, bytes 131072 to 262144", "rewrite(L)"]),
+        .says(&["eagre: stream narrow: write at offset 0: outside the window, bytes 655360 to 786432", "rewrite(L)"]),
     Scenario::new("crash::poison", For::Pointers, Ends::ByFault, poison)
         .says(&["eagre: stream bitter: read after it failed: cancelled; on_failure(Drain)"]),
 ];
@@ -111,13 +111,16 @@ fn null_while_parked() {
 fn behind() {
     let (mut writer, mut reader) = small("narrow").read_ahead(4).open().unwrap().split();
     let _ = writer.scope(|to| {
-        for at in 0..4 {
-            // SAFETY: ascending, within the capacity.
-            unsafe { to.add(at * BLOCK).write(1) };
+        // Far enough for every mover to notice: `map` takes addresses back a few blocks late.
+        for at in 0..12 {
+            // SAFETY: ascending, within the capacity; the reader is two blocks behind.
+            unsafe {
+                to.add(at * BLOCK).write(1);
+                if at >= 2 {
+                    reader.scope(|from| from.add((at - 2) * BLOCK).read_volatile()).unwrap();
+                }
+            }
         }
-        reader.fill(1).unwrap();
-        // SAFETY: the first byte of the stream, which is the reader's own; it brings the block to the reader's range.
-        reader.scope(|from| unsafe { from.read_volatile() }).unwrap();
         // SAFETY: outside of the window: this is the crash.
         unsafe { to.write(1) };
     });

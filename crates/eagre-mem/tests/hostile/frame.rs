@@ -70,7 +70,13 @@ impl Scenario {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Pair(&'static str, &'static str);
 
-const PAIRS: [Pair; 4] = [Pair("pager", "move"), Pair("signal", "move"), Pair("signal", "remap"), Pair("off", "copy")];
+const PAIRS: [Pair; 5] = [
+    Pair("pager", "move"),
+    Pair("signal", "move"),
+    Pair("signal", "remap"),
+    Pair("signal", "map"),
+    Pair("off", "copy"),
+];
 
 impl fmt::Display for Pair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -108,8 +114,8 @@ pub(crate) fn main(themes: &[&[Scenario]]) {
         let pairs: Vec<Option<Pair>> = match scenario.pairs {
             For::Once => vec![None],
             For::Every => PAIRS.map(Some).into(),
-            For::Pointers => PAIRS[..3].iter().copied().map(Some).collect(),
-            For::Signals => PAIRS[1..3].iter().copied().map(Some).collect(),
+            For::Pointers => PAIRS[..4].iter().copied().map(Some).collect(),
+            For::Signals => PAIRS[1..4].iter().copied().map(Some).collect(),
             For::Pager => vec![Some(PAIRS[0])],
         };
         for pair in pairs {

@@ -286,9 +286,15 @@ fn locked_after() {
     end_somehow(pipe);
 }
 
-/// Limits that have nothing to do with memory.
+/// Limits that have nothing to do with memory, but for the mover `map`.
 fn unrelated() {
     limit(libc::RLIMIT_FSIZE, 0);
     limit(libc::RLIMIT_STACK, 1 << 20);
+    if std::env::var("EAGRE_MOVER").is_ok_and(|mover| mover == "map") {
+        // Memory with a descriptor is a file to that limit.
+        let error = Pipe::open().unwrap_err();
+        is_one_line_with_a_cure(&error);
+        return assert!(error.to_string().contains("raise `ulimit -f`"), "{error}");
+    }
     streams_work();
 }

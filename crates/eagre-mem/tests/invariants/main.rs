@@ -5,7 +5,8 @@
 //! 3. `order`: bytes arrive in order and exactly once, whatever the access pattern; what was skipped is zero.
 //! 4. `end`: after the end the rest of the page is zero, and at least one zero byte follows.
 //! 5. `failures`: nothing hangs, and no correct program is killed.
-//! 6. `outside`: a touch outside the window ends the process with one line that names the cure.
+//! 6. `outside`: a touch outside the window ends the process with one line that names the cure. With the mover `map` it may go
+//!    unnoticed for some blocks, and then changes the block that it was meant for, and no other: `late`.
 //! 7. `waits`: who waits for whom can be asked; only one handle that waits for itself is an error.
 #![cfg(target_os = "linux")]
 
@@ -16,6 +17,7 @@ mod common;
 mod end;
 mod failures;
 mod footprint;
+mod late;
 mod order;
 mod outside;
 mod published;
@@ -24,6 +26,7 @@ mod waits;
 /// Does nothing, unless another test of this suite started it.
 #[test]
 fn child() {
-    let cases: Vec<_> = footprint::CASES.iter().chain(outside::CASES).chain(waits::CASES).copied().collect();
+    let cases: Vec<_> =
+        footprint::CASES.iter().chain(late::CASES).chain(outside::CASES).chain(waits::CASES).copied().collect();
     common::child::serve(&cases);
 }

@@ -25,7 +25,7 @@ impl Pointer {
     }
 }
 
-each_pointer_pair! {
+each_pointer_pool_pair! {
     fn written_from_the_start(pair) {
         let pool = pool(pair, BlockSize::MIN, 12);
         let mut buffer = buffer(&pool, 10);

@@ -29,7 +29,7 @@ fn run(case: &str, pair: Pair) {
     assert!(outcome.reports.contains(&"done".to_owned()), "{case}: {outcome:?}");
 }
 
-each_pair! {
+each_pool_pair! {
     fn no_addresses_any_more(pair) {
         run("addresses_end", pair);
     }

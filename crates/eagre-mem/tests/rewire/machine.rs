@@ -62,7 +62,7 @@ fn run(case: &str, pair: Pair) {
     assert!(outcome.reports.contains(&"done".to_owned()), "{case}: {outcome:?}");
 }
 
-each_pair! {
+each_pool_pair! {
     fn nothing_accumulates(pair) {
         run("footprint", pair);
     }

@@ -60,7 +60,7 @@ fn is_all_zeros(pool: &Pool, blocks: u32) {
     assert!(taken.iter().all(|block| block.iter().all(|&byte| byte == 0)));
 }
 
-each_pair! {
+each_pool_pair! {
     fn a_pinned_block_in_a_region(pair) {
         for size in [BlockSize::MIN, BlockSize::DEFAULT] {
             let Some(ring) = ring() else { return };
@@ -245,7 +245,7 @@ each_pair! {
     }
 }
 
-each_pointer_pair! {
+each_pointer_pool_pair! {
     fn a_pinned_and_a_locked_block_in_a_buffer(pair) {
         let Some(ring) = ring() else { return };
         let pool = pool(pair, BlockSize::MIN, 4);
@@ -272,7 +272,7 @@ each_pointer_pair! {
     }
 }
 
-each_pair! {
+each_pool_pair! {
     fn a_pinned_block_at_the_end_of_a_vector(pair) {
         let Some(ring) = ring() else { return };
         let pool = pool(pair, BlockSize::MIN, 4);

@@ -112,7 +112,7 @@ fn random_walk(pair: Pair, size: BlockSize, steps: u64) {
     assert_eq!((pool.stats().taken, pool.stats().committed), (0, 0));
 }
 
-each_pair! {
+each_pool_pair! {
     fn small_blocks_against_the_model(pair) {
         random_walk(pair, BlockSize::MIN, 600);
     }

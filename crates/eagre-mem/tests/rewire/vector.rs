@@ -96,7 +96,7 @@ struct Wide([u64; 10_001]);
 #[repr(align(131072))]
 struct Aligned(u64);
 
-each_pair! {
+each_pool_pair! {
     fn bytes(pair) {
         like_vec(pair, 400, 500_000, byte);
     }

@@ -63,7 +63,7 @@ fn with_pool(pair: Pair, test: impl Fn(&Pool, &Census)) {
     assert_eq!((pool.stats().taken, pool.stats().committed), (0, 0));
 }
 
-each_pair! {
+each_pool_pair! {
     fn a_drop_panics_in_drop(pair) {
         with_pool(pair, |pool, census| {
             let all = filled(pool, census);

@@ -6,7 +6,7 @@ use eagre_mem::probe::Pair;
 use eagre_mem::{BlockSize, Trap};
 use std::ffi::{CStr, c_char, c_void};
 
-each_pointer_pair! {
+each_pointer_pool_pair! {
     /// Memory shrinks as it is consumed: at each moment what is unread is there, and at most the windows more.
     fn vanishes_as_it_is_read(pair) {
         let pool = pool(pair, 20);

@@ -53,7 +53,7 @@ const SHAPES: [fn(usize) -> u64; 4] = [
     |at| (random(at as u64) % 3) << 62,
 ];
 
-each_pointer_pair! {
+each_pointer_pool_pair! {
     fn algorithm_9(pair) {
         const WORDS: usize = 100 * SMALL / 8;
         for (bits, shape) in [(8, SHAPES[0]), (5, SHAPES[1]), (8, SHAPES[2]), (2, SHAPES[3])] {

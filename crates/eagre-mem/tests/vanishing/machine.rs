@@ -22,7 +22,7 @@ fn run(case: &str, pair: Pair) {
     assert!(outcome.reports.contains(&"done".to_owned()), "{case}: {outcome:?}");
 }
 
-each_pointer_pair! {
+each_pointer_pool_pair! {
     fn peak_memory(pair) {
         run("flow", pair);
     }
@@ -37,7 +37,7 @@ each_pointer_pair! {
     }
 }
 
-each_pair! {
+each_pool_pair! {
     /// A pool that asks for nothing in particular does what the environment says.
     fn a_pool_without_wishes(pair) {
         run("defaults", pair);

@@ -26,7 +26,7 @@ fn dies(case: &str, pair: Pair, says: &[&str]) {
     }
 }
 
-each_pointer_pair! {
+each_pointer_pool_pair! {
     fn reading_what_was_consumed(pair) {
         dies("consumed", pair, &["eagre: vanishing array: touched at offset 65535: ", "given back", "131072 to 524288", "windows"]);
     }

@@ -21,7 +21,7 @@ fn small_pool(pair: Pair, budget: u32) -> Pool {
     Pool::new(BlockSize::MIN, budget, Some(pair.trap), Some(pair.mover)).unwrap()
 }
 
-each_pair! {
+each_pool_pair! {
     /// Wherever it is when the array is done with it: passed by a reader, or there at the end of the round.
     fn locked_blocks_come_back(pair) {
         let blocks = small_pool(pair, 4);

@@ -4,7 +4,7 @@ use crate::common::*;
 use crate::{assert_empty, blocks, full, pool};
 use std::ffi::c_void;
 
-each_pointer_pair! {
+each_pointer_pool_pair! {
     /// Rule 1: the reader is in the block that the writer still writes. Both go on there, neither takes it from the other, and far
     /// more flows through than there is memory.
     fn reader_and_writer_in_one_block(pair) {

@@ -36,7 +36,7 @@ fn through_buckets<T: Plain + PartialEq>(pool: &StreamPool, through_pointers: bo
     }
 }
 
-each_pair! {
+each_pool_pair! {
     fn in_slices(pair) {
         let pool = pool(pair, 10);
         let mut array = pool.array::<u64>(9 * SMALL / 8).unwrap();
@@ -196,7 +196,7 @@ each_pair! {
 
 #[test]
 fn what_is_too_much() {
-    let pair = eagre_mem::probe::PAIRS[3];
+    let pair = eagre_mem::probe::PAIRS[4];
     let pool = pool(pair, 4);
     let error = pool.array::<u64>(usize::MAX).unwrap_err();
     assert_eq!(error.kind(), RewireErrorKind::OutOfAddresses, "{error}");
@@ -213,7 +213,7 @@ fn what_is_too_much() {
 /// Whatever slices were given before, an array that was finished has as many values as it was finished with.
 #[test]
 fn finished_between_a_slice_and_its_end() {
-    let pool = pool(eagre_mem::probe::PAIRS[3], 1);
+    let pool = pool(eagre_mem::probe::PAIRS[4], 1);
     let mut array = pool.array::<u8>(10).unwrap();
     let refuses = |array: &mut VanishingArray<u8>, step: fn(&mut VanishingArray<u8>)| {
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| step(array))).is_err());

@@ -17,7 +17,7 @@ use eagre_mem::{ViewArray, ViewOptions};
 /// Blocks to try: the smallest, one between, the largest.
 const BLOCKS: [usize; 3] = [4 << 10, 64 << 10, 2 << 20];
 /// What the environment of children says. Views need neither a trap nor a mover.
-const PAIR: Pair = PAIRS[3];
+const PAIR: Pair = PAIRS[4];
 
 /// The other side of the tests that want a process of their own.
 #[test]

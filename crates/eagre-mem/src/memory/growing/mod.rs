@@ -84,6 +84,7 @@ impl GrowingBuffer {
     pub fn new(pool: &Pool, limit: u64) -> Result<GrowingBuffer, RewireError> {
         process::remember();
         pool.0.check_here()?;
+        pool.0.check_moves()?;
         let no_addresses = |why: String| RewireError::new(RewireErrorKind::OutOfAddresses, why);
         if limit > MOST_BYTES {
             return Err(no_addresses(format!("{limit} bytes are more than {}", Bytes(MOST_BYTES))));

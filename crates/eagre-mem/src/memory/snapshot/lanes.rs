@@ -179,7 +179,7 @@ impl Lanes {
             }
             let len = (block - first) * self.geometry.block;
             if lane.mapped.is_none() {
-                shared::punch(&self.fd, self.offset(number, first), len);
+                let _ = shared::punch(&self.fd, self.offset(number, first), len);
             }
             // Only now may others take the places.
             lane.users[first..block].iter().for_each(|users| users.store(0, Release));

@@ -34,6 +34,7 @@ impl Watched {
     ) -> Result<Watched, RewireError> {
         process::remember();
         pool.0.check_here()?;
+        pool.0.check_moves()?;
         let system = |errno| RewireError::new(RewireErrorKind::System, errno);
         let no_addresses = |why: String| RewireError::new(RewireErrorKind::OutOfAddresses, why);
         let engine = pool.0.engine();

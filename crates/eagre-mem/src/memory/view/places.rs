@@ -110,7 +110,10 @@ impl Places {
         let (mut users, mut freed) = (self.lock(), 0);
         let punch = |hole: &Range<usize>| match hole.is_empty() {
             true => {}
-            false => shared::punch(&self.fd, hole.start * self.block, hole.len() * self.block),
+            false => {
+                // What the kernel refuses stays.
+                let _ = shared::punch(&self.fd, hole.start * self.block, hole.len() * self.block);
+            }
         };
         let mut hole = 0..0;
         for &place in places {

@@ -22,6 +22,8 @@ pub(crate) enum Access {
 
 /// `madvise(2)`; Linux 6.1.
 const MADV_COLLAPSE: i32 = 25;
+/// `linux/pidfd.h`: in the place of a descriptor, the thread itself; Linux 6.14.
+const PIDFD_SELF: i32 = -10000;
 /// Nobody can take memory away from under a mapping, or change these rules.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 /// `statfs(2)`: the memory is made of pages that the administrator has set aside.
@@ -123,9 +125,13 @@ pub(crate) unsafe fn write(fd: &OwnedFd, offset: usize, address: usize, len: usi
 }
 
 /// Gives the memory behind a range of sparse memory back; it reads as zeros. What the kernel refuses stays.
-pub(crate) fn punch(fd: &OwnedFd, offset: usize, len: usize) {
+///
+/// # Errors
+/// What the kernel says.
+pub(crate) fn punch(fd: &OwnedFd, offset: usize, len: usize) -> Result<(), Errno> {
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    let _ = rustix::io::retry_on_intr(|| rustix::fs::fallocate(fd, flags, offset as u64, len as u64));
+    let punched = rustix::io::retry_on_intr(|| rustix::fs::fallocate(fd, flags, offset as u64, len as u64));
+    punched.map_err(Errno::from)
 }
 
 /// Checks a descriptor that somebody else has made: memory of `len` bytes of ordinary pages that cannot shrink, and all of
@@ -240,11 +246,45 @@ pub(crate) unsafe fn fill_tables(address: usize, len: usize) -> Result<(), Errno
 /// # Safety
 /// The range belongs to the caller, and memory with a descriptor is mapped all over it.
 pub(crate) unsafe fn collapse(address: usize, len: usize) -> Result<(), Errno> {
-    // SAFETY: `errno` of this thread, which a handler must leave alone.
+    // SAFETY: the caller owns the range; contents do not change.
+    quietly(|| unsafe { libc::madvise(at(address), len, MADV_COLLAPSE) } >= 0)
+}
+
+/// Empties the page tables of several ranges at once, so that the next touch of them is a fault: with one interrupt of other
+/// processors for all, where the kernel can. The memory stays.
+///
+/// # Errors
+/// What the kernel says.
+///
+/// # Safety
+/// The ranges belong to the caller, and hold nothing but mappings of memory with a descriptor, or nothing at all.
+pub(crate) unsafe fn empty_tables(ranges: &[Range<usize>; 2]) -> Result<(), Errno> {
+    let pieces = ranges.each_ref().map(|range| libc::iovec { iov_base: at(range.start), iov_len: range.len() });
+    let all: usize = ranges.iter().map(ExactSizeIterator::len).sum();
+    // Of this process itself: since Linux 6.13. (The number is that of this thread, and a thread's memory is its process's.)
+    let at_once = || {
+        let (first, count) = (pieces.as_ptr(), pieces.len());
+        // SAFETY: the caller's contract; the pieces are there until the call is over.
+        let done =
+            unsafe { libc::syscall(libc::SYS_process_madvise, PIDFD_SELF, first, count, libc::MADV_DONTNEED, 0) };
+        done == all as i64
+    };
+    if quietly(at_once).is_ok() {
+        return Ok(());
+    }
+    ranges.iter().filter(|range| !range.is_empty()).try_for_each(|range| {
+        // SAFETY: the caller's contract.
+        unsafe { mm::madvise(at(range.start), range.len(), Advice::LinuxDontNeed) }.map_err(Errno::from)
+    })
+}
+
+/// A call of the C library, whose error number is not to be seen: a handler must leave that of its thread alone.
+fn quietly(call: impl FnOnce() -> bool) -> Result<(), Errno> {
+    // SAFETY: `errno` of this thread.
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;
-        let failed = (libc::madvise(at(address), len, MADV_COLLAPSE) != 0).then(|| Errno(*errno));
+        let failed = (!call()).then(|| Errno(*errno));
         *errno = before;
         failed.map_or(Ok(()), Err)
     }

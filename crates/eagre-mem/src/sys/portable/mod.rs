@@ -412,8 +412,18 @@ pub(crate) mod shared {
         Err(Errno::NOSYS)
     }
 
-    /// There is nothing to give back.
-    pub(crate) fn punch(_: &OwnedFd, _: usize, _: usize) {}
+    /// Always `ENOSYS`.
+    pub(crate) fn punch(_: &OwnedFd, _: usize, _: usize) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    /// Always `ENOSYS`.
+    ///
+    /// # Safety
+    /// The ranges belong to the caller.
+    pub(crate) unsafe fn empty_tables(_: &[std::ops::Range<usize>; 2]) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
 
     /// Always `ENOSYS`.
     pub(crate) fn check(_: &OwnedFd, _: usize) -> Result<(), Refusal> {
