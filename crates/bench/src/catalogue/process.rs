@@ -25,12 +25,18 @@ pub(super) const ROWS: &[Row] = &[Row {
         ),
         between("pipe(2)", Carrier::OsPipe, "pipe of the operating system with a buffer of 1 MiB"),
         between("socket", Carrier::Socket, "Unix stream socket"),
+        Entry::new(
+            "iceoryx2",
+            Way::Iceoryx2,
+            "blocks of shared memory loaned by a publisher of iceoryx2, five in all; both sides spin",
+        ),
         between("explicit", Carrier::Explicit, "Eagre: explicit calls, default windows: five blocks"),
         between("pointer", Carrier::Pointer, "Eagre: plain pointers in both processes, default windows"),
     ],
     targets: &[
         Target::must("explicit", 0.97, "ring"),
         Target::must("pointer", 0.75, "ring"),
+        Target::must("explicit", 1.0, "iceoryx2"),
         Target::must("pointer", 4.0, "pipe(2)"),
         Target::must("explicit", 4.0, "pipe(2)"),
     ],

@@ -28,6 +28,8 @@ pub(crate) enum Way {
     Network(Network),
     /// From another process.
     Between(Carrier),
+    /// The same, with a publisher and a subscriber of the crate iceoryx2.
+    Iceoryx2,
     /// Blocks moved by copying them: many in turn, or (`warm`) one to and fro in the cache.
     Memcpy { warm: bool },
     /// Blocks moved by `mremap`.

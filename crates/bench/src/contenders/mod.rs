@@ -20,12 +20,12 @@ mod network;
 mod os_pipe;
 #[allow(unsafe_code, reason = "loops that write past the caches, and chunks of memory")]
 pub(crate) mod partition;
+mod peer;
 #[allow(unsafe_code, reason = "system calls that move pages")]
 mod primitive;
 #[allow(unsafe_code, reason = "stream pointers, and memory that two processes share")]
 pub(crate) mod process;
 mod queue;
-mod quinn;
 mod rdma;
 mod read;
 #[allow(unsafe_code, reason = "memory that changes its address")]
@@ -141,6 +141,7 @@ pub(crate) fn build(entry: &Entry, work: Work, store: &Arc<Store>) -> Result<Box
         Work::Pipe { streams } if streams > 1 && !entry.one => Ok(Box::new(several::Several::new(entry.way, streams)?)),
         Work::Pipe { .. } => pipe(entry.way),
         Work::Processes { block } => match entry.way {
+            Way::Iceoryx2 => Ok(Box::new(peer::Peer::new("iceoryx2", &[block.to_string()])?)),
             Way::Between(carrier) => Ok(Box::new(process::Processes::new(carrier, block))),
             _ => Err(mismatch(entry.way)),
         },

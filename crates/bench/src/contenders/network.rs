@@ -16,7 +16,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, ServerConfig, SignatureScheme}
 
 use super::iperf::Iperf;
 use super::link::{Host, Link};
-use super::quinn::Quinn;
+use super::peer::Peer;
 use super::rdma::Registered;
 use super::stream::{fill_pointer, read_calls, read_pointer, write_calls};
 use crate::catalogue::Network;
@@ -38,7 +38,7 @@ pub(crate) fn network(network: Network) -> Result<Box<dyn Contender>, Trouble> {
         Network::Registered => Box::new(Registered::new()?),
         Network::Linked { wire, tls } => Box::new(Hosts::new(Some(Link::new(wire)?), tls, false)?),
         Network::Iperf(wire) => Box::new(Iperf::new(wire)?),
-        Network::Quinn => Box::new(Quinn::new()?),
+        Network::Quinn => Box::new(Peer::new("quinn", &[])?),
     })
 }
 

@@ -52,6 +52,10 @@ pub(super) struct Config {
     pub(super) capacity: u64,
 }
 
+/// A pointer that comes round so often is worth huge pages, which take some 6 ms each, once, and save 8 us a block. To explicit calls,
+/// which map nothing, they are worth less than they cost.
+pub(super) const LAPS_WORTH_HUGE_PAGES: u64 = 256;
+
 /// `length` while it is not known.
 pub(super) const UNKNOWN: u64 = u64::MAX;
 
@@ -302,12 +306,12 @@ impl Core {
     /// This end takes its next block.
     fn take(&self, touching: Touching, next: u64) -> Result<(), Step> {
         let count = self.count();
-        if self.end == End::Writer && next == count {
-            // A stream that comes round is worth huge pages. Where there are none, small ones do.
-            // SAFETY: our own ring.
-            let _ = unsafe { self.blocks.collapse(0..count as usize, self.ring.start()) };
-        }
         if let Some(pointer) = self.pointer.get() {
+            if next == LAPS_WORTH_HUGE_PAGES * count {
+                // Where there are none, small ones do.
+                // SAFETY: our own ring.
+                let _ = unsafe { self.blocks.collapse(0..count as usize, self.ring.start()) };
+            }
             pointer.take(self, next)?;
         }
         if next < count && !touching.own {

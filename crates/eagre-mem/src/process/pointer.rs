@@ -20,7 +20,7 @@
 //! # Safety
 //! The range belongs to this end. Its pieces are mapped and closed with the end's claim held.
 
-use super::core::{Core, Step, access};
+use super::core::{Core, LAPS_WORTH_HUGE_PAGES, Step, access};
 use crate::heap::{self, Refused};
 use crate::memory::reservation::{self, Reservation};
 use crate::mover::Engine;
@@ -197,8 +197,9 @@ impl Pointer {
                 self.map(core, block)?;
             }
         }
-        // The second time the pages may have become huge, and the tables be empty once more.
-        if block < 2 * core.count() {
+        // Moves take page tables along. Where either end has made the pages huge, they are empty once more.
+        let lap = block / core.count();
+        if lap == 0 || lap.abs_diff(LAPS_WORTH_HUGE_PAGES) <= 1 {
             // SAFETY: mapped there, and open.
             unsafe { shared::fill_tables(to, len) }.map_err(|errno| core.refused(errno))?;
         }

@@ -15,13 +15,14 @@ const SLEEPER: u32 = 1;
 /// The pager has parked a thread.
 const PARKED: u32 = 2;
 
-/// How often a waiter looks again before it sleeps, at most. A block takes some ten microseconds to fill; sleeping and
-/// waking cost about as much, so it pays to look that long.
-const MOST_SPINS: u32 = if cfg!(miri) { 2 } else { 1600 };
-/// And at least. Where spinning does not help (more threads than processors, a slow peer), the number of looks soon falls to this.
-/// One wait in sixteen spins for longer, to find out whether it helps again; one in 256 after it has not helped for long (the peer
-/// is a disk).
-const LEAST_SPINS: u32 = if cfg!(miri) { 1 } else { 50 };
+/// How often a waiter looks again before it sleeps, at most: for some 100 microseconds, as long as it may take to wake a thread on an idle
+/// processor of a virtual machine. With less, one sleep leads to the next: the peer has nothing to do until the sleeper is up, and sleeps too.
+const MOST_SPINS: u32 = if cfg!(miri) { 2 } else { 6400 };
+/// And at least, about as long as a system call or two take. Where spinning does not help (more threads than processors, a slow peer), the
+/// number of looks soon falls to this. One wait in sixteen spins for longer, to find out whether it helps again.
+const LEAST_SPINS: u32 = if cfg!(miri) { 1 } else { 400 };
+/// The same after it has not helped for long (the peer is a disk). Then one wait in 256 spins for longer.
+const LEAST_SPINS_IN_VAIN: u32 = if cfg!(miri) { 1 } else { 50 };
 
 /// `paid` after about twenty waits in which spinning did not help: it loses a quarter each time.
 const IN_VAIN: u32 = 4;
@@ -36,7 +37,7 @@ pub(crate) struct Patience {
 
 impl Default for Patience {
     fn default() -> Patience {
-        Patience { paid: (MOST_SPINS / 2).into(), waits: 0.into() }
+        Patience { paid: (MOST_SPINS / 8).into(), waits: 0.into() }
     }
 }
 
@@ -46,8 +47,8 @@ impl Patience {
         let paid = self.paid.load(Relaxed);
         let waits = self.waits.load(Relaxed);
         self.waits.store(waits.wrapping_add(1), Relaxed);
-        let again = if paid < IN_VAIN { 256 } else { 16 };
-        let looks = if waits.is_multiple_of(again) { MOST_SPINS } else { (2 * paid + LEAST_SPINS).min(MOST_SPINS) };
+        let (again, least) = if paid < IN_VAIN { (256, LEAST_SPINS_IN_VAIN) } else { (16, LEAST_SPINS) };
+        let looks = if waits.is_multiple_of(again) { MOST_SPINS } else { (2 * paid + least).min(MOST_SPINS) };
         for look in 0..looks {
             if ready() {
                 self.paid.store(paid - paid / 4 + look / 4, Relaxed);
