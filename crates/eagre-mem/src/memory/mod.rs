@@ -50,7 +50,7 @@ pub use region::Region;
 pub use snapshot::{Snapshot, SnapshotArray, SnapshotOptions, SnapshotStats};
 pub use vanishing::{Plain, StreamPool, VanishingArray};
 pub use vector::{Appender, NotAppended, Rejected, RewiredIntoIter, RewiredVec};
-pub use view::{View, ViewArray, ViewOptions, ViewStats};
+pub use view::{Draft, View, ViewArray, ViewOptions, ViewStats};
 
 use std::ops::{Bound, Range, RangeBounds};
 

@@ -58,6 +58,8 @@ fn used_up() {
     assert_eq!(error.kind(), RewireErrorKind::OutOfMappings, "{error}");
     let error = array.extend_from_within(0..1).unwrap_err();
     assert_eq!(error.kind(), RewireErrorKind::OutOfMappings, "{error}");
+    let error = array.draft(&[1]).map(drop).unwrap_err();
+    assert_eq!(error.kind(), RewireErrorKind::OutOfMappings, "{error}");
     assert_eq!((numbers(&array, BLOCK), numbers(&all, BLOCK)), (vec![0, 1, 2, 3], vec![0, 1, 2, 3]));
     assert_eq!((array.stats().bytes, most.len()), (4 * BLOCK as u64, (left - 2) * BLOCK / 8));
     assert!(most.iter().all(|&word| word == 2));

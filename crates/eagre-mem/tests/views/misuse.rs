@@ -23,12 +23,28 @@ fn no_memory() {
     assert!(error.to_string().contains("for blocks that views share were refused"), "{error}");
     assert_eq!((numbers(&array, BLOCK), numbers(&view, BLOCK)), (vec![0, 1, 2, 3], vec![2, 1]));
     assert_eq!(array.stats().bytes, 4 * BLOCK as u64);
+    let error = array.draft(&[3, 0]).map(drop).unwrap_err();
+    assert!(error.to_string().contains("for blocks that views share were refused"), "{error}");
+    assert_eq!(array.stats().bytes, 4 * BLOCK as u64);
     // Those that nobody shares need none, and neither do views.
     array.write(3..).unwrap().fill(9);
     assert_eq!(numbers(&array.view(&[3, 0]).unwrap(), BLOCK), [9, 0]);
     drop(view);
     array.write(..).unwrap().fill(5);
     assert_eq!(numbers(&array, BLOCK), [5; 4]);
+}
+
+#[test]
+fn a_draft_is_for_its_array_alone() {
+    let mut array = numbered(BLOCK, 2, 2);
+    let other = numbered(BLOCK, 2, 2);
+    let panics = |call: &mut dyn FnMut()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).is_err();
+    assert!(panics(&mut || array.apply(other.draft(&[1]).unwrap()).unwrap()));
+    assert!(panics(&mut || drop(other.draft(&[0, 1, 0]))));
+    assert!(panics(&mut || drop(other.draft(&[2]))));
+    assert_eq!((numbers(&array, BLOCK), numbers(&other, BLOCK)), (vec![0, 1], vec![0, 1]));
+    assert_eq!(other.stats().bytes, 2 * BLOCK as u64);
+    array.apply(array.draft(&[]).unwrap()).unwrap();
 }
 
 /// An ordinary fault.

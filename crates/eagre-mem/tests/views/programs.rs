@@ -1,9 +1,9 @@
-//! Random programs of writes, views, drops, extensions and de-duplication.
+//! Random programs of writes, drafts, views, drops, extensions and de-duplication.
 
 use crate::BLOCKS;
 use crate::common::process::taken;
 use crate::common::*;
-use eagre_mem::{Mappings, View, ViewArray, ViewOptions};
+use eagre_mem::{Draft, Mappings, View, ViewArray, ViewOptions};
 use std::collections::HashSet;
 
 type Block = Vec<u64>;
@@ -14,6 +14,7 @@ struct Program {
     model: Vec<Block>,
     /// Each with what it must show.
     views: Vec<(View<u64>, Vec<Block>)>,
+    drafts: Vec<(Draft<u64>, Vec<Block>)>,
     limit: usize,
 }
 
@@ -26,7 +27,7 @@ impl Program {
     fn new(seed: u64, block: usize, blocks: usize, limit: usize) -> Program {
         let array = ViewOptions::new().block(block).limit(limit).array::<u64>(blocks).unwrap();
         let model = vec![vec![0; block / 8]; blocks];
-        Program { rng: Rng::new(seed), array, model, views: Vec::new(), limit }
+        Program { rng: Rng::new(seed), array, model, views: Vec::new(), drafts: Vec::new(), limit }
     }
 
     fn range(&mut self) -> std::ops::Range<usize> {
@@ -49,10 +50,39 @@ impl Program {
         }
     }
 
+    /// Begins a draft of some blocks, in any order.
+    fn draft(&mut self) {
+        let mut blocks: Vec<usize> = self.range().collect();
+        if self.rng.one_in(2) {
+            blocks.reverse();
+        }
+        blocks.retain(|_| !self.rng.one_in(4));
+        let mut draft = self.array.draft(&blocks).unwrap();
+        let mut shown: Vec<Block> = blocks.iter().map(|&block| self.model[block].clone()).collect();
+        assert!(is(&draft, &shown));
+        let len = self.model[0].len();
+        for (words, block) in draft.chunks_mut(len).zip(&mut shown) {
+            let value = 10 + self.rng.below(4);
+            words[1..].fill(value);
+            block[1..].fill(value);
+        }
+        self.drafts.push((draft, shown));
+    }
+
+    fn apply(&mut self) {
+        let (draft, shown) = self.drafts.remove(0);
+        assert!(is(&draft, &shown));
+        let blocks = draft.blocks().to_vec();
+        self.array.apply(draft).unwrap();
+        blocks.iter().zip(shown).for_each(|(&block, shown)| self.model[block] = shown);
+    }
+
     fn step(&mut self) {
         let has = self.model.len() as u64;
         match self.rng.below(100) {
-            0..60 => self.write(),
+            0..40 => self.write(),
+            40..50 => self.draft(),
+            50..60 if !self.drafts.is_empty() => self.apply(),
             60..80 => {
                 let len = self.rng.below(2 * has) as usize;
                 let blocks: Vec<usize> = match self.rng.one_in(2) {
@@ -79,7 +109,7 @@ impl Program {
                 let before = self.array.stats().bytes;
                 let freed = self.array.deduplicate().unwrap();
                 assert_eq!(self.array.stats().bytes, before - freed);
-                if self.views.is_empty() {
+                if self.views.is_empty() && self.drafts.is_empty() {
                     let different: HashSet<&Block> = self.model.iter().collect();
                     assert_eq!(self.array.stats().bytes, (different.len() * self.array.stats().block) as u64);
                 }
@@ -89,6 +119,9 @@ impl Program {
         if self.views.len() > 4 {
             self.views.remove(0);
         }
+        if self.drafts.len() > 2 {
+            self.drafts.pop();
+        }
     }
 
     fn check(&self) {
@@ -97,6 +130,7 @@ impl Program {
         for (view, shown) in &self.views {
             assert!(is(view, shown));
         }
+        assert!(self.drafts.iter().all(|(draft, shown)| is(draft, shown)));
     }
 }
 
@@ -117,6 +151,7 @@ fn random_programs_show_what_plain_blocks_do() {
             assert_eq!(program.array.as_ptr(), start);
             // Views outlive their array.
             drop(program.array);
+            assert!(program.drafts.iter().all(|(draft, shown)| is(draft, shown)));
             assert!(program.views.iter().all(|(view, shown)| is(view, shown)));
         }
     }

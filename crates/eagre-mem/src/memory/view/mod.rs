@@ -11,17 +11,19 @@
 //!   array      │ 0 │ w │ 2 │ 3 │       write(1..2): the view still shows block 1
 //! ```
 //!
-//! [`places`] says where blocks lie and who shows them, [`run`] what lies at which address.
+//! [`draft`] holds new contents of some blocks apart until they are shown at once. [`places`] says where blocks lie and who shows them, [`run`] what lies at which address.
 //!
 //! # Safety
 //! Bytes are written through a slot that is the only one to show its place, behind an exclusive borrow of the array. A place that two
 //! slots show never changes.
 
 mod deduplicate;
+mod draft;
 mod options;
 mod places;
 mod run;
 
+pub use draft::Draft;
 pub use options::ViewOptions;
 
 use super::Plain;
