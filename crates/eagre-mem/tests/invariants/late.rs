@@ -1,11 +1,14 @@
 //! Late stores: a writer that stores to a block which has left its window is told so, or changes that block and no other.
 //!
-//! With most movers it is always told. The mover `map` takes addresses back a few blocks late, so there it may not be.
+//! It may not be told while the reader has not taken the block, and with the mover `map`, which takes addresses back a few blocks late,
+//! until then. But a block that is as far back as the stream has blocks cannot be there any more.
 
 use crate::common::child::{self, Case, report};
 use crate::common::{SMALL, say, small};
 use eagre_mem::probe::Pair;
 
+/// L + M + N + 1 of the defaults.
+const ALL: usize = 5;
 /// How many blocks behind its furthest one the writer stores.
 const DISTANCES: std::ops::RangeInclusive<usize> = 2..=12;
 const BLOCKS: usize = 400;
@@ -22,8 +25,7 @@ each_pointer_pair! {
                 Some(_) => assert!(outcome.messages()[0].contains("outside the window"), "{outcome:?}"),
                 None => {
                     assert!(outcome.success, "{distance} blocks behind: {outcome:?}");
-                    // It is noticed sooner or later, and at once where blocks move.
-                    assert_eq!(pair.mover, eagre_mem::Mover::Map, "{distance} blocks behind: {outcome:?}");
+                    assert!(distance < ALL, "{distance} blocks behind: {outcome:?}");
                     say(&format!("{pair}: {distance} blocks behind: {}", outcome.reports[0]));
                 }
             }
