@@ -55,7 +55,7 @@ fn what_is_not_ok_has_a_reason() {
 fn the_best_pair_that_works_is_selected() {
     let (code, json) = examine(&[("EAGRE_TRAP", ""), ("EAGRE_MOVER", "")]);
     let pairs = json["pairs"].as_array().unwrap();
-    assert_eq!(pairs.len(), 4);
+    assert_eq!(pairs.len(), 5);
     let best = pairs.iter().find(|pair| pair["verdict"] == "ok").expect("off + copy works anywhere");
     assert_eq!(best["selected"], true);
     assert_eq!(selected(&json).len(), 1);

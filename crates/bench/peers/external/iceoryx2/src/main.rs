@@ -16,6 +16,7 @@ use iceoryx2::prelude::*;
 use std::error::Error;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Instant;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -73,14 +74,20 @@ fn read(bytes: u64, block: &str) -> Result<()> {
     from.read_exact(&mut [0])?;
     let start = Instant::now();
     to.write_all(b"g")?;
-    let (mut tally, mut left) = (kernels::Tally::default(), bytes / 8);
+    let (mut tally, mut left, mut looks) = (kernels::Tally::default(), bytes / 8, 0_u64);
     while left > 0 {
         match subscriber.receive()? {
             Some(sample) => {
                 left -= sample.payload().len() as u64;
                 tally.add(sample.payload());
             }
-            None => std::hint::spin_loop(),
+            None => {
+                looks += 1;
+                if looks.is_multiple_of(1 << 20) && writer.0.try_wait()?.is_some() {
+                    return Err("the other process has ended early".into());
+                }
+                std::hint::spin_loop();
+            }
         }
     }
     let took = start.elapsed();
@@ -106,6 +113,14 @@ fn write(bytes: u64, block: usize, name: &str) -> Result<()> {
     std::io::stdout().write_all(b"r")?;
     std::io::stdout().flush()?;
     std::io::stdin().read_exact(&mut [0])?;
+    // The blocks stay until the other side has seen them. If it is gone, nobody takes them, and a publisher waits for ever.
+    static DONE: AtomicBool = AtomicBool::new(false);
+    let other = std::thread::spawn(|| {
+        let _ = std::io::stdin().read(&mut [0]);
+        if !DONE.load(SeqCst) {
+            std::process::exit(1);
+        }
+    });
     let (mut written, words) = (0, bytes / 8);
     while written < words {
         let now = (words - written).min(block as u64 / 8);
@@ -117,7 +132,7 @@ fn write(bytes: u64, block: usize, name: &str) -> Result<()> {
         unsafe { sample.assume_init() }.send()?;
         written += now;
     }
-    // The blocks stay until the other side has seen them.
-    let _ = std::io::stdin().read(&mut [0]);
+    DONE.store(true, SeqCst);
+    other.join().map_err(|_| "the thread panicked")?;
     Ok(())
 }
