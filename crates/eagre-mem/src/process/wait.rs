@@ -217,6 +217,7 @@ impl Core {
         let half = self.other_half();
         if half.waiting.load(SeqCst) != 0 {
             half.waiting.store(0, SeqCst);
+            self.patience.peer_is_late();
             // If there is no room, there are packets that wake it.
             let _ = socket::send(&self.socket, &WAKE);
         }

@@ -510,7 +510,11 @@ impl Core {
     /// Tells an end that something has changed for it.
     #[inline]
     pub(crate) fn notify(&self, end: End, from_pager: bool) {
-        if self.side(end).gate.notify() {
+        let told = self.side(end).gate.notify();
+        if told.sleeper {
+            self.side(end.peer()).gate.patience.peer_is_late();
+        }
+        if told.pager {
             if from_pager { self.news.store(true, Relaxed) } else { self.context.ring() }
         }
     }

@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 use crate::sys::futex;
-use std::sync::atomic::{AtomicU32, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use std::time::Duration;
 
 /// A thread sleeps on the word.
@@ -15,14 +15,16 @@ const SLEEPER: u32 = 1;
 /// The pager has parked a thread.
 const PARKED: u32 = 2;
 
-/// How often a waiter looks again before it sleeps, at most: for some 100 microseconds, as long as it may take to wake a thread on an idle
-/// processor of a virtual machine. With less, one sleep leads to the next: the peer has nothing to do until the sleeper is up, and sleeps too.
-const MOST_SPINS: u32 = if cfg!(miri) { 2 } else { 6400 };
-/// And at least, about as long as a system call or two take. Where spinning does not help (more threads than processors, a slow peer), the
-/// number of looks soon falls to this. One wait in sixteen spins for longer, to find out whether it helps again.
-const LEAST_SPINS: u32 = if cfg!(miri) { 1 } else { 400 };
-/// The same after it has not helped for long (the peer is a disk). Then one wait in 256 spins for longer.
-const LEAST_SPINS_IN_VAIN: u32 = if cfg!(miri) { 1 } else { 50 };
+/// How often a waiter looks again before it sleeps, at most. A block takes some ten microseconds to fill; sleeping and
+/// waking cost about as much, so it pays to look that long.
+const MOST_SPINS: u32 = if cfg!(miri) { 2 } else { 1600 };
+/// And at least. Where spinning does not help (more threads than processors, a slow peer), the number of looks soon falls to this.
+/// One wait in sixteen spins for longer, to find out whether it helps again; one in 256 after it has not helped for long (the peer
+/// is a disk).
+const LEAST_SPINS: u32 = if cfg!(miri) { 1 } else { 50 };
+/// The same for a peer that has just been woken: some 100 microseconds, as long as that may take on an idle processor of a virtual machine.
+/// With less, one sleep leads to the next: this end has nothing to do until the sleeper is up, and sleeps too.
+const SPINS_FOR_A_SLEEPER: u32 = if cfg!(miri) { 2 } else { 6400 };
 
 /// `paid` after about twenty waits in which spinning did not help: it loses a quarter each time.
 const IN_VAIN: u32 = 4;
@@ -33,22 +35,34 @@ pub(crate) struct Patience {
     /// For how many looks spinning has paid lately. The waiting thread stores it.
     paid: AtomicU32,
     waits: AtomicU32,
+    /// The peer has just been woken, and is late for what this end will wait for next.
+    late: AtomicBool,
 }
 
 impl Default for Patience {
     fn default() -> Patience {
-        Patience { paid: (MOST_SPINS / 8).into(), waits: 0.into() }
+        Patience { paid: (MOST_SPINS / 2).into(), waits: 0.into(), late: false.into() }
     }
 }
 
 impl Patience {
+    /// The peer slept, and has been woken.
+    #[inline]
+    pub(crate) fn peer_is_late(&self) {
+        self.late.store(true, Relaxed);
+    }
+
     /// Looks for a while whether `ready` holds.
     pub(crate) fn look(&self, mut ready: impl FnMut() -> bool) -> bool {
         let paid = self.paid.load(Relaxed);
         let waits = self.waits.load(Relaxed);
         self.waits.store(waits.wrapping_add(1), Relaxed);
-        let (again, least) = if paid < IN_VAIN { (256, LEAST_SPINS_IN_VAIN) } else { (16, LEAST_SPINS) };
-        let looks = if waits.is_multiple_of(again) { MOST_SPINS } else { (2 * paid + least).min(MOST_SPINS) };
+        let again = if paid < IN_VAIN { 256 } else { 16 };
+        let looks = match self.late.swap(false, Relaxed) {
+            true if paid >= IN_VAIN => SPINS_FOR_A_SLEEPER,
+            _ if waits.is_multiple_of(again) => MOST_SPINS,
+            _ => (2 * paid + LEAST_SPINS).min(MOST_SPINS),
+        };
         for look in 0..looks {
             if ready() {
                 self.paid.store(paid - paid / 4 + look / 4, Relaxed);
@@ -68,7 +82,16 @@ pub(crate) struct Gate {
     /// Changes with every notification.
     turn: AtomicU32,
     waiting: AtomicU32,
-    patience: Patience,
+    pub(crate) patience: Patience,
+}
+
+/// Who was told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// A thread that slept.
+    pub(crate) sleeper: bool,
+    /// The pager, which must be rung.
+    pub(crate) pager: bool,
 }
 
 impl Gate {
@@ -95,21 +118,22 @@ impl Gate {
         self.waiting.load(SeqCst) != 0
     }
 
-    /// Tells who waits that something has changed. Returns whether the pager must be rung.
+    /// Tells who waits that something has changed.
     #[inline]
     #[must_use]
-    pub(crate) fn notify(&self) -> bool {
+    pub(crate) fn notify(&self) -> Told {
         if self.waiting.load(SeqCst) == 0 {
-            return false;
+            return Told::default();
         }
         // In this order: whoever announces itself after the swap stays announced, and whoever did so before it has
         // loaded the old turn and does not sleep on it.
         let waiting = self.waiting.swap(0, SeqCst);
         self.turn.fetch_add(1, SeqCst);
-        if waiting & SLEEPER != 0 {
+        let told = Told { sleeper: waiting & SLEEPER != 0, pager: waiting & PARKED != 0 };
+        if told.sleeper {
             futex::wake(&self.turn);
         }
-        waiting & PARKED != 0
+        told
     }
 }
 
@@ -130,12 +154,12 @@ mod tests {
                         there.wait(None, || ping.load(SeqCst) >= round);
                     }
                     pong.store(round, SeqCst);
-                    assert!(!back.notify());
+                    assert!(!back.notify().pager);
                 }
             });
             for round in 1..=rounds {
                 ping.store(round, SeqCst);
-                assert!(!there.notify());
+                assert!(!there.notify().pager);
                 while pong.load(SeqCst) < round {
                     back.wait(None, || pong.load(SeqCst) >= round);
                 }

@@ -129,7 +129,9 @@ fn write(bytes: u64, block: usize, name: &str) -> Result<()> {
         // SAFETY: words of the block, which the kernel only writes.
         kernels::fill(unsafe { &mut *(std::ptr::from_mut(room) as *mut [u64]) }, written);
         // SAFETY: just filled.
-        unsafe { sample.assume_init() }.send()?;
+        if unsafe { sample.assume_init() }.send()? != 1 {
+            return Err("there is no subscriber".into());
+        }
         written += now;
     }
     DONE.store(true, SeqCst);
