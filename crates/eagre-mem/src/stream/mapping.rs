@@ -180,9 +180,11 @@ impl Core {
         Ok(())
     }
 
-    /// Withdraws and closes all that is mapped.
+    /// Withdraws and closes all that pointers could reach. What is mapped ahead is closed as it is; a thread that was let go may have a
+    /// throw-away page there.
     pub(super) fn withdraw_all(&self) -> Result<(), Errno> {
-        self.withdraw(self.sides.each_ref().map(|side| side.mapped.open().end))?;
-        End::BOTH.into_iter().try_for_each(|end| self.close(end, u64::MAX))
+        let opened = self.sides.each_ref().map(|side| side.mapped.open().end);
+        self.withdraw(opened)?;
+        End::BOTH.into_iter().zip(opened).try_for_each(|(end, until)| self.close(end, until))
     }
 }

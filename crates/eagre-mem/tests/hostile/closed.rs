@@ -69,13 +69,26 @@ fn refused() {
     });
 }
 
-/// A thread waits in a touch of the reader's raw pointer while both ends are dropped.
+/// A thread waits in a touch of the reader's raw pointer while both ends are dropped: at the first block, or when blocks have come round.
 fn parked() {
-    again_and_again(rounds(300), |_| {
-        let (writer, mut reader) = ends("parked");
-        let from = Raw(reader.as_ptr().unwrap().as_ptr());
+    again_and_again(rounds(300), |round| {
+        let (mut writer, mut reader) = ends("parked");
+        let (to, from) = (writer.as_mut_ptr().unwrap().as_ptr(), Raw(reader.as_ptr().unwrap().as_ptr()));
+        let seen = if round % 2 == 0 { 0 } else { 10 };
+        for block in 0..seen + 2 {
+            // SAFETY: ascending stores and loads; the reader is two blocks behind.
+            unsafe {
+                to.add(block * BLOCK).write_volatile(1);
+                if block >= 2 {
+                    assert_eq!(from.read((block - 2) * BLOCK), 1);
+                }
+            }
+            if seen == 0 {
+                break;
+            }
+        }
         // SAFETY: waits until both ends are gone, and is let go with a throw-away page.
-        let thread = std::thread::spawn(move || unsafe { from.read(0) });
+        let thread = std::thread::spawn(move || unsafe { from.read(seen * BLOCK) });
         until(|| waits("parked", End::Reader));
         drop((reader, writer));
         assert_eq!(thread.join().unwrap(), 0);
