@@ -507,6 +507,10 @@ typedef struct EagreNetworkOptions {
     // Other settings of this side's streams, or null, the default: trap, mover, pool, lookback of a reader, timeout_ns, flags. The
     // other fields of them do not count.
     const struct EagreOptions *stream;
+    // How blocks travel by RDMA, or null, the default: beside the connection, which stays what it is. A provider of libfabric's (tcp,
+    // verbs or shm), then, behind commas, what shall not be as usual: pool (the default), each-block, pipelined-copy or copy; unchecked;
+    // busy. As "verbs" or "tcp,copy". Both sides must say the same provider and algorithm. Blocks are not encrypted on their way.
+    const char *rdma;
 } EagreNetworkOptions;
 
 // Told how far a sort is: done of total keys. Returns 0 to go on, anything else to end with EAGRE_CANCELLED. Any thread

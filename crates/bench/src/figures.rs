@@ -5,6 +5,7 @@ use crate::interval::Estimate;
 /// A number with three significant digits, as far as a table needs them.
 pub(crate) fn number(value: f64) -> String {
     match value.abs() {
+        v if v >= 1e6 => format!("{} M", number(value / 1e6)),
         v if v >= 99.95 || v == 0.0 => format!("{value:.0}"),
         v if v >= 9.995 => format!("{value:.1}"),
         v if v >= 0.0995 => format!("{value:.2}"),
@@ -24,9 +25,15 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        for (value, want) in
-            [(0.0, "0"), (0.01234, "0.0123"), (0.7249, "0.72"), (1.0, "1.00"), (19.96, "20.0"), (123.4, "123")]
-        {
+        for (value, want) in [
+            (0.0, "0"),
+            (0.01234, "0.0123"),
+            (0.7249, "0.72"),
+            (1.0, "1.00"),
+            (19.96, "20.0"),
+            (123.4, "123"),
+            (117_893_577.0, "118 M"),
+        ] {
             assert_eq!(number(value), want);
         }
     }

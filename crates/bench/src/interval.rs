@@ -8,6 +8,9 @@
 
 use serde::Serialize;
 
+/// The fewest values that have an interval of 90 %.
+pub(crate) const FEWEST: usize = 5;
+
 /// Each tail of the interval holds at most this.
 const TAIL: f64 = 0.05;
 
@@ -72,7 +75,8 @@ mod tests {
         {
             assert_eq!(trimmed(n), k, "n = {n}");
         }
-        for n in 1..5 {
+        assert_eq!(trimmed(FEWEST), 1);
+        for n in 1..FEWEST {
             assert_eq!(trimmed(n), 0, "n = {n}: 2^-n > 0.05");
         }
     }

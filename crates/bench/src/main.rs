@@ -13,9 +13,10 @@
 //! compare · record · report
 //! grid · text · options
 //! runner
+//! callgrind
 //! contenders · load
 //! corpus · outcome · spsc
-//! cache · child · figures · limit · machine · papers · roofline · usage · verdict
+//! cache · child · counters · figures · limit · machine · papers · roofline · timeline · usage · verdict
 //! catalogue · interval · kernels
 //! memory
 //! trouble
@@ -28,12 +29,14 @@
 
 #[allow(unsafe_code, reason = "cachestat")]
 mod cache;
+mod callgrind;
 mod catalogue;
 #[allow(unsafe_code, reason = "wait4")]
 mod child;
 mod compare;
 mod contenders;
 mod corpus;
+mod counters;
 mod figures;
 mod grid;
 mod interval;
@@ -55,6 +58,7 @@ mod runner;
 #[allow(unsafe_code, reason = "the hand-written queue shares its slots between two threads")]
 mod spsc;
 mod text;
+mod timeline;
 mod trouble;
 #[allow(unsafe_code, reason = "getrusage")]
 mod usage;
@@ -127,6 +131,12 @@ enum Command {
         /// What to do, as JSON.
         job: String,
     },
+    /// Runs a contender once, without a clock; `run` starts it under Valgrind.
+    #[command(hide = true, name = callgrind::COMMAND)]
+    Once {
+        /// What to do, as JSON.
+        job: String,
+    },
     /// Does one sorting job in this process and prints the result; `run` starts it.
     #[command(hide = true, name = sort_job::COMMAND)]
     SortJob {
@@ -174,6 +184,7 @@ fn main() -> ExitCode {
         }
         Command::BaselineJob { job } => baseline_job::run(&job).map(|()| ExitCode::SUCCESS),
         Command::ProcessJob { job } => process_job::run(&job).map(|()| ExitCode::SUCCESS),
+        Command::Once { job } => callgrind::once(&job).map(|()| ExitCode::SUCCESS),
         Command::SortJob { job } => sort_job::run(&job).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|message| {

@@ -65,6 +65,7 @@ impl Options {
             bytes: self.bytes.unwrap_or(u64::MAX),
             long: self.long,
             only: only.to_vec(),
+            kept: Vec::new(),
             progress: io::stderr().is_terminal(),
         }
     }

@@ -9,6 +9,7 @@ use crate::catalogue::Figure;
 use crate::interval::Estimate;
 use crate::machine::Machine;
 use crate::roofline::Roofline;
+use crate::timeline::Span;
 use crate::verdict::Verdict;
 
 /// One contender's part in one case.
@@ -36,6 +37,8 @@ pub(crate) struct Standing {
     pub shown: Option<Estimate>,
     /// Mean costs per gigabyte or per move: what the process used and what the contender counted.
     pub costs: BTreeMap<Cow<'static, str>, f64>,
+    /// What it did at which time in its last round, if it tells.
+    pub timeline: Vec<Span>,
 }
 
 /// The exact version and command line of a contender.
@@ -135,6 +138,11 @@ pub(crate) struct Run {
 }
 
 impl CaseResult {
+    /// What a contender did, by its name.
+    pub(crate) fn standing(&self, contender: &str) -> Option<&Standing> {
+        self.standings.iter().find(|standing| standing.contender == contender)
+    }
+
     /// The targets that were missed.
     pub(crate) fn must_failed(&self) -> impl Iterator<Item = &Outcome> {
         self.outcomes.iter().filter(|outcome| outcome.must_verdict == Some(Verdict::Fail))

@@ -11,6 +11,7 @@ pub(crate) use absent::{Connector, Listener, NetworkReader, NetworkWriter, Offer
 pub(crate) use present::{Connector, Listener, NetworkReader, NetworkWriter, Offer, Options, Transfer};
 
 use eagre::PipeBuilder;
+use std::borrow::Cow;
 use std::path::Path;
 use std::time::Duration;
 
@@ -44,4 +45,5 @@ pub(crate) struct Wanted<'a> {
     pub(crate) length: Option<u64>,
     pub(crate) limit: Option<u64>,
     pub(crate) stream: Option<PipeBuilder>,
+    pub(crate) rdma: Option<Cow<'a, str>>,
 }

@@ -62,6 +62,10 @@ pub struct EagreNetworkOptions {
     /// Other settings of this side's streams, or null, the default: trap, mover, pool, lookback of a reader, timeout_ns, flags. The
     /// other fields of them do not count.
     pub stream: *const EagreOptions,
+    /// How blocks travel by RDMA, or null, the default: beside the connection, which stays what it is. A provider of libfabric's (tcp,
+    /// verbs or shm), then, behind commas, what shall not be as usual: pool (the default), each-block, pipelined-copy or copy; unchecked;
+    /// busy. As "verbs" or "tcp,copy". Both sides must say the same provider and algorithm. Blocks are not encrypted on their way.
+    pub rdma: *const c_char,
 }
 
 // SAFETY: numbers and pointers, with size and version first.
@@ -87,6 +91,7 @@ unsafe impl Versioned for EagreNetworkOptions {
         length: EAGRE_UNKNOWN,
         limit: 0,
         stream: std::ptr::null(),
+        rdma: std::ptr::null(),
     };
 }
 
@@ -123,6 +128,8 @@ impl EagreNetworkOptions {
                 // SAFETY: the caller's promise.
                 false => Some(unsafe { EagreOptions::builder(options.stream)? }),
             },
+            // SAFETY: the caller's promise.
+            rdma: unsafe { arguments::text(options.rdma) },
         })
     }
 
@@ -191,6 +198,6 @@ mod tests {
     fn the_first_version_keeps_its_size() {
         // 64-bit systems. If this fails, old programs stop working.
         assert_eq!(EagreNetworkOptions::SMALLEST, 112);
-        assert_eq!(size_of::<EagreNetworkOptions>(), 112);
+        assert_eq!(size_of::<EagreNetworkOptions>(), 112 + 8);
     }
 }

@@ -212,7 +212,7 @@ impl From<OpenError> for Fault {
 impl From<RewireError> for Fault {
     fn from(error: RewireError) -> Fault {
         let status = match error.kind() {
-            RewireErrorKind::NoPool => EagreUnavailable,
+            RewireErrorKind::NoPool | RewireErrorKind::Moves => EagreUnavailable,
             RewireErrorKind::Full => EagreCapacityExceeded,
             RewireErrorKind::OutOfBlocks | RewireErrorKind::OutOfMemory => EagreOutOfBlocks,
             RewireErrorKind::OutOfAddresses | RewireErrorKind::OutOfMappings => EagreResources,

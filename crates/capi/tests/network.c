@@ -514,6 +514,34 @@ static void token_files(void) {
     unlink(path);
 }
 
+/* Blocks by RDMA, where there is libfabric; settings are checked in any case. */
+static void by_rdma(void) {
+    struct Caller caller = {.options = patient(NULL)};
+    EagreListener *listener = NULL;
+    EagreReader *reader = NULL;
+    caller.options.rdma = "carrier pigeons";
+    IS(eagre_listener_open("127.0.0.1:0", &caller.options, &listener), EAGRE_SETTING);
+    CHECK(strstr(eagre_last_error(), "use tcp, verbs or shm") != NULL && listener == NULL);
+    caller.options.rdma = "tcp,pipelined-copy";
+    listener = listen_with(&caller.options, caller.address);
+    pthread_t thread = start(call_to_write, &caller);
+    if (eagre_listener_reader(listener, "stream", 0, &reader) != EAGRE_OK) {
+        IS(eagre_last_status(), EAGRE_SETTING);
+        CHECK(strstr(eagre_last_error(), "install libfabric") != NULL);
+        fprintf(stderr, "skipped: %s\n", eagre_last_error());
+        pthread_join(thread, NULL);
+        IS(caller.status, EAGRE_NETWORK);
+        eagre_listener_close(listener);
+        return;
+    }
+    pthread_join(thread, NULL);
+    IS(caller.status, EAGRE_OK);
+    pthread_t producer = start(produce_small, caller.writer);
+    consume_small(reader);
+    pthread_join(producer, NULL);
+    eagre_listener_close(listener);
+}
+
 int main(void) {
     beget();
     bytes_arrive();
@@ -525,6 +553,7 @@ int main(void) {
     cancelled();
     streams_are_attached();
     offers();
+    by_rdma();
     within_a_process();
     misuse();
     token_files();

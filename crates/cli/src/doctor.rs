@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use eagre::doctor::{self, Diagnosis, Fact, PairStatus, SettingValue, Value, Verdict};
+use eagre_net::{Libfabric, RdmaProvider};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
@@ -18,7 +19,7 @@ Show what Eagre can do on this machine, and how it could do more.
 The output begins with the pairs of trap (how an access through a stream pointer is noticed) and mover (how a \
 block of memory gets to that address). The best pair comes first. Each pair is tested with a small stream and \
 real page faults. Then come the facts that the pairs depend on: kernel, permissions, memory, huge pages, limits, \
-control groups and processor. The last part lists the environment variables that Eagre reads.
+control groups and processor. Then come the libraries and devices of RDMA, and the environment variables that Eagre reads.
 
 Each line is 'ok', 'limited' (it works, but slower or smaller than it could be) or 'missing'. If it is not ok, \
 the reason follows, and a cure if there is one. The command changes nothing.
@@ -75,11 +76,11 @@ impl Args {
             let device = device::Request { directory, measure: self.measure, budget, progress: !self.no_progress };
             return device.run(self.json, console);
         }
-        let diagnosis = doctor::examine();
+        let (diagnosis, rdma) = (doctor::examine(), rdma());
         if self.json {
-            console.print_json(&Report::new(&diagnosis))?;
+            console.print_json(&Report::new(&diagnosis, &rdma))?;
         } else {
-            console.print(table(&diagnosis, Style { colours: console.colours() }))?;
+            console.print(table(&diagnosis, &rdma, Style { colours: console.colours() }))?;
         }
         match diagnosis.default {
             None => Ok(Exit::Trouble),
@@ -87,6 +88,39 @@ impl Args {
             Some(_) => Ok(Exit::No),
         }
     }
+}
+
+/// A fact about a library that only streams between hosts use. Without it nothing else is missing.
+struct Extra {
+    name: &'static str,
+    label: &'static str,
+    value: Value,
+    verdict: Verdict,
+    why: Option<String>,
+}
+
+/// What streams may use besides sockets: libfabric, and the devices of each provider.
+fn rdma() -> Vec<Extra> {
+    let fact = |name, label, value| Extra { name, label, value, verdict: Verdict::Ok, why: None };
+    let found = match Libfabric::find() {
+        Ok(found) => found,
+        Err(error) => {
+            let none = fact("libfabric", "libfabric", Value::Text("none".into()));
+            return vec![Extra { verdict: Verdict::Limited, why: Some(error.to_string()), ..none }];
+        }
+    };
+    let version = format!("{}.{}", found.version.0, found.version.1);
+    let devices = |provider: RdmaProvider| {
+        let of = found.devices.iter().filter(|device| device.provider == provider.name());
+        Value::List(of.map(|device| device.name.clone()).collect())
+    };
+    let providers = [
+        ("libfabric.tcp", "devices of tcp", RdmaProvider::Tcp),
+        ("libfabric.verbs", "devices of verbs", RdmaProvider::Verbs),
+        ("libfabric.shm", "devices of shm", RdmaProvider::Shm),
+    ];
+    let providers = providers.into_iter().map(|(name, label, provider)| fact(name, label, devices(provider)));
+    std::iter::once(fact("libfabric", "libfabric", Value::Text(version))).chain(providers).collect()
 }
 
 /// The style of the table.
@@ -111,7 +145,7 @@ impl Style {
     }
 }
 
-fn table(diagnosis: &Diagnosis, style: Style) -> String {
+fn table(diagnosis: &Diagnosis, rdma: &[Extra], style: Style) -> String {
     let mut text = format!("eagre {}\n\n", env!("CARGO_PKG_VERSION"));
     text += &style.heading("trap + mover, tested with real page faults");
     let facts = &diagnosis.facts;
@@ -128,12 +162,18 @@ fn table(diagnosis: &Diagnosis, style: Style) -> String {
         }
     }
     text.push('\n');
+    text += &style.heading("RDMA");
+    for fact in rdma {
+        text += &row(fact.verdict, fact.label, &shown(&fact.value), widest, style);
+        text += &reasons(fact.why.as_deref(), None);
+    }
+    text.push('\n');
     text += &style.heading("environment");
     for setting in &diagnosis.settings {
         text += &environment(setting);
     }
     text.push('\n');
-    text += &closing(diagnosis);
+    text += &closing(diagnosis, rdma);
     text
 }
 
@@ -183,9 +223,10 @@ fn shown(value: &Value) -> String {
     }
 }
 
-fn closing(diagnosis: &Diagnosis) -> String {
+fn closing(diagnosis: &Diagnosis, rdma: &[Extra]) -> String {
     let facts = diagnosis.facts.iter().map(|fact| fact.verdict);
-    let verdicts: Vec<_> = facts.chain(diagnosis.pairs.iter().map(verdict)).collect();
+    let rdma = rdma.iter().map(|fact| fact.verdict);
+    let verdicts: Vec<_> = facts.chain(rdma).chain(diagnosis.pairs.iter().map(verdict)).collect();
     let count = |wanted| verdicts.iter().filter(|&&verdict| verdict == wanted).count();
     match (count(Verdict::Limited), count(Verdict::Missing)) {
         (0, 0) => "Everything is ok.\n".to_owned(),
@@ -203,11 +244,11 @@ struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn new(diagnosis: &'a Diagnosis) -> Self {
+    fn new(diagnosis: &'a Diagnosis, rdma: &'a [Extra]) -> Self {
         Self {
             eagre: env!("CARGO_PKG_VERSION"),
             pairs: diagnosis.pairs.iter().map(PairEntry::new).collect(),
-            facts: Facts(&diagnosis.facts),
+            facts: Facts(&diagnosis.facts, rdma),
             settings: Settings(&diagnosis.settings),
         }
     }
@@ -248,13 +289,17 @@ impl Serialize for Settings<'_> {
     }
 }
 
-struct Facts<'a>(&'a [Fact]);
+struct Facts<'a>(&'a [Fact], &'a [Extra]);
 
 impl Serialize for Facts<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        let mut map = serializer.serialize_map(Some(self.0.len() + self.1.len()))?;
         for fact in self.0 {
             map.serialize_entry(fact.name, &Entry::new(fact))?;
+        }
+        for Extra { name, value, verdict, why, .. } in self.1 {
+            let entry = Entry { value: json(value), verdict: verdict.to_string(), why: why.as_deref(), cure: None };
+            map.serialize_entry(name, &entry)?;
         }
         map.end()
     }

@@ -80,6 +80,7 @@ static HEAP: FatalHeap = FatalHeap::new(
 );
 
 fn main() -> std::process::ExitCode {
+    HEAP.share_if_addresses_are_limited();
     process::end_where_stacks_are_refused(&HEAP);
     cli::main()
 }

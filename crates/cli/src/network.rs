@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use eagre_mem::options;
 use eagre_net::security::load_token;
 use eagre_net::transfer::{Event, Stop, TransferError, Transferred};
-use eagre_net::{Fingerprint, Identity, Listener, NetError, Options, Security};
+use eagre_net::{Fingerprint, Identity, Listener, NetError, Options, Rdma, Security};
 use serde::Serialize;
 
 use crate::console::Console;
@@ -44,6 +44,12 @@ pub(crate) struct Network {
     /// Send at most RATE bytes a second; K, M or G may follow
     #[arg(long, value_name = "RATE", value_parser = rate)]
     limit: Option<u64>,
+
+    /// Send contents by RDMA, which encrypts nothing, through libfabric's tcp, verbs or shm; the same on both sides
+    ///
+    /// Behind commas may follow what shall not be as usual: each-block, pipelined-copy or copy instead of pool, 'unchecked', 'busy'.
+    #[arg(long, value_name = "HOW", value_parser = Rdma::from_str)]
+    rdma: Option<Rdma>,
 }
 
 fn fingerprint(text: &str) -> Result<Fingerprint, String> {
@@ -61,10 +67,8 @@ impl Network {
         // No addresses beside the blocks, so that 'ulimit -v' matters little.
         let stream = eagre::Pipe::builder().explicit();
         let options = Options::new().security(security).retry(Duration::from_secs(self.retry)).stream(stream);
-        Ok(match self.limit {
-            Some(limit) => options.limit(limit),
-            None => options,
-        })
+        let options = self.limit.into_iter().fold(options, Options::limit);
+        Ok(self.rdma.into_iter().fold(options, Options::rdma))
     }
 
     fn security(&self, what: &str) -> Result<Security, TransferError> {
@@ -104,7 +108,25 @@ pub(crate) fn identity_file() -> Result<PathBuf, TransferError> {
 /// Signals end a transfer, and the other side hears of it.
 pub(crate) struct Signals {
     pub(crate) stop: Stop,
-    over: Arc<(Mutex<bool>, Condvar)>,
+    ends: Arc<(Mutex<Ends>, Condvar)>,
+}
+
+/// What the end of the process waits for.
+#[derive(Default)]
+struct Ends {
+    /// Whether a transfer that was stopped has returned: the other side has heard of it.
+    over: bool,
+    /// How many transfers will be reported.
+    unreported: usize,
+}
+
+/// A transfer that will be reported, until it is dropped.
+pub(crate) struct Unreported<'s>(&'s Signals);
+
+impl Drop for Unreported<'_> {
+    fn drop(&mut self) {
+        self.0.change(|ends| ends.unreported -= 1);
+    }
 }
 
 impl Signals {
@@ -112,23 +134,33 @@ impl Signals {
     pub(crate) fn prepare(what: &'static str, place: String, console: &Console) -> Signals {
         /// The other side gets this time to hear it.
         const MOST: Duration = Duration::from_secs(1);
-        let (stop, over) = (Stop::new(), Arc::new((Mutex::new(false), Condvar::new())));
-        let (signalled, end) = (stop.clone(), Arc::clone(&over));
+        let (stop, ends) = (Stop::new(), Arc::<(Mutex<Ends>, Condvar)>::default());
+        let (signalled, wanted) = (stop.clone(), Arc::clone(&ends));
         let tell = move || {
-            if signalled.stop() {
-                let over = end.0.lock().unwrap_or_else(PoisonError::into_inner);
-                drop(end.1.wait_timeout_while(over, MOST, |over| !*over));
-            }
+            let under_way = signalled.stop();
+            let ends = wanted.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let waits = |ends: &mut Ends| under_way && !ends.over || ends.unreported > 0;
+            drop(wanted.1.wait_timeout_while(ends, MOST, waits));
         };
         process::prepare_telling(what, place, console.gauge(), tell);
-        Signals { stop, over }
+        Signals { stop, ends }
+    }
+
+    /// A transfer has begun that will be reported, even if a signal comes meanwhile.
+    pub(crate) fn unreported(&self) -> Unreported<'_> {
+        self.change(|ends| ends.unreported += 1);
+        Unreported(self)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Ends)) {
+        change(&mut self.ends.0.lock().unwrap_or_else(PoisonError::into_inner));
+        self.ends.1.notify_all();
     }
 
     /// What a transfer returned. If a signal has ended it, the process ends with the line about the signal and no other.
     pub(crate) fn unless_stopped<T>(&self, returned: T) -> T {
         if self.stop.is_stopped() {
-            *self.over.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
-            self.over.1.notify_all();
+            self.change(|ends| ends.over = true);
             loop {
                 std::thread::park();
             }

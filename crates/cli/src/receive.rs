@@ -142,10 +142,18 @@ impl Args {
         let work = || {
             loop {
                 let mut report = Report::new(WHAT, self.json, false);
-                let received = receiver.receive(listener, &mut |event| report.take(&event, &mut lock()));
-                let told = match signals.unless_stopped(received) {
+                let mut unreported = None;
+                let received = receiver.receive(listener, &mut |event| {
+                    unreported.get_or_insert_with(|| signals.unreported());
+                    report.take(&event, &mut lock());
+                });
+                let told = match received {
+                    // What has arrived is said, even if a signal came meanwhile: its sender knows that it has.
                     Ok(received) => report.end(&received, &mut lock()),
-                    Err(error) => Err(network::failure(WHAT, &error)),
+                    Err(error) => {
+                        drop(unreported.take());
+                        Err(network::failure(WHAT, &signals.unless_stopped(error)))
+                    }
                 };
                 if let Err(Failure::Trouble(line)) = told {
                     lock().complain(&line);

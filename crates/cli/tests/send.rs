@@ -130,6 +130,29 @@ fn several_connections() {
 }
 
 /// Who calls does not decide who sends.
+/// Contents by RDMA, where there is libfabric.
+#[test]
+fn by_rdma() {
+    let doctor = eagre().args(["doctor", "--json"]).output().unwrap();
+    let doctor: Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    if doctor["facts"]["libfabric"]["value"] == "none" {
+        eprintln!("skipped: {}", doctor["facts"]["libfabric"]["why"]);
+        return;
+    }
+    for how in ["tcp", "shm,copy,unchecked"] {
+        let [from, to] = folders();
+        fs::write(from.path().join("large"), noise((9 << 20) + 77)).unwrap();
+        fs::write(from.path().join("empty"), "").unwrap();
+        assert_arrives(from.path(), &["--rdma", how], &["large", "empty"], to.path(), &["--rdma", how]);
+        for name in ["large", "empty"] {
+            assert!(
+                fs::read(from.path().join(name)).unwrap() == fs::read(to.path().join(name)).unwrap(),
+                "{how}: {name}"
+            );
+        }
+    }
+}
+
 #[test]
 fn the_receiver_may_call() {
     let [from, to] = folders();

@@ -29,9 +29,14 @@ pub(crate) const MR_PROV_KEY: c_int = 1 << 6;
 
 /// `FI_ORDER_WAW`: writes arrive in the order in which they were made.
 pub(crate) const ORDER_WAW: u64 = 1 << 4;
+/// `FI_RX_CQ_DATA`: the numbers that come with writes may take the rooms that were given for messages.
+pub(crate) const RX_CQ_DATA: u64 = 1 << 56;
 pub(crate) const EP_MSG: c_int = 1;
+pub(crate) const EP_RDM: c_int = 3;
+pub(crate) const AV_TABLE: c_int = 2;
 pub(crate) const THREAD_DOMAIN: c_int = 3;
 pub(crate) const CQ_FORMAT_DATA: c_int = 3;
+pub(crate) const WAIT_NONE: c_int = 0;
 pub(crate) const WAIT_UNSPEC: c_int = 1;
 pub(crate) const ENABLE: c_int = 6;
 
@@ -149,9 +154,32 @@ pub(crate) struct FidDomain {
 #[repr(C)]
 pub(crate) struct OpsDomain {
     pub(crate) size: usize,
-    pub(crate) av_open: Unused,
+    pub(crate) av_open: unsafe extern "C" fn(*mut FidDomain, *mut AvAttr, *mut *mut FidAv, *mut c_void) -> c_int,
     pub(crate) cq_open: unsafe extern "C" fn(*mut FidDomain, *mut CqAttr, *mut *mut FidCq, *mut c_void) -> c_int,
     pub(crate) endpoint: unsafe extern "C" fn(*mut FidDomain, *mut Info, *mut *mut FidEp, *mut c_void) -> c_int,
+}
+
+#[repr(C)]
+pub(crate) struct AvAttr {
+    pub(crate) kind: c_int,
+    pub(crate) rx_ctx_bits: c_int,
+    pub(crate) count: usize,
+    pub(crate) ep_per_node: usize,
+    pub(crate) name: *const c_char,
+    pub(crate) map_addr: *mut c_void,
+    pub(crate) flags: u64,
+}
+
+#[repr(C)]
+pub(crate) struct FidAv {
+    pub(crate) fid: Fid,
+    pub(crate) ops: *const OpsAv,
+}
+
+#[repr(C)]
+pub(crate) struct OpsAv {
+    pub(crate) size: usize,
+    pub(crate) insert: unsafe extern "C" fn(*mut FidAv, *const c_void, usize, *mut u64, u64, *mut c_void) -> c_int,
 }
 
 #[repr(C)]

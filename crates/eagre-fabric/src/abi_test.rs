@@ -31,7 +31,10 @@ fn the_declarations_are_those_of_the_headers() {
         FidFabric "struct fid_fabric" { ops "ops" }
         OpsFabric "struct fi_ops_fabric" { domain "domain", passive_ep "passive_ep", eq_open "eq_open" }
         FidDomain "struct fid_domain" { ops "ops", mr "mr" }
-        OpsDomain "struct fi_ops_domain" { cq_open "cq_open", endpoint "endpoint" }
+        AvAttr "struct fi_av_attr" { count "count", flags "flags" }
+        FidAv "struct fid_av" { ops "ops" }
+        OpsAv "struct fi_ops_av" { insert "insert" }
+        OpsDomain "struct fi_ops_domain" { av_open "av_open", cq_open "cq_open", endpoint "endpoint" }
         OpsMr "struct fi_ops_mr" { reg "reg" }
         FidMr "struct fid_mr" { desc "mem_desc", key "key" }
         FidPep "struct fid_pep" { cm "cm" }
@@ -66,7 +69,12 @@ fn the_declarations_are_those_of_the_headers() {
         ("FI_MR_VIRT_ADDR", MR_VIRT_ADDR as u64),
         ("FI_MR_ALLOCATED", MR_ALLOCATED as u64),
         ("FI_MR_PROV_KEY", MR_PROV_KEY as u64),
+        ("FI_RX_CQ_DATA", RX_CQ_DATA),
         ("FI_EP_MSG", EP_MSG as u64),
+        ("FI_EP_RDM", EP_RDM as u64),
+        ("FI_AV_TABLE", AV_TABLE as u64),
+        ("FI_WAIT_NONE", WAIT_NONE as u64),
+        ("sizeof(struct fi_av_attr)", size_of::<AvAttr>() as u64),
         ("FI_THREAD_DOMAIN", THREAD_DOMAIN as u64),
         ("FI_CQ_FORMAT_DATA", CQ_FORMAT_DATA as u64),
         ("FI_WAIT_UNSPEC", WAIT_UNSPEC as u64),

@@ -1,43 +1,57 @@
-//! Blocks between hosts by RDMA: libfabric, opened at run time, and a ring of blocks that is registered once.
+//! Blocks between hosts by RDMA: libfabric, opened at run time, and memory that is registered once.
 //!
 //! Nothing here is needed to build: `libfabric.so.1` is looked for when [`Fabric::open`] is called, and what is missing is an
 //! error. The few structures that are used are declared in `abi`; a test compares them with the headers where those are at hand.
 //!
-//! The side that receives makes a [`Ring`] and hands its [`Offer`] to the other side over a connection that both trust. The
-//! other side makes a [`Sender`] of it and writes blocks straight into the ring.
+//! The side that receives registers its memory ([`Waiting`]) and hands its [`Offer`] to the other side over a connection that both
+//! trust. The other side takes it ([`Calling`]), and both are connected: an [`Inlet`] grants places, and an [`Outlet`] writes pieces
+//! straight into them. What the pieces mean, and whether they are right, is for those who use this to say.
 //!
 //! # Layers
 //! | module | is | may import |
 //! |---|---|---|
-//! | `receiver` | the side whose memory is written | `endpoint`, `memory`, `library`, `offer`, `error` |
-//! | `sender` | the side that writes | `endpoint`, `memory`, `library`, `offer`, `error` |
-//! | `endpoint` | connections, registrations and completions | `memory`, `library`, `abi`, `error` |
-//! | `library` | the library, opened, and what it has | `abi`, `error` |
+//! | `inlet` | the side whose memory is written | `outlet`, `names`, `listening`, `end`, `card`, `memory`, `library`, `offer`, `provider`, `random`, `abi`, `error` |
+//! | `outlet` | the side that writes | `names`, `end`, `card`, `memory`, `library`, `offer`, `abi`, `error` |
+//! | `listening` | waiting for the one who has the offer | `end`, `card`, `library`, `offer`, `provider`, `abi`, `error` |
+//! | `end` | one end of a connection: what it writes, says and hears | `names`, `card`, `memory`, `library`, `provider`, `abi`, `error` |
+//! | `card` | what the library opens for a connection, and registered memory | `memory`, `library`, `provider`, `random`, `abi`, `error` |
+//! | `library` | the library, opened, and what it has | `provider`, `abi`, `error` |
+//! | `names` | ends that know each other by name | `error` |
 //! | `memory` | memory that stays where it is | `error` |
-//! | `offer` | what the sender has to know | `error` |
+//! | `offer` | what the sender has to know | `provider`, `error` |
+//! | `random` | numbers that nobody can guess | `error` |
+//! | `provider` | which of libfabric's ways | none |
 //! | `abi` | libfabric's structures | none |
 //! | `error` | why it did not work | none |
 //!
 //! Tests may import more.
 //!
 //! Unsafe code is in the modules that allow it below.
-#![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![deny(unsafe_code)]
 
 mod abi;
 #[allow(unsafe_code)]
-mod endpoint;
+mod card;
+#[allow(unsafe_code)]
+mod end;
 mod error;
+mod inlet;
 #[allow(unsafe_code)]
 mod library;
 #[allow(unsafe_code)]
+mod listening;
+#[allow(unsafe_code)]
 mod memory;
+mod names;
 mod offer;
-mod receiver;
-mod sender;
+mod outlet;
+mod provider;
+mod random;
 
 pub use error::{FabricError, FabricErrorKind};
-pub use library::{Fabric, Provider};
-pub use offer::Offer;
-pub use receiver::{Receiver, Ring};
-pub use sender::Sender;
+pub use inlet::{Arrival, Inlet, Waiting};
+pub use library::{Device, Fabric};
+pub use memory::Memory;
+pub use offer::{Offer, Registering};
+pub use outlet::{Calling, Outlet};
+pub use provider::Provider;

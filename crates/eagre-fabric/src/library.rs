@@ -5,6 +5,10 @@ use std::{mem, ptr};
 
 use crate::abi::{self, FabricAttr, FidFabric, Info};
 use crate::error::{FabricError, FabricErrorKind};
+use crate::provider::Provider;
+
+/// What says who tells the cache of registrations that mappings change. There is nothing for it to do here, and it would do much.
+const MONITOR: &str = "FI_MR_CACHE_MONITOR";
 
 type GetInfo = unsafe extern "C" fn(u32, *const c_char, *const c_char, u64, *const Info, *mut *mut Info) -> c_int;
 
@@ -19,13 +23,13 @@ pub struct Fabric {
     version: u32,
 }
 
-/// A way to other hosts that libfabric knows.
+/// A device that libfabric knows a way through.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Provider {
-    /// The name, as `tcp`, `verbs` or `shm`.
-    pub name: String,
+pub struct Device {
+    /// The provider, as `tcp`, `verbs` or `shm`.
+    pub provider: String,
     /// The device, as `eth0` or `mlx5_0`.
-    pub device: String,
+    pub name: String,
 }
 
 impl Fabric {
@@ -40,14 +44,13 @@ impl Fabric {
                 format_args!("{why}; install libfabric 1.14 or newer (Debian: libfabric1)"),
             )
         };
-        // SAFETY: the name ends with a zero. The library's constructors only set up its own state.
-        let handle = unsafe { libc::dlopen(c"libfabric.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        let handle = load();
         if handle.is_null() {
             return Err(missing("libfabric.so.1 cannot be opened"));
         }
         let find = |name: &CStr, version: &CStr| {
             // SAFETY: the handle is open, and both names end with a zero.
-            let symbol = unsafe { libc::dlvsym(handle, name.as_ptr(), version.as_ptr()) };
+            let symbol = unsafe { versioned(handle, name, version) };
             if symbol.is_null() { Err(missing("libfabric.so.1 lacks what is needed")) } else { Ok(symbol) }
         };
         let version = find(c"fi_version", c"FABRIC_1.0")?;
@@ -80,68 +83,97 @@ impl Fabric {
         }
     }
 
+    /// The version of the library.
+    pub fn version(&self) -> (u32, u32) {
+        (self.version >> 16, self.version & 0xFFFF)
+    }
+
+    /// Whether the provider can be used by this process as it is.
+    ///
+    /// # Errors
+    /// [`FabricErrorKind::Setting`], with the cure.
+    pub(crate) fn check(&self, provider: Provider) -> Result<(), FabricError> {
+        let disabled = std::env::var_os(MONITOR).is_some_and(|value| value == "disabled");
+        if provider == Provider::Verbs && !disabled {
+            let text = format_args!(
+                "libfabric's cache of registrations would watch every mapping that changes; set {MONITOR}=disabled before the \
+                 program starts"
+            );
+            return Err(FabricError::new(FabricErrorKind::Setting, text));
+        }
+        Ok(())
+    }
+
     /// The providers that work here, each with its devices, in order.
     ///
     /// # Errors
     /// [`FabricErrorKind::Refused`] if libfabric cannot tell.
-    pub fn providers(&self) -> Result<Vec<Provider>, FabricError> {
+    pub fn devices(&self) -> Result<Vec<Device>, FabricError> {
         let infos = self.info(None, 0, ptr::null())?;
-        let mut providers = Vec::new();
+        let mut devices = Vec::new();
         let mut next = infos.first;
         while !next.is_null() {
             // SAFETY: the list is the library's, ends with null, and is freed after this. Its attributes are there, and names are
             // null or end with a zero.
             unsafe {
                 let info = &*next;
-                providers.push(Provider {
-                    name: text((*info.fabric_attr).prov_name),
-                    device: text((*info.domain_attr).name),
+                devices.push(Device {
+                    provider: text((*info.fabric_attr).prov_name),
+                    name: text((*info.domain_attr).name),
                 });
                 next = info.next;
             }
         }
-        providers.sort();
-        providers.dedup();
-        Ok(providers)
+        devices.sort();
+        devices.dedup();
+        Ok(devices)
     }
 
-    /// What a connection through the provider `tcp` needs, at or to an address.
-    pub(crate) fn connections(&self, address: std::net::SocketAddr, flags: u64) -> Result<Infos, FabricError> {
+    /// What a provider needs: for an end at `node` if the flags say [`abi::SOURCE`], or else for one that goes there.
+    pub(crate) fn interfaces(
+        &self,
+        provider: Provider,
+        node: &str,
+        service: &str,
+        flags: u64,
+    ) -> Result<Infos, FabricError> {
         // SAFETY: null asks for an empty one.
         let hints = unsafe { (self.dupinfo)(ptr::null()) };
         if hints.is_null() {
             return Err(self.refused("fi_allocinfo", -libc::ENOMEM));
         }
         let hints = Infos { first: hints, free: self.freeinfo };
+        let text = |text: &str| {
+            CString::new(text).map_err(|_| FabricError::new(FabricErrorKind::Setting, "an address holds a zero"))
+        };
+        let (name, node, service) = (text(provider.name())?, text(node)?, text(service)?);
         // SAFETY: it is a fresh one with all its attributes, ours alone until it is freed. The library frees the name.
         unsafe {
             let info = &mut *hints.first;
             info.caps = abi::MSG | abi::RMA;
-            (*info.ep_attr).kind = abi::EP_MSG;
+            info.mode = abi::RX_CQ_DATA;
+            (*info.ep_attr).kind = if provider.connects() { abi::EP_MSG } else { abi::EP_RDM };
             (*info.tx_attr).msg_order = abi::ORDER_WAW;
             (*info.domain_attr).threading = abi::THREAD_DOMAIN;
             (*info.domain_attr).mr_mode = abi::MR_LOCAL | abi::MR_VIRT_ADDR | abi::MR_ALLOCATED | abi::MR_PROV_KEY;
             (*info.domain_attr).cq_data_size = 4;
-            (*info.fabric_attr).prov_name = libc::strdup(c"tcp".as_ptr());
+            (*info.fabric_attr).prov_name = libc::strdup(name.as_ptr());
         }
-        let infos = self.info(Some(address), flags | abi::NUMERICHOST, hints.first)?;
-        if infos.first.is_null() { Err(self.refused("fi_getinfo", -libc::ENODATA)) } else { Ok(infos) }
+        let numeric = if provider.connects() { abi::NUMERICHOST } else { 0 };
+        let infos = self.info(Some((&node, &service)), flags | numeric, hints.first)?;
+        if infos.first.is_null() {
+            let text = format_args!("libfabric has no provider {provider} at {}", node.to_string_lossy());
+            return Err(FabricError::new(FabricErrorKind::Missing, text));
+        }
+        Ok(infos)
     }
 
-    fn info(
-        &self,
-        address: Option<std::net::SocketAddr>,
-        flags: u64,
-        hints: *const Info,
-    ) -> Result<Infos, FabricError> {
-        let none = |_| FabricError::new(FabricErrorKind::Setting, "an address holds a zero");
-        let node = address.map(|at| CString::new(at.ip().to_string())).transpose().map_err(none)?;
-        let service = address.map(|at| CString::new(at.port().to_string())).transpose().map_err(none)?;
-        let pointer = |text: &Option<CString>| text.as_ref().map_or(ptr::null(), |text| text.as_ptr());
+    fn info(&self, place: Option<(&CStr, &CStr)>, flags: u64, hints: *const Info) -> Result<Infos, FabricError> {
+        let (node, service) =
+            place.map_or((ptr::null(), ptr::null()), |(node, service)| (node.as_ptr(), service.as_ptr()));
         let mut first = ptr::null_mut();
         // SAFETY: texts end with a zero, hints are null or whole, and there is room for the answer.
-        let code =
-            unsafe { (self.getinfo)(abi::VERSION, pointer(&node), pointer(&service), flags, hints, &raw mut first) };
+        let code = unsafe { (self.getinfo)(abi::VERSION, node, service, flags, hints, &raw mut first) };
         match code {
             0 => Ok(Infos { first, free: self.freeinfo }),
             code if code == -libc::ENODATA => Ok(Infos { first: ptr::null_mut(), free: self.freeinfo }),
@@ -167,6 +199,45 @@ impl Fabric {
         let why = unsafe { text((self.strerror)(code.saturating_neg())) };
         FabricError::new(FabricErrorKind::Refused, format_args!("libfabric's {call} failed: {why}"))
     }
+}
+
+/// The signals that a library may want to hear of: it prints where a program broke, and ends it.
+const BREAKING: [c_int; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGABRT, libc::SIGFPE, libc::SIGTERM];
+
+/// Loads the library; null if there is none. Libraries for old cards that come with it take signals over as soon as they are loaded,
+/// those by which streams notice touches among them: each is given back to whom it belonged.
+fn load() -> *mut c_void {
+    // SAFETY: zeros are such a setting; signals are valid; the name ends with a zero. What else the library's constructors do is set
+    // up its own state.
+    unsafe {
+        let before = BREAKING.map(|signal| {
+            let mut action: libc::sigaction = mem::zeroed();
+            (libc::sigaction(signal, ptr::null(), &raw mut action) == 0).then_some(action)
+        });
+        let handle = libc::dlopen(c"libfabric.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
+        for (signal, action) in BREAKING.into_iter().zip(&before) {
+            if let Some(action) = action {
+                libc::sigaction(signal, action, ptr::null_mut());
+            }
+        }
+        handle
+    }
+}
+
+/// A symbol of a library in one of its versions; null if there is none, or this system's loader knows no versions.
+///
+/// # Safety
+/// The handle is open.
+unsafe fn versioned(handle: *mut c_void, name: &CStr, version: &CStr) -> *mut c_void {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: the caller's contract; both end with a zero.
+    let symbol = unsafe { libc::dlvsym(handle, name.as_ptr(), version.as_ptr()) };
+    #[cfg(not(target_env = "gnu"))]
+    let symbol = {
+        let _ = (handle, name, version);
+        ptr::null_mut()
+    };
+    symbol
 }
 
 /// A text of the library's, or nothing.

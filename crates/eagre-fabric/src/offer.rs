@@ -1,42 +1,47 @@
-//! What the sender has to know, and what both sides agree on.
+//! What the side that writes has to know.
 #![forbid(unsafe_code)]
 
 use std::fmt;
-use std::net::SocketAddr;
 
 use crate::error::{FabricError, FabricErrorKind};
+use crate::provider::Provider;
 
 /// How many bytes say that the right one calls.
 pub(crate) const TOKEN: usize = 32;
-
-/// Bytes of a block's line in the table behind the ring: its number, its length, its checksum, and nothing.
+/// Bytes of a piece's line in the table: its number, where it begins in the stream, its length, its checksum.
 pub(crate) const LINE: usize = 32;
-/// The length that says that a block is the end, and holds the length of everything and its digest.
-pub(crate) const END: u64 = u64::MAX;
-/// Bytes in the last block.
-pub(crate) const LAST: usize = 40;
+/// A bit beside a piece's number: it has a line. Others fill their room, and have no checksum.
+pub(crate) const LINED: u32 = 1 << 31;
+/// Lines in the table: more than pieces can be on their way.
+pub(crate) const LINES: usize = 64;
+/// The longest address or name of an end.
+const ADDRESS: usize = 255;
 
-/// Where a ring is, and the keys to it. Whoever has it may write into the ring: pass it on over a connection that both sides trust.
+/// Where an [`Inlet`](crate::Inlet) is, and the keys to it. Whoever has it may write there: pass it on over a connection that both
+/// sides trust.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Offer {
-    pub(crate) address: SocketAddr,
+    pub(crate) provider: Provider,
     pub(crate) token: [u8; TOKEN],
-    /// The remote key of the memory, and the address it begins at.
-    pub(crate) key: u64,
-    pub(crate) base: u64,
-    /// Bytes in a block, and blocks.
-    pub(crate) block: u64,
-    pub(crate) blocks: u64,
+    /// How the table of lines is called: its address and key.
+    pub(crate) lines: (u64, u64),
+    /// Where the end listens, or its name.
+    pub(crate) address: String,
 }
 
 impl Offer {
+    /// The provider that both ends use.
+    pub fn provider(&self) -> Provider {
+        self.provider
+    }
+
     /// The offer as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = self.token.to_vec();
-        for number in [self.key, self.base, self.block, self.blocks] {
-            bytes.extend(number.to_le_bytes());
-        }
-        bytes.extend(self.address.to_string().as_bytes());
+        let mut bytes = vec![self.provider as u8];
+        bytes.extend(self.token);
+        bytes.extend(self.lines.0.to_le_bytes());
+        bytes.extend(self.lines.1.to_le_bytes());
+        bytes.extend(self.address.as_bytes());
         bytes
     }
 
@@ -46,19 +51,20 @@ impl Offer {
     /// [`FabricErrorKind::Setting`] if these are not the bytes of an offer.
     pub fn from_bytes(bytes: &[u8]) -> Result<Offer, FabricError> {
         let read = || {
-            let (token, rest) = bytes.split_first_chunk::<TOKEN>()?;
-            let (numbers, address) = rest.split_first_chunk::<32>()?;
-            let number = |at: usize| numbers[at * 8..][..8].try_into().map(u64::from_le_bytes).ok();
+            let (&provider, rest) = bytes.split_first()?;
+            let (token, rest) = rest.split_first_chunk::<TOKEN>()?;
+            let (address, rest) = rest.split_first_chunk::<8>()?;
+            let (key, name) = rest.split_first_chunk::<8>()?;
             let offer = Offer {
-                address: std::str::from_utf8(address).ok()?.parse().ok()?,
+                provider: Provider::of_number(provider)?,
                 token: *token,
-                key: number(0)?,
-                base: number(1)?,
-                block: number(2)?,
-                blocks: number(3)?,
+                lines: (u64::from_le_bytes(*address), u64::from_le_bytes(*key)),
+                address: std::str::from_utf8(name).ok()?.to_owned(),
             };
-            check(offer.block, offer.blocks).ok()?;
-            Some(offer)
+            let printable =
+                |text: &str| (1..=ADDRESS).contains(&text.len()) && text.bytes().all(|c| c.is_ascii_graphic());
+            let fits = !offer.provider.connects() || offer.address.parse::<std::net::SocketAddr>().is_ok();
+            (printable(&offer.address) && fits).then_some(offer)
         };
         read().ok_or_else(|| FabricError::new(FabricErrorKind::Setting, "these bytes are not an offer of a ring"))
     }
@@ -67,20 +73,15 @@ impl Offer {
 /// Keys are not shown.
 impl fmt::Debug for Offer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Offer({}: {} blocks of {} bytes)", self.address, self.blocks, self.block)
+        write!(f, "Offer({} at {})", self.provider, self.address)
     }
 }
 
-/// Whether a ring can have this shape.
-pub(crate) fn check(block: u64, blocks: u64) -> Result<(), FabricError> {
-    let good = block.is_power_of_two() && (64 << 10..=64 << 20).contains(&block) && (1..=256).contains(&blocks);
-    if good {
-        return Ok(());
-    }
-    Err(FabricError::new(
-        FabricErrorKind::Setting,
-        format_args!(
-            "a ring cannot have {blocks} blocks of {block} bytes; use 1 to 256 blocks of a power of two from 64 KiB to 64 MiB"
-        ),
-    ))
+/// When memory is registered with the card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Registering {
+    /// All of it, when the end is made.
+    Once,
+    /// Each piece, for as long as it is on its way.
+    EachPiece,
 }

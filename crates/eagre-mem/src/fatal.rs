@@ -38,6 +38,17 @@ impl FatalHeap {
         process::end(self.code)
     }
 
+    /// One heap for all threads from now on, if the process may have so many addresses only (`ulimit -v`): glibc reserves 64 to
+    /// 128 MiB of them for the heap of each thread otherwise, and a thread more or less decides about who gets none. For a
+    /// process that has one thread yet.
+    pub fn share_if_addresses_are_limited(&self) {
+        #[cfg(target_env = "gnu")]
+        if rustix::process::getrlimit(rustix::process::Resource::As).current.is_some() {
+            // SAFETY: the call sets a number of the system's allocator, which does nothing else meanwhile: there is one thread.
+            unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+        }
+    }
+
     #[inline]
     fn checked(&self, piece: *mut u8, bytes: usize) -> *mut u8 {
         if piece.is_null() && bytes <= FatalHeap::SMALL {

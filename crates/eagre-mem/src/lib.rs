@@ -59,9 +59,9 @@ mod units;
 pub use memory::mapping::{LookError, Mapping};
 pub use memory::pool::{Pool, PoolStats};
 pub use memory::{
-    Appender, Block, Draft, GrowingBuffer, Mappings, NotAppended, NotMapped, Plain, RawBlock, Region, Rejected,
-    RewireError, RewireErrorKind, RewiredIntoIter, RewiredVec, Snapshot, SnapshotArray, SnapshotOptions, SnapshotStats,
-    StreamPool, VanishingArray, View, ViewArray, ViewOptions, ViewStats,
+    Appender, Block, Draft, FixedMemory, GrowingBuffer, Mappings, NotAppended, NotMapped, Plain, RawBlock, Region,
+    Rejected, RewireError, RewireErrorKind, RewiredIntoIter, RewiredVec, Snapshot, SnapshotArray, SnapshotOptions,
+    SnapshotStats, StreamPool, VanishingArray, View, ViewArray, ViewOptions, ViewStats,
 };
 pub use mover::Mover;
 pub use open::check_environment;

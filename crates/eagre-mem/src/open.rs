@@ -44,6 +44,21 @@ impl PipeBuilder {
         self.open_on(context, engine)
     }
 
+    /// The same stream on a pool of its own whose memory [stays](Pool::fixed), as large as the stream needs; unless it has a pool already.
+    /// Windows and blocks must have their sizes before. Whatever the environment says, its trap is `signal` and its mover `map`.
+    ///
+    /// # Errors
+    /// As [`PipeBuilder::open`]: trap `signal` and mover `map` must work here.
+    pub fn on_fixed_pool(self) -> Result<PipeBuilder, OpenError> {
+        if self.pool.is_some() {
+            return Ok(self);
+        }
+        self.check()?;
+        let pool = Pool::new(self.block, self.most_blocks(), Some(Trap::Signal), Some(Mover::Map))?;
+        let stream = if self.explicit { self } else { self.trap(Trap::Signal).mover(Mover::Map) };
+        Ok(stream.pool(&pool))
+    }
+
     /// The mover asked for. Blocks of some pools move and those of others are mapped: without a word, a stream does what its pool
     /// is for.
     fn mover_for_pool(&self) -> Result<Option<Mover>, OpenError> {

@@ -6,7 +6,7 @@ use eagre::{Reader, Writer};
 
 use crate::address::Address;
 use crate::ends::{NetworkReader, NetworkWriter, Transfer};
-use crate::error::NetError;
+use crate::error::{NetError, NetErrorKind};
 use crate::greeting::{Hello, Role, State, check_name};
 use crate::options::Options;
 use crate::security::random;
@@ -96,6 +96,9 @@ impl Connector {
             resumes: false,
             round_trip: Duration::ZERO,
         };
-        Session::call(&self.address, hello, &self.options)
+        let (session, there) = Session::call(&self.address, hello, &self.options)?;
+        let wrong = |why| NetError::new(NetErrorKind::Setting, format_args!("{}: {why}", session.place()));
+        self.options.check_rdma(&there).map_err(wrong)?;
+        Ok((session, there))
     }
 }

@@ -32,6 +32,10 @@ pub(crate) enum Kind {
     Beat = 5,
     /// This side gives the stream up. The bytes are the reason, as text.
     Abort = 6,
+    /// By RDMA: where the other side may write. The bytes are the offer.
+    Offer = 7,
+    /// By RDMA: this side is about to connect. The bytes are what the other one needs for that.
+    Answer = 8,
 }
 
 /// A header.
@@ -46,9 +50,9 @@ pub(crate) struct Header {
 impl Header {
     /// The header of a message with these bytes.
     pub(crate) fn of(kind: Kind, offset: u64, bytes: &[u8]) -> Header {
-        // Callers send pieces of at most 512 KiB, and short texts.
+        // Callers send pieces of at most 256 KiB, and short texts.
         let length = bytes.len() as u32;
-        Header { kind, length, offset, check: xxh3_64_with_seed(bytes, seed(kind, length, offset)) }
+        Header { kind, length, offset, check: check(kind, offset, bytes) }
     }
 
     pub(crate) fn write(&self) -> [u8; HEADER] {
@@ -70,6 +74,8 @@ impl Header {
             4 => Kind::Done,
             5 => Kind::Beat,
             6 => Kind::Abort,
+            7 => Kind::Offer,
+            8 => Kind::Answer,
             _ => return None,
         };
         if bytes[1..4] != [0; 3] || bytes[24..] != [0; 8] {
@@ -80,7 +86,7 @@ impl Header {
             Kind::Data => header.length > 0,
             Kind::End => header.length as usize == DIGEST,
             Kind::Ack | Kind::Done | Kind::Beat => header.length == 0 && header.fits(&[]),
-            Kind::Abort => header.length as usize <= TEXT,
+            Kind::Abort | Kind::Offer | Kind::Answer => header.length as usize <= TEXT,
         };
         fits.then_some(header)
     }
@@ -89,6 +95,11 @@ impl Header {
     pub(crate) fn fits(&self, bytes: &[u8]) -> bool {
         xxh3_64_with_seed(bytes, seed(self.kind, self.length, self.offset)) == self.check
     }
+}
+
+/// The checksum of a message.
+pub(crate) fn check(kind: Kind, offset: u64, bytes: &[u8]) -> u64 {
+    xxh3_64_with_seed(bytes, seed(kind, bytes.len() as u32, offset))
 }
 
 fn seed(kind: Kind, length: u32, offset: u64) -> u64 {
@@ -113,6 +124,8 @@ mod tests {
             (Kind::Done, b""),
             (Kind::Beat, b""),
             (Kind::Abort, b"why"),
+            (Kind::Offer, b"here"),
+            (Kind::Answer, b""),
         ] {
             let header = Header::of(kind, 1 << 40, bytes);
             let wire = header.write();

@@ -7,7 +7,7 @@
 //!        16 session (16)   32 state (32)   64 round trip, in microseconds (4)   68 zeros   72 XXH3 of all other bytes   80 name
 //! Reply   0 "EAGRENET"   8 version   9 status   10 length of the text (2)   12 zeros
 //!        16 state (32)   48 zeros   56 XXH3 of all other bytes   64 text
-//! state   0 size of a block (4)   4 1: no digest of the whole (4)   8 window   16 length, or 2^64 - 1   24 how much has been received
+//! state   0 size of a block (4)   4 1: no digest of the whole (1)   5 by RDMA: how (1)   6 zeros   8 window   16 length, or 2^64 - 1   24 how much has been received
 //! ```
 
 use std::time::{Duration, Instant};
@@ -16,6 +16,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{NetError, NetErrorKind, one_line, shortened};
 use crate::link::{Broken, Link};
+use crate::rdma::Rdma;
 
 const MAGIC: [u8; 8] = *b"EAGRENET";
 const VERSION: u8 = 1;
@@ -48,12 +49,15 @@ pub(crate) struct State {
     pub(crate) received: u64,
     /// Whether it wants a digest of the whole stream. There is one if both sides do.
     pub(crate) digest: bool,
+    /// How blocks travel, if not over the connection itself. Both sides must want the same.
+    pub(crate) rdma: Option<Rdma>,
 }
 
 impl State {
     fn write(&self, bytes: &mut [u8]) {
         // Sizes of blocks have at most 31 bits.
-        let first = self.block | u64::from(!self.digest) << 32;
+        let rdma = self.rdma.map_or(0, Rdma::to_byte);
+        let first = self.block | u64::from(!self.digest) << 32 | u64::from(rdma) << 40;
         let numbers = [first, self.window, self.length.unwrap_or(UNKNOWN), self.received];
         for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
             place.copy_from_slice(&number.to_le_bytes());
@@ -62,9 +66,13 @@ impl State {
 
     fn read(bytes: &[u8]) -> Option<State> {
         let [first, window, length, received] = [0, 8, 16, 24].map(|at| number(bytes, at));
-        let (block, undigested) = (first & u64::from(u32::MAX), first >> 32);
+        let (block, undigested) = (first & u64::from(u32::MAX), first >> 32 & 0xFF);
+        let rdma = match first >> 40 {
+            0 => None,
+            byte => Some(Rdma::of_byte(u8::try_from(byte).ok()?)?),
+        };
         let length = Some(length).filter(|&length| length != UNKNOWN);
-        let state = State { block, window, length, received, digest: undigested == 0 };
+        let state = State { block, window, length, received, digest: undigested == 0, rdma };
         (undigested <= 1 && block.is_power_of_two() && (1 << 12..=1 << 30).contains(&block) && window > 0)
             .then_some(state)
     }
@@ -247,9 +255,10 @@ impl Reply {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rdma::RdmaProvider;
 
     fn hello() -> Hello {
-        let state = State { block: 1 << 20, window: 16 << 20, length: Some(7), received: 3, digest: true };
+        let state = State { block: 1 << 20, window: 16 << 20, length: Some(7), received: 3, digest: true, rdma: None };
         Hello {
             session: [9; 16],
             role: Role::Reads,
@@ -283,6 +292,7 @@ mod tests {
         for reply in [
             Reply::Welcome(State { length: None, ..hello().state }),
             Reply::Welcome(State { digest: false, ..hello().state }),
+            Reply::Welcome(State { rdma: Some(Rdma::new(RdmaProvider::Shm).checks(false)), ..hello().state }),
             Reply::Forgotten,
             Reply::Refused("no".into()),
             Reply::Busy,

@@ -32,15 +32,18 @@
 //! | `listener` | the side that waits for others | `ends`, `session`, `options`, `greeting`, `link`, `address`, `error` |
 //! | `connector` | the side that calls | `ends`, `session`, `options`, `greeting`, `security`, `address`, `error` |
 //! | `ends` | what a user holds: a stream's end, and the thread beside it | `sending`, `receiving`, `session`, `greeting`, `error` |
-//! | `receiving` | the thread that fills a stream from connections | `sending`, `digest`, `session`, `greeting`, `link`, `frame`, `error` |
-//! | `sending` | the thread that empties a stream into connections | `digest`, `pace`, `session`, `greeting`, `link`, `frame`, `error` |
+//! | `receiving` | the thread that fills a stream from connections | `sending`, `ring`, `rdma`, `stop`, `digest`, `session`, `greeting`, `link`, `frame`, `error` |
+//! | `sending` | the thread that empties a stream into connections | `ring`, `rdma`, `stop`, `digest`, `pace`, `session`, `greeting`, `link`, `frame`, `error` |
 //! | `session` | one stream's life over several connections | `cancel`, `options`, `greeting`, `link`, `address`, `error` |
-//! | `options` | the settings of a stream | `cancel`, `pace`, `greeting`, `security`, `error` |
-//! | `greeting` | the first messages on a connection | `link`, `error` |
+//! | `options` | the settings of a stream | `cancel`, `pace`, `rdma`, `greeting`, `security`, `error` |
+//! | `ring` | how blocks find a way beside a connection, through `eagre-fabric` | `stop`, `session`, `greeting`, `link`, `rdma`, `frame`, `error` |
+//! | `stop` | why work on one connection ends | `link`, `error` |
+//! | `greeting` | the first messages on a connection | `rdma`, `link`, `error` |
 //! | `link` | one connection, plain or TLS | `frame`, `security`, `error` |
 //! | `pace` | a limit of bytes a second | `link` |
 //! | `digest` | the digest of a whole stream | `frame` |
 //! | `frame` | messages on a connection | none |
+//! | `rdma` | how blocks travel by RDMA | `error` |
 //! | `security` | keys, and who is trusted | `error` |
 //! | `address` | host and port | `error` |
 //! | `cancel` | giving up the opening of a stream | none |
@@ -61,10 +64,13 @@ mod link;
 mod listener;
 mod options;
 mod pace;
+mod rdma;
 mod receiving;
+mod ring;
 pub mod security;
 mod sending;
 mod session;
+mod stop;
 #[cfg(feature = "transfer")]
 pub mod transfer;
 
@@ -75,9 +81,14 @@ pub use ends::{NetworkReader, NetworkWriter, Summary, Transfer};
 pub use error::{NetError, NetErrorKind};
 pub use listener::{Listener, Offer};
 pub use options::Options;
+pub use rdma::{Libfabric, Rdma, RdmaAlgorithm, RdmaCosts, RdmaDevice, RdmaProvider};
 pub use security::{Fingerprint, Identity, Security};
 
 /// The code of the page for users compiles, and runs.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/network.md")]
 struct Page;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rdma.md")]
+struct RdmaPage;

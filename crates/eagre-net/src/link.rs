@@ -214,7 +214,7 @@ impl Link {
         self.heard.store(self.now(), Relaxed);
     }
 
-    fn check_silence(&self) -> Result<(), Broken> {
+    pub(crate) fn check_silence(&self) -> Result<(), Broken> {
         if self.since(&self.heard) > self.silence { Err(Broken::Silent) } else { Ok(()) }
     }
 
@@ -291,14 +291,34 @@ impl Link {
         Header::read(&bytes).ok_or(Broken::Garbled("a message arrived damaged"))
     }
 
-    /// Receives the text of a message.
-    pub(crate) fn receive_text(&self, header: &Header) -> Result<String, Broken> {
+    /// Whether something has arrived that was not received yet, or the connection has ended.
+    pub(crate) fn has_news(&self) -> bool {
+        let decrypted = self.tls.as_ref().is_some_and(|tls| {
+            let (waiting, mut tls) = (lock(&self.incoming), lock(tls));
+            let plain = tls.process_new_packets().map_or(1, |state| state.plaintext_bytes_to_read());
+            plain > 0 || waiting.start < waiting.end
+        });
+        decrypted || !self.is_quiet()
+    }
+
+    /// Receives the bytes of a short message.
+    pub(crate) fn receive_short(&self, header: &Header) -> Result<Vec<u8>, Broken> {
         let mut bytes = vec![0; (header.length as usize).min(TEXT)];
         self.receive(&mut bytes, false, None)?;
         if !header.fits(&bytes) {
             return Err(Broken::Garbled("a message arrived damaged"));
         }
-        Ok(one_line(&bytes))
+        Ok(bytes)
+    }
+
+    /// Receives the text of a message.
+    pub(crate) fn receive_text(&self, header: &Header) -> Result<String, Broken> {
+        Ok(one_line(&self.receive_short(header)?))
+    }
+
+    /// The address of this side, as the other one reaches it.
+    pub(crate) fn own_address(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
     }
 
     /// Receives as many bytes as there is room for.

@@ -257,7 +257,11 @@ impl Offer {
 
     fn check_role(&self, role: Role) -> Result<(), NetError> {
         if self.caller.hello.role == role {
-            return Ok(());
+            return self.options.check_rdma(&self.caller.hello.state).map_err(|why| {
+                // The caller would wait, and call again.
+                let _ = Reply::Refused(why.clone()).send(&self.caller.link);
+                NetError::new(NetErrorKind::Setting, format_args!("{} at {}: {why}", self.name(), self.peer()))
+            });
         }
         let text = format_args!("{} at {}: both sides want to do the same with it", self.name(), self.peer());
         Err(NetError::new(NetErrorKind::Protocol, text))

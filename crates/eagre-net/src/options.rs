@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eagre::{BlockSize, Control, Pipe, PipeBuilder};
+use eagre_fabric::Fabric;
 
 use crate::cancel::Cancel;
 use crate::error::{NetError, NetErrorKind};
 use crate::greeting::{Role, State};
 use crate::pace::Pace;
+use crate::rdma::Rdma;
 use crate::security::Security;
 
 /// How much may be on its way unless the user says otherwise.
@@ -32,6 +34,7 @@ pub struct Options {
     pub(crate) cancel: Option<Cancel>,
     /// Whether this side wants a digest of the whole stream.
     pub(crate) digest: bool,
+    pub(crate) rdma: Option<Rdma>,
     block: Option<BlockSize>,
     window: Option<usize>,
     stream: PipeBuilder,
@@ -55,6 +58,7 @@ impl Options {
             no_progress: None,
             cancel: None,
             digest: true,
+            rdma: None,
             block: None,
             window: None,
             stream: Pipe::builder(),
@@ -126,6 +130,18 @@ impl Options {
         self
     }
 
+    /// Sends blocks by RDMA, beside the connection, which stays what it is. Both sides must say the same provider and algorithm.
+    ///
+    /// **Blocks are not encrypted on their way**, whatever [`Options::security`] says: cards do not do that. The keys to the memory go
+    /// over the connection, so nobody else can write there.
+    ///
+    /// With [`RdmaAlgorithm::Pool`](crate::RdmaAlgorithm::Pool) and [`EachBlock`](crate::RdmaAlgorithm::EachBlock) the stream has a
+    /// pool of its own for the trap `signal` and the mover `map`. libfabric must be installed on both sides.
+    pub fn rdma(mut self, rdma: Rdma) -> Options {
+        self.rdma = Some(rdma);
+        self
+    }
+
     /// Other settings of this side's stream: trap, mover, pool, lookback. Its blocks, name and length are set by the rest of
     /// these options.
     pub fn stream(mut self, stream: PipeBuilder) -> Options {
@@ -161,7 +177,8 @@ impl Options {
     pub(crate) fn state(&self, role: Role) -> State {
         let length = self.length.filter(|_| role == Role::Writes);
         let window = self.window.unwrap_or(WINDOW_HERE).max(1) as u64;
-        State { block: self.block().bytes() as u64, window, length, received: 0, digest: self.digest }
+        let digest = self.digest && self.rdma.is_none_or(|rdma| rdma.checks);
+        State { block: self.block().bytes() as u64, window, length, received: 0, digest, rdma: self.rdma }
     }
 
     /// What this side says of the end of a stream that somebody else has opened. How far it looks back is not known: at least the
@@ -173,13 +190,23 @@ impl Options {
 
     /// A stream whose reader is the network, and whose other side may be `here`, on this machine: it looks back as far as the other side has not got everything.
     pub(crate) fn outgoing(&self, name: &str, here: bool) -> Result<Pipe, NetError> {
-        let stream = self.stream.clone().lookback(self.blocks(here)?);
+        let blocks = self.blocks(here)?;
+        let stream = match self.rdma {
+            None => self.stream.clone().lookback(blocks),
+            // As few blocks as it needs: each is registered, and goes around through the caches.
+            Some(_) => self.stream.clone().read_ahead(1).lookback(blocks - 1),
+        };
         self.open(stream, name, self.length)
     }
 
     /// A stream whose writer is the network.
     pub(crate) fn incoming(&self, name: &str, here: bool, length: Option<u64>) -> Result<Pipe, NetError> {
-        let stream = self.stream.clone().rewrite(0).read_ahead(self.blocks(here)?.min(8));
+        let blocks = self.blocks(here)?.min(8);
+        let stream = match self.rdma {
+            None => self.stream.clone().rewrite(0).read_ahead(blocks),
+            // The other side writes to several blocks at a time.
+            Some(_) => self.stream.clone().read_ahead(1).rewrite(blocks - 1),
+        };
         self.open(stream, name, length)
     }
 
@@ -191,6 +218,22 @@ impl Options {
         if let Some(limit) = self.no_progress {
             stream = stream.timeout(limit);
         }
+        if self.rdma.is_some_and(|rdma| rdma.algorithm.buffers().is_none()) {
+            stream = stream.on_fixed_pool()?;
+        }
         Ok(stream.open()?)
+    }
+
+    /// Why a stream cannot be carried as both sides want it: they have different ideas of how blocks travel, or this side cannot do that.
+    pub(crate) fn check_rdma(&self, there: &State) -> Result<(), String> {
+        let differ = match (self.rdma, there.rdma) {
+            (None, None) => return Ok(()),
+            (Some(own), Some(other)) if own.agrees(other) => {
+                return Fabric::open().map(drop).map_err(|error| error.to_string());
+            }
+            (Some(own), Some(other)) => format!("one side wants {own}, and the other one {other}"),
+            (Some(one), None) | (None, Some(one)) => format!("one side wants {one}, and the other one does not"),
+        };
+        Err(format!("{differ}; say the same on both sides"))
     }
 }

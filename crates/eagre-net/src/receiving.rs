@@ -4,17 +4,22 @@
 //! full. A reader that is slow leaves no block free: then nothing is taken from the connection, and the other side stops when its
 //! window is full.
 
+mod registered;
+
+use std::collections::VecDeque;
 use std::io;
 
-use eagre::{StreamErrorKind, WriteBlock, Writer};
+use eagre::{StreamError, StreamErrorKind, WriteBlock, Writer};
 
 use crate::digest::Digest;
 use crate::error::NetError;
 use crate::frame::{DIGEST, Header, Kind};
 use crate::greeting::State;
 use crate::link::{Broken, Link, TICK};
-use crate::sending::{PIECE, Stop, Summary};
+use crate::rdma::RdmaCosts;
+use crate::sending::{PIECE, Summary, end_connection};
 use crate::session::Session;
+use crate::stop::Stop;
 
 /// How much arrives until it is acknowledged, at most.
 const ACKNOWLEDGED: u64 = 1 << 20;
@@ -24,8 +29,8 @@ pub(crate) struct Receiving {
     writer: Writer,
     session: Session,
     own: State,
-    /// The block that is being filled.
-    block: Option<WriteBlock>,
+    /// The blocks that are being filled, in order. By RDMA the other side may write to several.
+    blocks: VecDeque<WriteBlock>,
     /// How many bytes have arrived, and are right.
     received: u64,
     acknowledged: u64,
@@ -33,6 +38,7 @@ pub(crate) struct Receiving {
     /// Whether the stream has arrived to its end.
     ended: bool,
     finished: bool,
+    rdma: Option<RdmaCosts>,
 }
 
 impl Receiving {
@@ -43,7 +49,8 @@ impl Receiving {
             writer,
             session,
             own,
-            block: None,
+            blocks: VecDeque::new(),
+            rdma: None,
             received,
             acknowledged: received,
             digest,
@@ -73,13 +80,10 @@ impl Receiving {
                 Err(error) => return Err(control.failure().map_or(error, NetError::from)),
             };
             let before = self.received;
-            let outcome = self.over(&link, &there);
-            match &outcome {
-                Err(Stop::Failed { error, tell: true }) => link.abort(&error.to_string()),
-                Err(Stop::Broken(_)) => {}
-                _ => link.close(),
-            }
-            link.cut();
+            let outcome = match own.rdma {
+                None => self.over(&link, &there),
+                Some(rdma) => self.through(rdma, &link, &there),
+            };
             match outcome {
                 Ok(()) => return Ok(self.summary()),
                 Err(Stop::Broken(broken)) => self.session.broke(&broken, self.received > before),
@@ -90,11 +94,18 @@ impl Receiving {
 
     fn summary(&self) -> Summary {
         let digest = self.digest.so_far();
-        Summary { bytes: self.received, digest, reconnections: self.session.reconnections() }
+        Summary { bytes: self.received, digest, reconnections: self.session.reconnections(), rdma: self.rdma }
+    }
+
+    /// Takes what one connection brings, and ends it.
+    fn over(&mut self, link: &Link, there: &State) -> Result<(), Stop> {
+        let outcome = self.take_from(link, there);
+        end_connection(link, outcome.as_ref().err());
+        outcome
     }
 
     /// Takes what one connection brings.
-    fn over(&mut self, link: &Link, there: &State) -> Result<(), Stop> {
+    fn take_from(&mut self, link: &Link, there: &State) -> Result<(), Stop> {
         link.listens_again();
         self.digest.unless(!there.digest);
         let place = self.session.place().to_owned();
@@ -123,6 +134,7 @@ impl Receiving {
                 Kind::Abort => return Err(Stop::told(&place, &link.receive_text(&header)?)),
                 // The other side knows.
                 Kind::Done if self.finished && header.offset == self.received => return Ok(()),
+                Kind::Offer | Kind::Answer => return Err(Stop::protocol(&place, "the other side wants to use RDMA")),
                 Kind::Ack | Kind::Done => {
                     return Err(Stop::protocol(&place, "the other side confirms what it sends itself"));
                 }
@@ -130,24 +142,24 @@ impl Receiving {
         }
     }
 
+    /// Why the stream of this side cannot go on, if it cannot. Whoever has read everything may go.
+    fn failure(&self, there: &State) -> Option<StreamError> {
+        let failure = self.writer.control().failure().filter(|_| !self.finished)?;
+        let complete = there.length == Some(self.received);
+        (failure.kind() != StreamErrorKind::ReaderGone || !complete).then_some(failure)
+    }
+
     /// Waits for a message, unless the stream is given up.
     fn next_header(&self, link: &Link, there: &State) -> Result<Header, Stop> {
-        let control = self.writer.control();
-        // Whoever has read everything may go.
-        let complete = there.length == Some(self.received);
-        let failure = || {
-            let failure = control.failure().filter(|_| !self.finished)?;
-            (failure.kind() != StreamErrorKind::ReaderGone || !complete).then_some(failure)
-        };
-        match link.receive_header(true, &|| failure().is_some()) {
-            Err(Broken::GivenUp) => Err(failure().map_or(Stop::Broken(Broken::GivenUp), Stop::from)),
+        match link.receive_header(true, &|| self.failure(there).is_some()) {
+            Err(Broken::GivenUp) => Err(self.failure(there).map_or(Stop::Broken(Broken::GivenUp), Stop::from)),
             header => Ok(header?),
         }
     }
 
     /// Receives a piece into its block.
     fn piece(&mut self, link: &Link, header: &Header) -> Result<(), Stop> {
-        let mut block = match self.block.take() {
+        let mut block = match self.blocks.pop_front() {
             Some(block) => block,
             None => self.next_block(link)?,
         };
@@ -163,7 +175,7 @@ impl Receiving {
         }
         match self.received - block.offset() == self.own.block {
             true => self.writer.complete(block),
-            false => self.block = Some(block),
+            false => self.blocks.push_front(block),
         }
         Ok(arrived?)
     }
@@ -188,7 +200,12 @@ impl Receiving {
         if !whole {
             return Err(Stop::protocol(place, "the stream ended where it does not end"));
         }
-        if digest != self.digest.so_far() {
+        self.compare(&digest, link, place)
+    }
+
+    /// Everything has arrived: if it is what was sent, the other side hears it, and this side's stream ends.
+    fn compare(&mut self, digest: &[u8; DIGEST], link: &Link, place: &str) -> Result<(), Stop> {
+        if *digest != self.digest.so_far() {
             return Err(Stop::protocol(place, "the digest of the stream is not that of its bytes"));
         }
         self.ended = true;
@@ -201,15 +218,15 @@ impl Receiving {
         if self.finished {
             return Ok(());
         }
-        match self.block.take() {
-            Some(block) => self.writer.put_back(block),
+        if self.blocks.is_empty() {
             // The zero byte behind the end is in another block.
-            None => {
-                while !self.writer.wait(TICK) {
-                    // The other side may have gone: it knows all that it must.
-                    let _ = link.beat();
-                }
+            while !self.writer.wait(TICK) {
+                // The other side may have gone: it knows all that it must.
+                let _ = link.beat();
             }
+        }
+        while let Some(block) = self.blocks.pop_back() {
+            self.writer.put_back(block);
         }
         match self.writer.finish_at(self.received) {
             Ok(()) => {}

@@ -4,6 +4,8 @@
 //! the window. When a connection breaks, it goes on with the next one at the byte where the other side is. Beside it, a thread
 //! listens to what the other side says.
 
+mod registered;
+
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -11,15 +13,18 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use eagre::{Control, ReadBlock, Reader, StreamError, StreamErrorKind};
+use eagre::{Control, ReadBlock, Reader, StreamErrorKind};
 
 use crate::digest::Digest;
-use crate::error::{NetError, NetErrorKind};
+use crate::error::NetError;
 use crate::frame::Kind;
 use crate::greeting::State;
 use crate::link::{Broken, Link, TICK};
 use crate::pace::Pace;
+use crate::rdma::RdmaCosts;
+use crate::ring::{self, Out};
 use crate::session::Session;
+use crate::stop::Stop;
 
 /// The largest piece. It is checked as a whole, and read while it is still in the cache of the processor that checked it.
 pub(crate) const PIECE: u64 = 256 << 10;
@@ -34,50 +39,8 @@ pub struct Summary {
     pub digest: [u8; 32],
     /// How often another connection took over.
     pub reconnections: u32,
-}
-
-/// Why work on one connection ends before the stream does.
-#[derive(Debug)]
-pub(crate) enum Stop {
-    /// The connection broke. Another one will do.
-    Broken(Broken),
-    /// The stream cannot go on. The other side hears why, unless it said so itself.
-    Failed { error: NetError, tell: bool },
-    /// The stream was given up while a message was on its way, behind which no other can be sent.
-    Cut(NetError),
-}
-
-impl From<Broken> for Stop {
-    fn from(broken: Broken) -> Stop {
-        Stop::Broken(broken)
-    }
-}
-
-/// The stream of this side failed.
-impl From<StreamError> for Stop {
-    fn from(error: StreamError) -> Stop {
-        let error = match error.kind() {
-            // The name of this side's stream says nothing to the other one.
-            StreamErrorKind::Cancelled => NetError::new(NetErrorKind::Stream, "it was cancelled"),
-            _ => error.into(),
-        };
-        Stop::Failed { error, tell: true }
-    }
-}
-
-impl Stop {
-    /// The other side gave up, and said why.
-    pub(crate) fn told(place: &str, why: &str) -> Stop {
-        Stop::Failed {
-            error: NetError::new(NetErrorKind::Stream, format_args!("{place}: the other side gave up: {why}")),
-            tell: false,
-        }
-    }
-
-    pub(crate) fn protocol(place: &str, what: &str) -> Stop {
-        let text = format_args!("{place}: {what}; use the same version of eagre on both sides");
-        Stop::Failed { error: NetError::new(NetErrorKind::Protocol, text), tell: true }
-    }
+    /// What RDMA cost on this side, if the stream travelled that way.
+    pub rdma: Option<RdmaCosts>,
 }
 
 /// A stream on its way out.
@@ -95,6 +58,7 @@ pub(crate) struct Sending {
     digest: Digest,
     digested: u64,
     pace: Option<Arc<Pace>>,
+    rdma: Option<RdmaCosts>,
 }
 
 impl Sending {
@@ -102,7 +66,7 @@ impl Sending {
         let pace = session.options().pace.clone();
         let taken = reader.position();
         let (digest, kept) = (Digest::new(own.digest), VecDeque::new());
-        Sending { reader, session, own, kept, taken, ended: false, digest, digested: taken, pace }
+        Sending { reader, session, own, kept, taken, ended: false, digest, digested: taken, pace, rdma: None }
     }
 
     /// Carries the stream to its end. If that fails, so does the stream.
@@ -121,22 +85,33 @@ impl Sending {
             // A stream that was given up meanwhile has its own reason.
             let (link, there) = next.map_err(|error| control.failure().map_or(error, NetError::from))?;
             let acks = Acks::at(there.received, control.clone());
+            let mut way = match self.connect(&link, &there) {
+                Ok(way) => way,
+                Err(stop) => {
+                    end_connection(&link, Some(&stop));
+                    match stop {
+                        Stop::Broken(broken) => self.session.broke(&broken, false),
+                        Stop::Failed { error, .. } | Stop::Cut(error) => return Err(error),
+                    }
+                    continue;
+                }
+            };
             let outcome = thread::scope(|scope| {
                 let listener = thread::Builder::new().name("eagre-acks".into());
                 let spawned = listener.spawn_scoped(scope, || acks.listen(&link));
                 if let Err(error) = spawned {
                     return Err(Stop::Failed { error: NetError::no_thread("a stream", &error), tell: true });
                 }
-                let outcome = self.over(&link, &there, &acks);
-                match &outcome {
-                    Ok(()) => link.close(),
-                    Err(Stop::Failed { error, tell: true }) => link.abort(&error.to_string()),
-                    Err(Stop::Failed { .. }) => link.close(),
-                    Err(Stop::Broken(_) | Stop::Cut(_)) => {}
-                }
-                link.cut();
+                let outcome = match &mut way {
+                    None => self.over(&link, &there, &acks),
+                    Some(way) => self.through(&link, &there, &acks, way),
+                };
+                end_connection(&link, outcome.as_ref().err());
                 outcome
             });
+            if let Some(way) = way {
+                self.rdma.get_or_insert_default().add(way.costs());
+            }
             if let (Err(Stop::Broken(_)), Some(why)) = (&outcome, acks.gave_up()) {
                 let told = Stop::told(self.session.place(), &why);
                 let Stop::Failed { error, .. } = told else { continue };
@@ -145,7 +120,8 @@ impl Sending {
             match outcome {
                 Ok(()) => {
                     let digest = self.digest.so_far();
-                    return Ok(Summary { bytes: self.taken, digest, reconnections: self.session.reconnections() });
+                    let reconnections = self.session.reconnections();
+                    return Ok(Summary { bytes: self.taken, digest, reconnections, rdma: self.rdma });
                 }
                 Err(Stop::Broken(broken)) => self.session.broke(&broken, acks.progress(there.received)),
                 Err(Stop::Failed { error, .. } | Stop::Cut(error)) => return Err(error),
@@ -153,16 +129,22 @@ impl Sending {
         }
     }
 
+    /// The way of blocks beside a connection, if they have one.
+    fn connect(&self, link: &Link, there: &State) -> Result<Option<Out>, Stop> {
+        let Some(rdma) = self.own.rdma else { return Ok(None) };
+        let control = self.reader.control();
+        let given_up = || control.failure().is_some();
+        let way = ring::answer(rdma, (&self.own, there), link, &control, self.session.place(), &given_up);
+        // The other side shall hear why.
+        way.map(Some).map_err(|stop| control.failure().map_or(stop, Stop::from))
+    }
+
     /// Carries what one connection does.
     fn over(&mut self, link: &Link, there: &State, acks: &Acks) -> Result<(), Stop> {
         link.listens_again();
         self.digest.unless(!there.digest);
         let place = self.session.place().to_owned();
-        let kept_from = self.kept.front().map_or(self.taken, ReadBlock::offset);
-        let mut position = there.received;
-        if !(kept_from..=self.taken).contains(&position) {
-            return Err(Stop::protocol(&place, "the other side is where this one cannot go on"));
-        }
+        let mut position = self.start(there, &place)?;
         let piece = self.own.block.min(there.block).min(PIECE);
         let piece = self.pace.as_ref().map_or(piece, |pace| pace.piece(piece));
         let mut said_end = false;
@@ -215,11 +197,35 @@ impl Sending {
         }
     }
 
+    /// Where the other side is: this one goes on there.
+    fn start(&self, there: &State, place: &str) -> Result<u64, Stop> {
+        let kept_from = self.kept.front().map_or(self.taken, ReadBlock::offset);
+        match (kept_from..=self.taken).contains(&there.received) {
+            true => Ok(there.received),
+            false => Err(Stop::protocol(place, "the other side is where this one cannot go on")),
+        }
+    }
+
     /// Takes the next block. False if there is none yet, or no room, or more has arrived than was `seen`: if all blocks of the stream
     /// are on their way, the writer waits for those that have arrived.
     fn take(&mut self, acks: &Acks, seen: u64) -> Result<bool, Stop> {
         if !self.reader.wait_unless(TICK, &|| acks.has_more(seen)) {
             return acks.check().map(|()| false).map_err(Stop::from);
+        }
+        match self.take_now()? {
+            true => Ok(true),
+            // All blocks that the reader may hold are on their way.
+            false => {
+                acks.wait(seen, TICK);
+                acks.check().map(|()| false).map_err(Stop::from)
+            }
+        }
+    }
+
+    /// Takes the next block, if it is there and the reader may hold another one.
+    fn take_now(&mut self) -> Result<bool, Stop> {
+        if !self.reader.wait(Duration::ZERO) {
+            return Ok(false);
         }
         match self.reader.take() {
             Ok(Some(block)) => {
@@ -231,11 +237,7 @@ impl Sending {
                 self.ended = true;
                 Ok(true)
             }
-            // All blocks that the reader may hold are on their way.
-            Err(error) if error.kind() == StreamErrorKind::Busy && !self.kept.is_empty() => {
-                acks.wait(seen, TICK);
-                acks.check().map(|()| false).map_err(Stop::from)
-            }
+            Err(error) if error.kind() == StreamErrorKind::Busy && !self.kept.is_empty() => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
@@ -248,6 +250,16 @@ impl Sending {
             }
         }
     }
+}
+
+/// Ends a connection as its outcome demands.
+pub(crate) fn end_connection(link: &Link, stop: Option<&Stop>) {
+    match stop {
+        None | Some(Stop::Failed { tell: false, .. }) => link.close(),
+        Some(Stop::Failed { error, .. }) => link.abort(&error.to_string()),
+        Some(Stop::Broken(_) | Stop::Cut(_)) => {}
+    }
+    link.cut();
 }
 
 /// What the other side has said on one connection.

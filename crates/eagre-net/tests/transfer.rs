@@ -65,6 +65,35 @@ fn a_tree_of_several_rounds() {
     }
 }
 
+/// Files by the other way that streams have.
+#[test]
+fn a_tree_by_rdma() {
+    if let Err(error) = eagre_net::Libfabric::find() {
+        eprintln!("skipped: {error}");
+        return;
+    }
+    for rdma in ["tcp", "tcp,pipelined-copy,unchecked"] {
+        let [from, to] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        for (number, bytes) in [0, 1, 70_000, 9_000_001].into_iter().enumerate() {
+            let contents: Vec<u8> = (0..bytes).map(|at: usize| (at * (number + 7) / 5) as u8).collect();
+            fs::write(from.path().join(number.to_string()), contents).unwrap();
+        }
+        let options = Options::new().rdma(rdma.parse().unwrap());
+        let listener = Listener::bind("127.0.0.1:0", options.clone()).unwrap();
+        let connector = Connector::new(&listener.local_address().to_string()).unwrap().options(options);
+        let mut sender = Sender::new();
+        sender.add(from.path()).unwrap();
+        let sent = thread::spawn(move || sender.send(&connector, &mut |_| ()));
+        let received = Receiver::into_directory(to.path()).unwrap().receive(&listener, &mut |_| ()).unwrap();
+        assert_eq!((received.files, received.failed), (4, 0));
+        assert_eq!(sent.join().unwrap().unwrap().files, 4);
+        let there = to.path().join(from.path().file_name().unwrap());
+        for name in names(from.path()) {
+            assert!(fs::read(from.path().join(&name)).unwrap() == fs::read(there.join(&name)).unwrap(), "{name}");
+        }
+    }
+}
+
 /// The streams of a sender that says what it wants.
 struct Evil {
     list: NetworkWriter,

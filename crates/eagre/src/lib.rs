@@ -134,8 +134,8 @@ pub use eagre_mem::stream::{
     StreamError, StreamErrorKind, StreamStats, Wait, WriteBlock, Writer, wait_report,
 };
 pub use eagre_mem::{
-    Appender, Block, BlockSize, Draft, End, GrowingBuffer, Mappings, Mover, NotAppended, NotMapped, Plain, Pool,
-    PoolStats, RawBlock, Region, Rejected, RewireError, RewireErrorKind, RewiredIntoIter, RewiredVec, Snapshot,
+    Appender, Block, BlockSize, Draft, End, FixedMemory, GrowingBuffer, Mappings, Mover, NotAppended, NotMapped, Plain,
+    Pool, PoolStats, RawBlock, Region, Rejected, RewireError, RewireErrorKind, RewiredIntoIter, RewiredVec, Snapshot,
     SnapshotArray, SnapshotOptions, SnapshotStats, StreamPool, Trap, VanishingArray, View, ViewArray, ViewOptions,
     ViewStats, options, probe,
 };

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use eagre::{Control, Pipe};
 use eagre_net::security::load_token;
-use eagre_net::{Cancel, Fingerprint, Identity, NetError, Offer, Options, Security};
+use eagre_net::{Cancel, Fingerprint, Identity, NetError, Offer, Options, Rdma, Security};
 use pyo3::prelude::*;
 
 use crate::arguments::{block_size, seconds};
@@ -41,6 +41,8 @@ pub(crate) struct Settings {
     block: usize,
     #[pyo3(item)]
     limit: Option<u64>,
+    #[pyo3(item)]
+    rdma: Option<String>,
 }
 
 impl Settings {
@@ -51,7 +53,10 @@ impl Settings {
             .retry(seconds(self.retry, function, "retry")?)
             .silence(seconds(self.silence, function, "silence")?)
             .security(self.security().map_err(|failed| error::of_network(&failed))?);
+        let wrong = |why: String| error::value_error(format_args!("{function}: rdma: {why}"));
+        let rdma = self.rdma.as_deref().map(|text| text.parse::<Rdma>().map_err(wrong)).transpose()?;
         let options = self.window.into_iter().fold(options, Options::window);
+        let options = rdma.into_iter().fold(options, Options::rdma);
         Ok(self.limit.into_iter().fold(options, Options::limit))
     }
 

@@ -1,5 +1,6 @@
 """Streams between hosts, over loopback: bytes and arrays arrive, strangers do not, and no wait is for ever or holds the GIL."""
 
+import ctypes.util
 import io
 import signal
 import socket
@@ -49,6 +50,35 @@ def opened(calls, **settings):
         here = (listener.reader if calls else listener.writer)("stream")
         there = wait()
     return (there, here) if calls else (here, there)
+
+
+@pytest.mark.skipif(ctypes.util.find_library("fabric") is None, reason="no libfabric")
+@pytest.mark.parametrize("calls", [True, False])
+@pytest.mark.parametrize("rdma", ["tcp", "tcp,copy,unchecked", "shm", "shm,each-block"])
+def test_bytes_arrive_by_rdma(calls, rdma):
+    whole = np.random.default_rng(1).bytes(9_000_001)
+    writer, reader = opened(calls, rdma=rdma)
+
+    def write():
+        with writer:
+            for at in range(0, len(whole), 1_000_000):
+                writer.write(whole[at : at + 1_000_000])
+
+    wait = in_thread(write)
+    with reader:
+        assert reader.read() == whole
+    wait()
+
+
+def test_sides_must_agree_on_rdma():
+    with pytest.raises(ValueError, match="use tcp, verbs or shm"):
+        eagre.Connector("127.0.0.1", rdma="carrier pigeons")
+    with eagre.Listener("127.0.0.1:0", **PATIENT, rdma="tcp") as listener:
+        wait = in_thread(lambda: eagre.Connector(listener.address, **PATIENT).writer("stream"))
+        with pytest.raises(ValueError, match="say the same on both sides"):
+            listener.reader("stream")
+        with pytest.raises(ConnectionError, match="say the same on both sides"):
+            wait()
 
 
 @pytest.mark.parametrize("calls", [True, False])

@@ -31,7 +31,8 @@ pub(crate) use sorting::{By, Foreign, Keys, Module, PEERS, Pattern, SHARE, Slack
 pub(crate) use target::{Against, Bound, Figure, Target};
 pub(crate) use unit::Unit;
 pub(crate) use way::{
-    Behind, Buckets, Carrier, Courier, Directory, Growth, Keep, Loop, Method, Network, Program, Setting, Way, Wire,
+    Behind, Buckets, Carrier, Courier, Directory, Growth, Keep, Loop, Method, Network, Program, RdmaEnd, Setting, Way,
+    Wire,
 };
 pub(crate) use work::{Cache, Corpus, FileJob, Half, Hashing, Moments, Place, Task, Work};
 

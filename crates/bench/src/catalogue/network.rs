@@ -1,6 +1,8 @@
 //! Rows about streams between hosts, over loopback: both ends are in this process, and share its processors.
 
-use super::{Case, Courier, Entry, GIB, MIB, Network, Row, Target, Unit, Way, Wire, Work};
+use eagre_net::{RdmaAlgorithm, RdmaProvider};
+
+use super::{Case, Courier, Entry, GIB, MIB, Network, RdmaEnd, Row, Target, Unit, Way, Wire, Work};
 
 const CASES: &[Case] =
     &[Case { name: "4 GiB", work: Work::Pipe { streams: 1 }, size: 4 * GIB, quick: 16 * MIB + 4096 }];
@@ -12,6 +14,21 @@ const fn eagre(name: &'static str, tls: bool, pointers: bool, about: &'static st
 const fn sends(name: &'static str, courier: Courier, about: &'static str) -> Entry {
     Entry::new(name, Way::Send(courier), about)
 }
+
+const fn rdma(
+    name: &'static str,
+    provider: RdmaProvider,
+    algorithm: RdmaAlgorithm,
+    end: RdmaEnd,
+    about: &'static str,
+) -> Entry {
+    Entry::new(name, Way::Network(Network::Rdma { provider, algorithm, end }), about)
+}
+
+const POOL: &str = "Eagre: the pool is registered once, and written where it is read";
+const EACH: &str = "Eagre: each block is registered while it is on its way";
+const PIPELINED: &str = "Eagre: blocks are copied through four registered buffers on each side";
+const COPY: &str = "Eagre: blocks are copied through one registered buffer on each side";
 
 /// A cable of so many Mbit/s.
 const fn cable(megabits: u32) -> Wire {
@@ -122,25 +139,61 @@ pub(super) const ROWS: &[Row] = &[
         targets: &[Target::must("plain", 0.95, "iperf3")],
     },
     Row {
-        name: "rdma-ring",
-        about: "one stream over loopback into a ring of blocks that is registered once, plain, with checks and a digest",
+        name: "rdma-bare",
+        about: "blocks of one stream over loopback through libfabric's provider tcp, handed on as they are, without checks",
+        source: "RDMA streams, row 1",
+        unit: Unit::GigabytesPerSecond,
+        cases: &[Case { name: "8 GiB", work: Work::Pipe { streams: 1 }, size: 8 * GIB, quick: 16 * MIB }],
+        contenders: &[
+            Entry::new(
+                "bare",
+                Way::Network(Network::RdmaBare { provider: RdmaProvider::Tcp }),
+                "a C program: fi_writedata, 4 blocks of 1 MiB on each side, no credits",
+            ),
+            rdma("pool", RdmaProvider::Tcp, RdmaAlgorithm::Pool, RdmaEnd::Untouched, POOL),
+            rdma("each-block", RdmaProvider::Tcp, RdmaAlgorithm::EachBlock, RdmaEnd::Untouched, EACH),
+            rdma("pipelined-copy", RdmaProvider::Tcp, RdmaAlgorithm::PipelinedCopy, RdmaEnd::Untouched, PIPELINED),
+            rdma("copy", RdmaProvider::Tcp, RdmaAlgorithm::Copy, RdmaEnd::Untouched, COPY),
+        ],
+        targets: &[Target::must("pool", 0.95, "bare")],
+    },
+    Row {
+        name: "rdma-tcp",
+        about: "one stream over loopback through libfabric's provider tcp, plain, with checks and a digest: one thread fills it, another \
+                sums it",
         source: "RDMA streams, row 2",
         unit: Unit::GigabytesPerSecond,
         cases: CASES,
         contenders: &[
-            Entry::new(
-                "checked sockets",
-                Way::Network(Network::Sockets { checks: true, cold: false }),
-                "as in net-plain: XXH3 of each buffer, BLAKE3 of all, on both sides",
-            ),
             eagre("tcp", false, false, "Eagre: a stream over TCP, explicit calls"),
-            Entry::new(
-                "registered",
-                Way::Network(Network::Registered),
-                "Eagre: libfabric's provider tcp writes 4 blocks of 1 MiB where they are read",
+            eagre("tcp pointer", false, true, "Eagre: a stream over TCP, plain pointers"),
+            rdma("pool", RdmaProvider::Tcp, RdmaAlgorithm::Pool, RdmaEnd::Calls, POOL),
+            rdma(
+                "pool pointer",
+                RdmaProvider::Tcp,
+                RdmaAlgorithm::Pool,
+                RdmaEnd::Pointers,
+                "the same on plain pointers",
             ),
+            rdma("each-block", RdmaProvider::Tcp, RdmaAlgorithm::EachBlock, RdmaEnd::Calls, EACH),
+            rdma("pipelined-copy", RdmaProvider::Tcp, RdmaAlgorithm::PipelinedCopy, RdmaEnd::Calls, PIPELINED),
+            rdma("copy", RdmaProvider::Tcp, RdmaAlgorithm::Copy, RdmaEnd::Calls, COPY),
         ],
-        targets: &[Target::must("registered", 1.0, "tcp")],
+        targets: &[Target::must("pool", 1.0, "tcp"), Target::must("pool pointer", 1.0, "tcp pointer")],
+    },
+    Row {
+        name: "rdma-shm",
+        about: "one stream through libfabric's provider shm, without checks: one thread fills it, another sums it",
+        source: "RDMA streams, row 3",
+        unit: Unit::GigabytesPerSecond,
+        cases: CASES,
+        contenders: &[
+            rdma("pool", RdmaProvider::Shm, RdmaAlgorithm::Pool, RdmaEnd::Unchecked, POOL),
+            rdma("each-block", RdmaProvider::Shm, RdmaAlgorithm::EachBlock, RdmaEnd::Unchecked, EACH),
+            rdma("pipelined-copy", RdmaProvider::Shm, RdmaAlgorithm::PipelinedCopy, RdmaEnd::Unchecked, PIPELINED),
+            rdma("copy", RdmaProvider::Shm, RdmaAlgorithm::Copy, RdmaEnd::Unchecked, COPY),
+        ],
+        targets: &[Target::must("pool", 1.4, "copy")],
     },
     Row {
         name: "send-file",

@@ -1,5 +1,6 @@
 //! How a contender does the work.
 
+use eagre_net::{RdmaAlgorithm, RdmaProvider};
 use serde::{Deserialize, Serialize};
 
 use super::{By, Kernel, Sorter, Wiring};
@@ -83,14 +84,29 @@ pub(crate) enum Network {
     Rustls,
     /// A stream of Eagre between two hosts.
     Eagre { tls: bool, pointers: bool },
-    /// A ring of blocks, registered once, which libfabric writes over TCP.
-    Registered,
+    /// A stream of Eagre whose blocks travel by RDMA. `touched`: it is filled and summed, and checked on its way.
+    Rdma { provider: RdmaProvider, algorithm: RdmaAlgorithm, end: RdmaEnd },
+    /// The C program `peers/rdma_bare.c`, built when it is asked for: nobody touches what is written.
+    RdmaBare { provider: RdmaProvider },
     /// A stream of Eagre between two hosts, with explicit calls.
     Linked { wire: Wire, tls: bool },
     /// A QUIC stream with the crate quinn.
     Quinn,
     /// iperf3 between the same hosts.
     Iperf(Wire),
+}
+
+/// What the ends of a stream over RDMA do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RdmaEnd {
+    /// Explicit calls that hand blocks on as they are; no checks.
+    Untouched,
+    /// Explicit calls that fill and sum; no checks.
+    Unchecked,
+    /// Explicit calls that fill and sum; checks and a digest, as over TCP.
+    Calls,
+    /// The same on plain pointers.
+    Pointers,
 }
 
 /// What is between two hosts.
@@ -202,7 +218,7 @@ impl Way {
             self,
             Way::Stream(_)
                 | Way::StreamRead(_)
-                | Way::Network(Network::Eagre { .. } | Network::Registered | Network::Linked { .. })
+                | Way::Network(Network::Eagre { .. } | Network::Rdma { .. } | Network::Linked { .. })
                 | Way::Between(Carrier::Explicit | Carrier::Pointer)
                 | Way::Send(Courier::Eagre { .. })
                 | Way::Grow(Growth::Rewired | Growth::RewiredAppender | Growth::RewiredExtend | Growth::RewiredFresh)

@@ -1,4 +1,4 @@
-//! The C++ compiler, for peers that are built when they are asked for.
+//! The C and C++ compilers, for peers that are built when they are asked for.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -22,4 +22,18 @@ pub(super) fn run(command: &mut Command, text: &str) -> Result<(), String> {
     let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
     let first = complaints.lines().find(|line| line.contains("error")).or(complaints.lines().next());
     Err(first.unwrap_or("failed").trim_start_matches("<stdin>:").to_owned())
+}
+
+/// Builds a C program in the user's directory, unless this very one is there: with these flags before its text, and those after it.
+pub(super) fn c_program(name: &str, source: &str, before: &[&str], after: &[&str]) -> Result<PathBuf, String> {
+    let folder = cache().ok_or("no home directory")?.join("bin");
+    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let path = folder.join(format!("eagre-peer-{name}-{:016x}", xxhash_rust::xxh3::xxh3_64(source.as_bytes())));
+    if !path.is_file() {
+        // Others may want it at the same time.
+        let fresh = folder.join(format!("{name}-{}", std::process::id()));
+        run(Command::new("cc").args(before).args(["-x", "c", "-"]).arg("-o").arg(&fresh).args(after), source)?;
+        std::fs::rename(&fresh, &path).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
+    Ok(path)
 }

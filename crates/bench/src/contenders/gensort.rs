@@ -44,6 +44,7 @@ impl Contender for Gensort {
             expected: records,
             process: None,
             counters: vec![],
+            timeline: vec![],
         })
     }
 }

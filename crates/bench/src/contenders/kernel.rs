@@ -73,6 +73,7 @@ impl Contender for Kernels {
             expected: expected.checksum as u64,
             process: None,
             counters: vec![],
+            timeline: vec![],
         })
     }
 }

@@ -26,7 +26,7 @@ mod primitive;
 #[allow(unsafe_code, reason = "stream pointers, and memory that two processes share")]
 pub(crate) mod process;
 mod queue;
-mod rdma;
+mod rdma_bare;
 mod read;
 #[allow(unsafe_code, reason = "memory that changes its address")]
 mod rewire;
@@ -52,6 +52,7 @@ pub(crate) use crate::child::Process;
 use crate::corpus::Store;
 use crate::kernels::expected_sum;
 use crate::outcome::Identity;
+use crate::timeline::Span;
 pub(crate) use crate::trouble::Trouble;
 
 /// One run's result, before anybody has checked it.
@@ -71,6 +72,8 @@ pub(crate) struct Measured {
     pub process: Option<Process>,
     /// What else the contender counted.
     pub counters: Vec<(&'static str, f64)>,
+    /// What it did at which time, if it tells.
+    pub timeline: Vec<Span>,
 }
 
 impl Measured {
@@ -82,7 +85,16 @@ impl Measured {
     /// `amount` of something done by one thread to `words` words.
     pub(crate) fn alone(took: Duration, amount: u64, answer: u64, words: u64) -> Measured {
         let expected = expected_sum(words);
-        Measured { took, amount, threads: 1, answer, expected, process: None, counters: Vec::new() }
+        Measured {
+            took,
+            amount,
+            threads: 1,
+            answer,
+            expected,
+            process: None,
+            counters: Vec::new(),
+            timeline: Vec::new(),
+        }
     }
 
     /// This and another stream that ran at the same time, in the time of this one.

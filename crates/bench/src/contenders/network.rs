@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
-use eagre_net::{Connector, Listener, NetError, Options, Security};
+use eagre_net::{Connector, Listener, NetError, Options, Rdma, RdmaAlgorithm, RdmaProvider, Security};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls13_signature_with_raw_key};
 use rustls::pki_types::{
@@ -17,9 +17,9 @@ use rustls::{ClientConfig, DigitallySignedStruct, ServerConfig, SignatureScheme}
 use super::iperf::Iperf;
 use super::link::{Host, Link};
 use super::peer::Peer;
-use super::rdma::Registered;
+use super::rdma_bare::RdmaBare;
 use super::stream::{fill_pointer, read_calls, read_pointer, write_calls};
-use crate::catalogue::Network;
+use crate::catalogue::{Network, RdmaEnd};
 use crate::contenders::{Contender, Measured, Trouble, two_threads};
 use crate::kernels::{Tally, fill};
 use crate::memory::{Pages, Region, bytes_of, bytes_of_mut};
@@ -34,9 +34,12 @@ pub(crate) fn network(network: Network) -> Result<Box<dyn Contender>, Trouble> {
     Ok(match network {
         Network::Sockets { checks, cold } => Box::new(ByHand::new(false, checks, if cold { COLD } else { PIECE })?),
         Network::Rustls => Box::new(ByHand::new(true, true, PIECE)?),
-        Network::Eagre { tls, pointers } => Box::new(Hosts::new(None, tls, pointers)?),
-        Network::Registered => Box::new(Registered::new()?),
-        Network::Linked { wire, tls } => Box::new(Hosts::new(Some(Link::new(wire)?), tls, false)?),
+        Network::Eagre { tls, pointers } => {
+            Box::new(Hosts::new(None, tls, if pointers { Ends::Pointers } else { Ends::Calls }, None)?)
+        }
+        Network::Rdma { provider, algorithm, end } => Box::new(registered(provider, algorithm, end)?),
+        Network::RdmaBare { provider } => Box::new(RdmaBare::new(provider)?),
+        Network::Linked { wire, tls } => Box::new(Hosts::new(Some(Link::new(wire)?), tls, Ends::Calls, None)?),
         Network::Iperf(wire) => Box::new(Iperf::new(wire)?),
         Network::Quinn => Box::new(Peer::new("quinn", &[])?),
     })
@@ -46,8 +49,35 @@ pub(crate) fn network(network: Network) -> Result<Box<dyn Contender>, Trouble> {
 struct Hosts {
     listener: Listener,
     connector: Connector,
-    pointers: bool,
+    ends: Ends,
     link: Option<Link>,
+}
+
+/// What a stream's ends do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    /// Fill and sum by explicit calls.
+    Calls,
+    /// Fill and sum on plain pointers.
+    Pointers,
+    /// Hand on blocks as they are.
+    Untouched,
+}
+
+/// A stream whose blocks travel by RDMA.
+fn registered(provider: RdmaProvider, algorithm: RdmaAlgorithm, end: RdmaEnd) -> Result<Hosts, Trouble> {
+    let devices = eagre_fabric::Fabric::open().and_then(|fabric| fabric.devices());
+    let devices = devices.map_err(|error| Trouble::Unavailable(error.to_string()))?;
+    if !devices.iter().any(|device| device.provider == provider.name()) {
+        return Err(Trouble::Unavailable(format!("libfabric has no provider {provider}")));
+    }
+    let checks = matches!(end, RdmaEnd::Calls | RdmaEnd::Pointers);
+    let ends = match end {
+        RdmaEnd::Untouched => Ends::Untouched,
+        RdmaEnd::Unchecked | RdmaEnd::Calls => Ends::Calls,
+        RdmaEnd::Pointers => Ends::Pointers,
+    };
+    Hosts::new(None, false, ends, Some(Rdma::new(provider).algorithm(algorithm).checks(checks)))
 }
 
 fn trouble(error: NetError) -> Trouble {
@@ -55,7 +85,7 @@ fn trouble(error: NetError) -> Trouble {
 }
 
 impl Hosts {
-    fn new(link: Option<Link>, tls: bool, pointers: bool) -> Result<Hosts, Trouble> {
+    fn new(link: Option<Link>, tls: bool, ends: Ends, rdma: Option<Rdma>) -> Result<Hosts, Trouble> {
         let security = match &link {
             _ if tls => Security::token(TOKEN).map_err(trouble)?,
             Some(_) => Security::insecure_plain(),
@@ -63,12 +93,18 @@ impl Hosts {
         };
         let options = Options::new().security(security);
         // As the page for users recommends where there are no pointers.
-        let options = if pointers { options } else { options.stream(eagre::Pipe::builder().explicit()) };
+        let options = match ends {
+            Ends::Pointers => options,
+            // One block at a time is written, and read: fewer blocks go around through the caches.
+            _ if rdma.is_some() => options.stream(eagre::Pipe::builder().explicit().rewrite(0).lookback(0)),
+            Ends::Calls | Ends::Untouched => options.stream(eagre::Pipe::builder().explicit()),
+        };
+        let options = rdma.into_iter().fold(options, Options::rdma);
         let place = format!("{}:0", link.as_ref().map_or("127.0.0.1", |link| link.far.address));
         let far = link.as_ref().map(|link| &link.far);
         let listener = on(far, || Listener::bind(&place, options.clone()).map_err(trouble))?;
         let connector = Connector::new(&listener.local_address().to_string()).map_err(trouble)?.options(options);
-        Ok(Hosts { listener, connector, pointers, link })
+        Ok(Hosts { listener, connector, ends, link })
     }
 }
 
@@ -92,23 +128,55 @@ impl Contender for Hosts {
         });
         let writer = writer.map_err(|_| Trouble::Failed("the connecting thread panicked".into()))?;
         let (mut writer, mut reader) = (writer?, reader?);
-        let pointers = self.pointers;
+        let ends = self.ends;
         let (took, (), answer) = two_threads(
             move || {
-                match pointers {
-                    true => fill_pointer(&mut writer, size)?,
-                    false => write_calls(&mut writer, size)?,
+                match ends {
+                    Ends::Pointers => fill_pointer(&mut writer, size)?,
+                    Ends::Calls => write_calls(&mut writer, size)?,
+                    Ends::Untouched => hand_out(&mut writer, size)?,
                 }
                 writer.finish_at(size).map(drop).map_err(trouble)
             },
             move || {
-                let answer = if pointers { read_pointer(&mut reader, size) } else { read_calls(&mut reader) };
+                let answer = match ends {
+                    Ends::Pointers => read_pointer(&mut reader, size),
+                    Ends::Calls => read_calls(&mut reader),
+                    Ends::Untouched => take_in(&mut reader),
+                };
                 reader.finish().map_err(trouble)?;
                 answer
             },
         )?;
-        Ok(Measured::pipe(took, size, answer))
+        match ends {
+            Ends::Untouched if answer != size => Err(Trouble::Wrong(format!("{answer} bytes came of {size}"))),
+            // Nobody looks at what is carried.
+            Ends::Untouched => Ok(Measured { threads: 2, ..Measured::alone(took, size, 0, 0) }),
+            _ => Ok(Measured::pipe(took, size, answer)),
+        }
     }
+}
+
+/// Writes so many bytes as they are in the blocks.
+fn hand_out(writer: &mut eagre::Writer, size: u64) -> Result<(), Trouble> {
+    loop {
+        let block = writer.take().map_err(|e| Trouble::failed("take", e))?;
+        if block.offset() + writer.control().block_size().bytes() as u64 > size {
+            writer.put_back(block);
+            return Ok(());
+        }
+        writer.complete(block);
+    }
+}
+
+/// Reads everything, and says how many bytes that were.
+fn take_in(reader: &mut eagre::Reader) -> Result<u64, Trouble> {
+    let mut bytes = 0;
+    while let Some(block) = reader.take().map_err(|e| Trouble::failed("take", e))? {
+        bytes += block.as_slice().len() as u64;
+        reader.release_block(block);
+    }
+    Ok(bytes)
 }
 
 /// A buffer for each end.

@@ -36,16 +36,22 @@ impl Peer {
     }
 }
 
+/// Runs a program that prints the seconds that it took and the sum of the words.
+pub(super) fn timed(command: &mut Command) -> Result<(child::Ended, Duration, u64), Trouble> {
+    let ended = child::run(command)?;
+    let told = String::from_utf8_lossy(&ended.output);
+    let told = told.trim().split_once(' ').and_then(|(seconds, sum)| {
+        let took = Duration::try_from_secs_f64(seconds.parse().ok()?).ok()?;
+        Some((took, sum.parse().ok()?))
+    });
+    let name = command.get_program().to_string_lossy().into_owned();
+    let (took, answer) = told.ok_or_else(|| Trouble::Failed(format!("{name}: no seconds and sum")))?;
+    Ok((ended, took, answer))
+}
+
 impl Contender for Peer {
     fn run(&mut self, size: u64) -> Result<Measured, Trouble> {
-        let ended = child::run(&mut self.command(size))?;
-        let told = String::from_utf8_lossy(&ended.output);
-        let told = told.trim().split_once(' ').and_then(|(seconds, sum)| {
-            let took = Duration::try_from_secs_f64(seconds.parse().ok()?).ok()?;
-            Some((took, sum.parse().ok()?))
-        });
-        let name = self.program.display();
-        let (took, answer) = told.ok_or_else(|| Trouble::Failed(format!("{name}: no seconds and sum")))?;
+        let (ended, took, answer) = timed(&mut self.command(size))?;
         Ok(Measured { process: Some(ended.process), ..Measured::pipe(took, size, answer) })
     }
 

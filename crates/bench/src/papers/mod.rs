@@ -78,6 +78,8 @@ pub(crate) enum Plot {
     Bars,
     /// One picture of all cases, one beside the other.
     Beside,
+    /// For each case, what everybody read and wrote at which time.
+    OverTime,
     /// One picture of all cases, by a number each.
     Curve {
         /// What the number is.
@@ -130,6 +132,10 @@ impl Part {
 
     const fn beside(row: &'static str) -> Part {
         Part { row, cases: &[], plot: Plot::Beside }
+    }
+
+    const fn over_time(row: &'static str, cases: &'static [&'static str]) -> Part {
+        Part { row, cases, plot: Plot::OverTime }
     }
 
     const fn curve(row: &'static str, cases: &'static [&'static str], name: &'static str, x: &'static [f64]) -> Part {

@@ -11,6 +11,7 @@ use crate::machine::Machine;
 use crate::outcome::{CaseResult, Identity, Run, Standing};
 use crate::roofline::Roofline;
 use crate::runner::outcomes;
+use crate::timeline::Span;
 
 /// A case, and the run it is from.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub(crate) struct Recorded {
     /// The version of the program, and its build.
     pub version: String,
     pub build: String,
+    /// The command line.
+    pub command: String,
     /// Where it ran.
     pub machine: Machine,
     /// The directories in which files were made.
@@ -34,6 +37,8 @@ struct Line {
     version: String,
     #[serde(default)]
     build: String,
+    #[serde(default)]
+    command: String,
     machine: Machine,
     places: Vec<String>,
     row: String,
@@ -64,6 +69,8 @@ struct Part {
     resident: Vec<f64>,
     threads: usize,
     costs: BTreeMap<String, f64>,
+    #[serde(default)]
+    timeline: Vec<Span>,
 }
 
 /// What the lines of `text` say. Rows, cases and contenders that the catalogue no longer has are left out. An error says which
@@ -84,6 +91,7 @@ pub(crate) fn of_run(run: Run) -> Vec<Recorded> {
         date: run.date.clone(),
         version: run.version.clone(),
         build: run.build.clone(),
+        command: run.command.clone(),
         machine: run.machine.clone(),
         places: run.places.clone(),
         result,
@@ -100,6 +108,7 @@ fn known(line: Line) -> Option<Recorded> {
         date: line.date,
         version: line.version,
         build: line.build,
+        command: line.command,
         machine: line.machine,
         places: line.places,
         result: CaseResult {
@@ -133,5 +142,6 @@ fn standing(row: &Row, part: Part) -> Option<Standing> {
         resident: part.resident,
         threads: part.threads,
         costs: part.costs.into_iter().map(|(name, value)| (Cow::Owned(name), value)).collect(),
+        timeline: part.timeline,
     })
 }

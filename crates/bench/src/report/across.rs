@@ -6,7 +6,7 @@ use super::scale::{Scale, px, trimmed};
 use crate::catalogue::{Row, Sorting, Unit, Work};
 use crate::figures::interval;
 use crate::interval::Estimate;
-use crate::outcome::{CaseResult, Standing};
+use crate::outcome::CaseResult;
 
 /// Where things are, in the picture's own pixels.
 const LEFT: f64 = 46.0;
@@ -121,7 +121,7 @@ fn series<'a>(row: &Row, results: &[&'a CaseResult], x: impl Fn(usize) -> f64) -
         let points: Vec<_> = results
             .iter()
             .enumerate()
-            .filter_map(|(case, result)| Some((x(case), standing(result, entry.name)?.shown?, result.case)))
+            .filter_map(|(case, result)| Some((x(case), result.standing(entry.name)?.shown?, result.case)))
             .collect();
         if points.is_empty() {
             continue;
@@ -164,10 +164,6 @@ fn names(series: &[Series], y: impl Fn(f64) -> f64) -> Markup {
             text.strong[series.ours] x=(x + 9.0) y=(px(at + 4.0)) { (series.name) }
         }
     }
-}
-
-fn standing<'a>(result: &'a CaseResult, name: &str) -> Option<&'a Standing> {
-    result.standings.iter().find(|standing| standing.contender == name)
 }
 
 /// Whether the cases differ in size alone: then a line leads from one to the next.

@@ -1,7 +1,7 @@
 //! A run as one page of HTML that needs nothing beside itself: bars with their intervals, rooflines, targets and
 //! verdicts, the machine, the commands and the versions of everybody.
 //!
-//! `maud` writes the markup and escapes all text. [`mod@chart`] and [`across`] place what is drawn themselves: colours and
+//! `maud` writes the markup and escapes all text. [`mod@chart`], [`across`] and [`mod@over_time`] place what is drawn themselves: colours and
 //! fonts come from the style sheet, so that the pictures follow the reader's light or dark theme, and each contender has a
 //! line of figures beside its bar. The plotting crates write fixed colours into their SVG, or need a script library.
 //!
@@ -10,11 +10,13 @@
 
 mod across;
 mod chart;
+mod over_time;
 mod scale;
 mod section;
 
 pub(crate) use across::{Axis, draw};
 pub(crate) use chart::chart;
+pub(crate) use over_time::{over_time, phase_table, told};
 pub(crate) use section::{contenders, costs, targets};
 
 use std::collections::BTreeSet;

@@ -8,6 +8,19 @@ use crate::interval::{Estimate, estimate};
 use crate::machine::Machine;
 use crate::outcome::{Identity, Standing};
 use crate::roofline::{Bandwidth, Roofline};
+use crate::timeline::Span;
+
+/// Phases that follow each other, with and without reads and writes, some of them short.
+fn spans(rate: f64) -> Vec<Span> {
+    let span = |(i, phase): (usize, &str)| Span {
+        phase: phase.into(),
+        start: i as f64 * 0.25 * rate,
+        seconds: if i == 1 { 0.0078125 } else { 0.125 * rate },
+        read: if i % 2 == 0 { 1_000_000_000 } else { 0 },
+        written: if i > 0 { 500_000_000 } else { 0 },
+    };
+    ["read keys", "sort", "write runs", "gather"].into_iter().enumerate().map(span).collect()
+}
 
 /// A run of all rows in which contenders are slow, fast, noisy and absent, and verdicts of every kind occur.
 pub(crate) fn everything() -> Run {
@@ -42,6 +55,7 @@ pub(crate) fn everything() -> Run {
                 rates,
                 threads: 1,
                 costs: BTreeMap::from([("minor_faults".into(), rate)]),
+                timeline: if nothing { vec![] } else { spans(rate) },
             }
         };
         let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::CannotTell];
@@ -91,7 +105,7 @@ fn a_browser_finds_nothing_wrong() {
         assert!(text.contains(words), "{words}");
     }
     assert!(!text.contains("http") && !text.contains(" src="), "needs something beside itself");
-    let Some(found) = browser::look(&page) else { return };
+    let Some(found) = browser::look(&page, 1100) else { return };
     assert_eq!(found["troubles"], serde_json::json!([]));
     let of = |row: &Row| run.results.iter().filter(|result| result.row == row.name).collect::<Vec<_>>();
     let pictures = rows().filter(|row| across::has(row, &of(row))).count();
@@ -109,7 +123,7 @@ fn the_check_sees_what_is_wrong() {
     let troubles = |from: &str, to: &str| {
         assert!(text.contains(from), "{from}");
         fs::write(&page, text.replacen(from, to, 1)).unwrap();
-        Some(browser::look(&page)?["troubles"].to_string())
+        Some(browser::look(&page, 1100)?["troubles"].to_string())
     };
     let Some(outside) =
         troubles(">memcpy-warm</text>", ">a name that is far too long for its place, and longer</text>")

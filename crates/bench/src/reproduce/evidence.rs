@@ -76,6 +76,12 @@ impl Evidence {
         names.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
+    /// The command lines.
+    pub(super) fn commands(&self) -> Vec<&str> {
+        let commands = self.recorded.iter().map(|recorded| recorded.command.as_str());
+        commands.filter(|command| !command.is_empty()).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
     pub(super) fn places(&self) -> Vec<&str> {
         let places = self.recorded.iter().flat_map(|recorded| &recorded.places).map(String::as_str);
         places.collect::<BTreeSet<_>>().into_iter().collect()

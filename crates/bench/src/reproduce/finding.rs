@@ -3,9 +3,10 @@
 use super::evidence::Evidence;
 use crate::catalogue::{Against, Figure, row};
 use crate::figures::{interval, number};
+use crate::interval::FEWEST;
 use crate::outcome::{CaseResult, Outcome};
 use crate::papers::Claim;
-use crate::runner::{enough, judge};
+use crate::runner::judge;
 use crate::verdict::Verdict;
 
 /// What came of a claim.
@@ -77,17 +78,16 @@ pub(super) fn finding(claim: &Claim, evidence: &Evidence) -> Finding {
     Finding { state, published, here, sentence }
 }
 
+/// The interval decides, if there is one. A smaller size than was asked for says nothing.
 fn judged(claim: &Claim, result: &CaseResult) -> Outcome {
-    let case = row(result.row).and_then(|row| row.cases.iter().find(|case| case.name == result.case));
-    let enough = case.map_or(usize::MAX, |case| enough(case, result.size));
+    let enough = if result.reduced { usize::MAX } else { FEWEST };
     judge(&claim.target, &result.standings, &result.roofline, enough)
 }
 
 /// Why one side has no rounds.
 fn absent(claim: &Claim, result: &CaseResult) -> Option<String> {
     let names = [claim.target.contender].into_iter().chain(claim.target.against.peers().iter().copied());
-    let find = |name| result.standings.iter().find(|standing| standing.contender == name);
-    names.filter_map(|name| Some(format!("{name} {}", find(name)?.absent()?))).next()
+    names.filter_map(|name| Some(format!("{name} {}", result.standing(name)?.absent()?))).next()
 }
 
 /// A value with its unit.

@@ -15,7 +15,9 @@ use crate::interval;
 use crate::load::QUIET;
 use crate::outcome::{CaseResult, Outcome};
 use crate::papers::{Paper, Part, Plot, Published, Section};
-use crate::report::{self, Axis, HOW_TO_READ, chart, contenders, costs, draw, mark, named, targets};
+use crate::report::{
+    self, Axis, HOW_TO_READ, chart, contenders, costs, draw, mark, named, over_time, phase_table, targets,
+};
 use crate::verdict::Verdict;
 
 /// Writes the pages below `directory`; the path of the summary.
@@ -84,7 +86,11 @@ fn lines(paper: &Paper, section: &Section, evidence: &Evidence) -> Markup {
             tr {
                 (name)
                 td colspan="3" {
-                    @if section.parts.is_empty() { span.dim { (prose(section.found.or(section.without).unwrap_or_default())) } }
+                    @if section.parts.is_empty() {
+                        span.dim { (prose(section.found.or(section.without).unwrap_or_default())) }
+                    } @else if let Some(best) = at_a_glance(section, evidence) {
+                        span.dim { (best) }
+                    }
                 }
                 td { @if !measured { (state(State::NotMeasured)) } }
                 td { (counts(&outcomes)) }
@@ -106,6 +112,28 @@ fn lines(paper: &Paper, section: &Section, evidence: &Evidence) -> Markup {
     }
 }
 
+/// The best of Eagre's and of the others, in the last case of the first part of a section in which Eagre took part.
+fn at_a_glance(section: &Section, evidence: &Evidence) -> Option<String> {
+    let (row, results) = evidence.part(section.parts.first()?)?;
+    let ours = |result: &&&CaseResult| {
+        let mut own = row.contenders.iter().filter(|entry| entry.way.is_ours());
+        own.any(|entry| result.standing(entry.name).is_some_and(|standing| standing.shown.is_some()))
+    };
+    let result = results.iter().rev().find(ours).or(results.last()).filter(|result| !result.quick)?;
+    let best = |ours: bool| {
+        let entries = row.contenders.iter().filter(|entry| entry.way.is_ours() == ours);
+        let rated = entries.filter_map(|entry| Some((entry.name, result.standing(entry.name)?.shown?.median)));
+        let before = |a: f64, b: f64| if row.unit.is_time() { a < b } else { a > b };
+        rated.reduce(|best, other| if before(other.1, best.1) { other } else { best })
+    };
+    let said: Vec<_> = [best(true), best(false)]
+        .into_iter()
+        .flatten()
+        .map(|(name, rate)| format!("{name} {}", number(rate)))
+        .collect();
+    (!said.is_empty()).then(|| format!("{} {} ({}, {})", said.join(", "), row.unit.name(), row.name, result.case))
+}
+
 /// Text with `code` in it.
 fn prose(text: &str) -> Markup {
     html! {
@@ -119,7 +147,9 @@ fn prose(text: &str) -> Markup {
 fn counts(outcomes: &[&Outcome]) -> Markup {
     html! {
         @for verdict in [Verdict::Pass, Verdict::Fail, Verdict::CannotTell] {
-            @let count = outcomes.iter().filter(|outcome| outcome.must_verdict == Some(verdict)).count();
+            // What a few rounds cannot tell says nothing.
+            @let told = |outcome: &&&Outcome| verdict != Verdict::CannotTell || outcome.few.is_none();
+            @let count = outcomes.iter().filter(|outcome| outcome.must_verdict == Some(verdict)).filter(told).count();
             @if count > 0 { span.together { (count) " " (mark(verdict)) } " " }
         }
     }
@@ -144,6 +174,7 @@ fn facts(evidence: &Evidence) -> Markup {
         ("Machine", html! { (evidence.machine.line()) }),
         ("Days", html! { (evidence.days().map_or(String::new(), range)) }),
         ("Eagre", html! { (evidence.builds().join("; ")) }),
+        ("Commands", html! { @for command in evidence.commands() { code { (command) } br; } }),
         ("Files", html! { (evidence.places().join("; ")) }),
         ("Rounds", html! { (rounds.unwrap_or_default()) }),
         ("Noise", html! { @if noisy > 0 { (noisy) " of " (cases) " cases were disturbed by other programs" } }),
@@ -236,11 +267,15 @@ fn part(part: &Part, evidence: &Evidence) -> Markup {
             }
             @if results.iter().any(|result| result.reduced) { p.note { "Reduced sizes: no verdicts." } }
             (picture(part, row, &results))
-            (table(row, &results))
+            @if let Plot::OverTime = part.plot {
+                @for result in &results { (phase_table(result)) }
+            } @else {
+                (table(row, &results))
+            }
             @if row.unit == Unit::Overhead { @for result in &results { (costs(result)) } }
             @if !outcomes.is_empty() {
                 details {
-                    summary { "Targets: " (counts(&outcomes)) }
+                    summary { "Targets " (counts(&outcomes)) }
                     (targets(&outcomes))
                 }
             }
@@ -251,6 +286,7 @@ fn part(part: &Part, evidence: &Evidence) -> Markup {
 
 fn picture(part: &Part, row: &Row, results: &[&CaseResult]) -> Markup {
     let axis = match part.plot {
+        Plot::OverTime => return html! { @for result in results { p.dim { (result.case) } (over_time(result)) } },
         Plot::Bars => return html! { @for result in results { p.dim { (result.case) } (chart(row, result)) } },
         // A case that was not measured has no place on an axis of numbers.
         Plot::Curve { name, x, logarithmic } if x.len() == results.len() => Axis::Numbers { name, x, logarithmic },
@@ -288,7 +324,7 @@ fn table(row: &Row, results: &[&CaseResult]) -> Markup {
 }
 
 fn cell(result: &CaseResult, name: &str) -> Markup {
-    let standing = result.standings.iter().find(|standing| standing.contender == name);
+    let standing = result.standing(name);
     match standing.and_then(|standing| standing.shown) {
         Some(shown) => html! {
             td.number data-value=(shown.median) {
@@ -303,8 +339,7 @@ fn cell(result: &CaseResult, name: &str) -> Markup {
 }
 
 fn memory_cell(result: &CaseResult, name: &str) -> Markup {
-    let standing = result.standings.iter().find(|standing| standing.contender == name);
-    match standing.and_then(|standing| interval::estimate(&standing.memory)) {
+    match result.standing(name).and_then(|standing| interval::estimate(&standing.memory)) {
         Some(memory) => html! { td.number data-value=(memory.median) { (number(memory.median)) } },
         None => html! { td.number.dim { "–" } },
     }

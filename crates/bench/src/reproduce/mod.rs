@@ -24,7 +24,7 @@ use crate::machine::{self, Machine};
 use crate::options::{self, Options};
 use crate::papers::{PAPERS, Paper, Section};
 use crate::record::{self, Recorded};
-use crate::runner::{self, Plan};
+use crate::runner::{self, Kept, Plan};
 use evidence::Evidence;
 use finding::finding;
 
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &ReproduceArguments, print: &dyn Fn(&str) -> Result
         write_report(arguments, &chosen, &evidence)?;
         return Ok(false);
     }
-    let plan = arguments.options.plan(&[]);
+    let plan = Plan { kept: compared(&chosen), ..arguments.options.plan(&[]) };
     let rows = rows_of(&chosen);
     let file = || arguments.records.clone().unwrap_or_else(|| record::default_directory().join("reproduce.jsonl"));
     let path = (!plan.quick).then(file);
@@ -91,6 +91,12 @@ pub(crate) fn run(arguments: &ReproduceArguments, print: &dyn Fn(&str) -> Result
         return Err(format!("reproduce: no results of {}", troubles.join(", ")));
     }
     Ok(rows_of(&chosen).iter().any(|row| evidence.failed(row)))
+}
+
+/// The peers that claims are about: the best of each must run.
+fn compared(chosen: &[Chosen]) -> Vec<Kept> {
+    let claims = chosen.iter().flat_map(|chosen| &chosen.sections).flat_map(|section| section.claims);
+    claims.map(|claim| Kept { row: claim.row, peers: claim.target.against.peers() }).collect()
 }
 
 /// Runs rows, and adds each to the record when it is done. Returns what was measured, and the names of the rows that failed:

@@ -35,9 +35,12 @@ fn pages_show_every_section_and_a_browser_finds_nothing_wrong() {
         }
         assert!(!text.contains(" src="), "needs something beside itself");
     }
-    for path in [index, directory.path().join("vortex.html"), directory.path().join("ruma.html")] {
-        let Some(found) = browser::look(&path) else { return };
-        assert_eq!(found["troubles"], serde_json::json!([]), "{}", path.display());
+    // On a telephone and on a desk.
+    for width in [390, 1280] {
+        for path in [&index, &directory.path().join("vortex.html"), &directory.path().join("wiscsort.html")] {
+            let Some(found) = browser::look(path, width) else { return };
+            assert_eq!(found["troubles"], serde_json::json!([]), "{}, {width}", path.display());
+        }
     }
 }
 
@@ -69,7 +72,7 @@ fn a_record_gives_back_what_was_measured() {
 }
 
 fn plan(pairs: usize, long: bool) -> Plan {
-    Plan { pairs, quick: false, keys: u64::MAX, bytes: u64::MAX, long, only: vec![], progress: false }
+    Plan { pairs, quick: false, keys: u64::MAX, bytes: u64::MAX, long, only: vec![], kept: vec![], progress: false }
 }
 
 #[test]

@@ -29,21 +29,22 @@ fn of_case(case: &Case, contenders: usize, plan: &Plan) -> f64 {
 /// Seconds for one contender and round.
 fn once(work: Work, size: f64) -> f64 {
     match work {
-        Work::Pipe { streams } => size * f64::from(streams) / 8e9,
+        Work::Pipe { streams } => size * f64::from(streams) / 12e9,
         Work::Processes { .. } => size / 6e9,
-        Work::Move { .. } | Work::Rewire(_) => 0.4,
+        Work::Move { .. } => 0.1,
+        Work::Rewire(_) => 0.2,
         Work::Send => size / 0.6e9,
         Work::Read | Work::Fill => size / 4e9,
         Work::Vanish(Half::Read | Half::Write) => size / 3e9,
         Work::Snapshot(_) => 2.0,
         Work::Scatter { .. } => size / 1.5e9,
-        Work::File(FileJob { task: Task::Stats, .. }) => size / 30e6,
+        Work::File(FileJob { task: Task::Stats, .. }) => size / 100e6,
         Work::File(FileJob { task: Task::Keys, .. }) => size / 8e6,
         Work::File(FileJob { task: Task::Write | Task::Copy, place: Place::Disk, .. }) => size / 1.5e9,
         Work::File(FileJob { cache: Cache::Cold, .. }) => size / 2.5e9,
         Work::File(_) => size / 8e9,
-        Work::Sort(_) => size / 25e6,
-        Work::FileSort(_) => size / 0.1e9,
+        Work::Sort(_) => size / 60e6,
+        Work::FileSort(_) => size / 0.25e9,
         Work::Kernel { .. } | Work::Gensort { .. } => size / 0.5e9,
         Work::Partition { .. } => size / 100e6,
         // Keys, inserted and looked up.

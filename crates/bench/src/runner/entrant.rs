@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::catalogue::{Entry, Unit};
 use crate::contenders::{Contender, Measured};
+use crate::timeline::Span;
 use crate::usage::Usage;
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -21,6 +22,8 @@ pub(super) struct Entrant {
     pub resident: Vec<f64>,
     pub threads: usize,
     pub costs: BTreeMap<Cow<'static, str>, f64>,
+    /// Of the last round.
+    pub timeline: Vec<Span>,
 }
 
 impl Entrant {
@@ -35,26 +38,28 @@ impl Entrant {
             resident: vec![],
             threads: 1,
             costs: BTreeMap::new(),
+            timeline: vec![],
         }
     }
 
     /// Adds the result of one round.
-    pub(super) fn count(&mut self, unit: Unit, measured: &Measured, usage: Usage, rounds: usize) {
-        let rate = unit.rate(measured);
+    pub(super) fn count(&mut self, unit: Unit, measured: Measured, usage: Usage, rounds: usize) {
+        let rate = unit.rate(&measured);
         self.rates.push(rate);
         self.threads = measured.threads;
         let used = measured.process.map_or(usage.user_seconds + usage.system_seconds, |process| process.processor);
-        self.processor.push(used / unit.amount(measured));
+        self.processor.push(used / unit.amount(&measured));
         if let Some(process) = measured.process {
             self.memory.push(process.memory as f64 / MIB);
             self.resident.push(process.resident as f64 / MIB);
         }
-        let amount = unit.amount(measured) * rounds as f64;
+        let amount = unit.amount(&measured) * rounds as f64;
         // The usage of this process does not include work done in another one.
         let here = usage.fields().into_iter().filter(|_| measured.process.is_none());
         for (name, value) in here.chain(measured.counters.iter().copied()) {
             *self.costs.entry(Cow::Borrowed(name)).or_default() += value / amount;
         }
+        self.timeline = measured.timeline;
     }
 }
 

@@ -38,6 +38,7 @@ pub(super) fn conclude(row: &Row, ran: Ran, plan: &Plan, roofline: Roofline) -> 
                 resident: entrant.resident,
                 threads: entrant.threads,
                 costs: entrant.costs,
+                timeline: entrant.timeline,
             }
         })
         .collect();

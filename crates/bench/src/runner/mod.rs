@@ -14,9 +14,11 @@ mod judge;
 mod rounds;
 mod trial;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::catalogue::Row;
+use crate::callgrind;
+use crate::catalogue::{Case, Row, Unit};
 use crate::contenders::{self, Trouble};
 use crate::corpus::Store;
 use crate::load::Patience;
@@ -24,7 +26,7 @@ use crate::outcome::CaseResult;
 use crate::roofline::Gauge;
 use entrant::Entrant;
 use judge::{Ran, conclude};
-pub(crate) use judge::{enough, judge, outcomes};
+pub(crate) use judge::{judge, outcomes};
 use rounds::rounds;
 use trial::trial;
 
@@ -42,8 +44,19 @@ pub(crate) struct Plan {
     pub long: bool,
     /// The contenders to run; all if empty.
     pub only: Vec<String>,
+    /// Peers of which the best runs the rounds, whatever the trial says.
+    pub kept: Vec<Kept>,
     /// Whether to show progress on standard error.
     pub progress: bool,
+}
+
+/// Peers of a row that something is said about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// The name of the row.
+    pub row: &'static str,
+    /// Their names.
+    pub peers: &'static [&'static str],
 }
 
 /// What all rows of a run share.
@@ -79,10 +92,13 @@ pub(crate) fn run(row: &Row, plan: &Plan, bench: &mut Bench) -> Result<Vec<CaseR
         }
         let size = if plan.quick { case.quick } else { case.work.limited(case.size, plan.keys, plan.bytes) };
         if let Some(part) = case.work.trial().filter(|_| !plan.quick) {
-            trial(row, size / part, &mut entrants).map_err(|(name, why)| place(name, &why))?;
+            trial(row, size / part, &plan.kept, &mut entrants).map_err(|(name, why)| place(name, &why))?;
         }
         let foreign = rounds(row, case, size, plan, &mut bench.patience, &mut entrants)
             .map_err(|(name, why)| place(name, &why))?;
+        if row.unit == Unit::Overhead && !plan.quick {
+            count_instructions(row, case, &mut entrants);
+        }
         let device = if plan.quick { None } else { contenders::file::device(case, &bench.store) };
         ran.push(Ran { case, size, foreign, device, entrants });
     }
@@ -93,6 +109,16 @@ pub(crate) fn run(row: &Row, plan: &Plan, bench: &mut Bench) -> Result<Vec<CaseR
         bench.gauge.measure()
     };
     Ok(ran.into_iter().map(|ran| conclude(row, ran, plan, after)).collect())
+}
+
+/// Counts instructions where the processor did not.
+fn count_instructions(row: &Row, case: &Case, entrants: &mut [Entrant]) {
+    let uncounted = |entrant: &&mut Entrant| entrant.contender.is_ok() && !entrant.costs.contains_key("instructions");
+    for entrant in entrants.iter_mut().filter(uncounted) {
+        if let Some(instructions) = callgrind::per_byte(row, case, entrant.entry.name) {
+            entrant.costs.insert(Cow::Borrowed(callgrind::NAME), instructions * 1e9);
+        }
+    }
 }
 
 #[cfg(test)]

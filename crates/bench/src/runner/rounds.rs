@@ -2,8 +2,9 @@
 
 use super::Plan;
 use super::entrant::Entrant;
-use crate::catalogue::{Case, Row};
+use crate::catalogue::{Case, Row, Unit};
 use crate::contenders::{Measured, Trouble};
+use crate::counters::Counters;
 use crate::load::{Load, Patience, QUIET};
 use crate::usage::Usage;
 
@@ -28,7 +29,7 @@ pub(super) fn rounds(
         }
         patience.wait_for_quiet();
         let load = Load::start();
-        let measured = one_round(size, round, entrants)?;
+        let measured = one_round(size, round, row.unit == Unit::Overhead, entrants)?;
         let noise = load.foreign();
         if noise > QUIET && patience.again(load.elapsed()) {
             continue;
@@ -37,7 +38,7 @@ pub(super) fn rounds(
             foreign += noise / pairs as f64;
             for (entrant, measured) in entrants.iter_mut().zip(measured) {
                 if let Some((measured, usage)) = measured {
-                    entrant.count(row.unit, &measured, usage, pairs);
+                    entrant.count(row.unit, measured, usage, pairs);
                 }
             }
         }
@@ -52,10 +53,11 @@ pub(super) fn rounds(
 /// The result of one contender in a round, if it can run here.
 pub(super) type Part = Option<(Measured, Usage)>;
 
-/// Runs every contender once. Returns the results in the order of `entrants`.
+/// Runs every contender once; the processor counts what it does, if `count`. Returns the results in the order of `entrants`.
 pub(super) fn one_round(
     size: u64,
     round: usize,
+    count: bool,
     entrants: &mut [Entrant],
 ) -> Result<Vec<Part>, (&'static str, String)> {
     let mut results: Vec<_> = entrants.iter().map(|_| None).collect();
@@ -71,9 +73,14 @@ pub(super) fn one_round(
         let Ok(contender) = &mut entrant.contender else {
             continue;
         };
+        let counters = count.then(Counters::start);
         let before = Usage::now();
         match contender.run(size).and_then(Measured::verified) {
-            Ok(measured) => results[index] = Some((measured, Usage::now().since(before))),
+            Ok(mut measured) => {
+                let usage = Usage::now().since(before);
+                measured.counters.extend(counters.map_or(vec![], Counters::stop));
+                results[index] = Some((measured, usage));
+            }
             Err(Trouble::Unavailable(why)) => entrant.contender = Err(why),
             Err(Trouble::Wrong(why)) => {
                 return Err((entrant.entry.name, format!("wrong answer: {why}")));

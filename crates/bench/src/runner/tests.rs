@@ -54,7 +54,7 @@ const ROW: Row = Row {
 
 fn plan(quick: bool) -> Plan {
     let pairs = if quick { 1 } else { 15 };
-    Plan { pairs, quick, keys: u64::MAX, bytes: u64::MAX, long: false, only: vec![], progress: false }
+    Plan { pairs, quick, keys: u64::MAX, bytes: u64::MAX, long: false, only: vec![], kept: vec![], progress: false }
 }
 
 /// The machine slows down to a tenth during the run; the paired ratio does not notice.
@@ -98,12 +98,21 @@ fn the_trial_leaves_out_who_is_weak() {
     let mut slow = entrant("ours", vec![99.0, 99.0], false);
     slow.entry.way = Way::Grow(Growth::Rewired);
     entrants.push(slow);
-    trial(&ROW, 8000, &mut entrants).unwrap();
+    trial(&ROW, 8000, &[], &mut entrants).unwrap();
     let out: Vec<_> = entrants.iter().map(|entrant| entrant.left_out.is_some()).collect();
     assert_eq!(out, [false, false, false, true, true, false, false], "the three best, and ours");
     let mut entrants = vec![entrant("fast", vec![1.0; 2], false), entrant("slow", vec![1.0 / 0.59; 2], false)];
-    trial(&ROW, 8000, &mut entrants).unwrap();
+    trial(&ROW, 8000, &[], &mut entrants).unwrap();
     assert!(entrants[1].left_out.is_some(), "below the share of the best");
+    let mut compared =
+        [("fast", 1.0), ("slow", 4.0), ("slower", 6.0)].map(|(name, seconds)| entrant(name, vec![seconds; 2], false));
+    let kept = |row, peers| Kept { row, peers };
+    trial(&ROW, 8000, &[kept(ROW.name, &["slower", "slow"]), kept("another", &["slower"])], &mut compared).unwrap();
+    assert_eq!(
+        compared.map(|entrant| entrant.left_out.is_some()),
+        [false, false, true],
+        "the best of those compared with"
+    );
     // Whoever is left out has no turn, and its targets stay open.
     entrants[0] = entrant("fast", vec![1.0; 16], false);
     rounds(&ROW, &CASE, CASE.size, &plan(false), &mut Patience::new(0), &mut entrants).unwrap();
@@ -167,6 +176,7 @@ fn standing(contender: &'static str, rates: &[f64], processor: &[f64], memory: &
         threads: 2,
         shown: None,
         costs: BTreeMap::new(),
+        timeline: vec![],
     }
 }
 

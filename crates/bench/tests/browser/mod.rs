@@ -3,16 +3,18 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What a page opened with `?check` finds out about itself, messages of the browser's console among its `troubles`.
+/// What a page opened with `?check`, in a window of this width in pixels, finds out about itself. Messages of the browser's console are
+/// among its `troubles`.
 /// `None`, said on standard error, if there is no browser.
-pub(crate) fn look(page: &Path) -> Option<serde_json::Value> {
+pub(crate) fn look(page: &Path, width: u32) -> Option<serde_json::Value> {
     let profile = tempfile::tempdir().expect("a directory for the browser");
     let Some(browser) = browser() else {
         eprintln!("skipped: no chromium, chromium-browser or google-chrome to open {}", page.display());
         return None;
     };
     let output = Command::new(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1100,900"])
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
+        .arg(format!("--window-size={width},900"))
         .args(["--enable-logging=stderr", "--dump-dom"])
         .arg(format!("--user-data-dir={}", profile.path().display()))
         .arg(format!("file://{}?check", page.canonicalize().expect("a page").display()))

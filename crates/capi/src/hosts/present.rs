@@ -53,6 +53,10 @@ impl Options {
         if let Some(limit) = wanted.limit {
             options = options.limit(limit);
         }
+        if let Some(rdma) = wanted.rdma {
+            let wrong = |why| Fault::new(EagreStatus::EagreSetting, format_args!("network options: rdma: {why}"));
+            options = options.rdma(rdma.parse().map_err(wrong)?);
+        }
         let security = match wanted.secret {
             Secret::Loopback => Security::loopback(),
             Secret::InsecurePlain => Security::insecure_plain(),

@@ -28,6 +28,8 @@ pub enum RewireErrorKind {
     OutOfMappings,
     /// A page of the block is pinned by I/O or locked (`mlock`), or was shared by a fork.
     Pinned,
+    /// The pool's blocks move, or others share it: nobody can be told where they are.
+    Moves,
     /// The slot holds a block already.
     Occupied,
     /// The block belongs to another pool.
@@ -51,6 +53,7 @@ impl RewireErrorKind {
             OutOfAddresses => ("no addresses left", "raise `ulimit -v`, or ask for less"),
             OutOfMappings => ("too many mappings", "raise vm.max_map_count, or use larger blocks or the mover `move`"),
             Pinned => ("a block is pinned by I/O, or locked", "wait until the I/O has ended, or munlock it"),
+            Moves => ("blocks of this pool do not stay where they are", "make a pool of its own, for the mover `map`"),
             Occupied => ("the slot holds a block", "unmap it first"),
             OtherPool => ("the block belongs to another pool", "map it in a region of its own pool"),
             Forked => ("a forked child has no part in its parent's memory", "make a region in the child"),
@@ -133,7 +136,7 @@ impl From<RewireError> for std::io::Error {
             NoPool | NoTrap => Io::Unsupported,
             Occupied | OtherPool => Io::InvalidInput,
             Pinned => Io::ResourceBusy,
-            Forked | System => Io::Other,
+            Moves | Forked | System => Io::Other,
         };
         std::io::Error::new(kind, error)
     }

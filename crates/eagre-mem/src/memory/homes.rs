@@ -75,7 +75,10 @@ impl Homes {
             }
             false => Memory::Anonymous(engine.uffd()),
         };
-        let homes = Homes { block, start: reservation::reserve(len, block.bytes())?, count, memory };
+        // Small blocks may lie in huge pages together.
+        let together = matches!(memory, Memory::Shared { .. }) && len >= BlockSize::DEFAULT.bytes();
+        let align = if together { block.bytes().max(BlockSize::DEFAULT.bytes()) } else { block.bytes() };
+        let homes = Homes { block, start: reservation::reserve(len, align)?, count, memory };
         homes.prepare(len).inspect_err(|_| {
             // SAFETY: made a moment ago, and nobody has seen it.
             unsafe { homes.unmap() }
@@ -211,6 +214,22 @@ impl Homes {
             // SAFETY: a home of ours.
             let collapsed = unsafe { shared::collapse(self.address(id), self.block.bytes()) };
             pages.store(if collapsed.is_ok() { HUGE } else { SMALL_FOR_GOOD }, Relaxed);
+        }
+    }
+
+    /// Makes all homes of huge pages, as far as the kernel can: all of them have memory.
+    pub(super) fn make_all_huge(&self) {
+        match self.block.is_huge() {
+            true => (0..self.count).for_each(|id| self.make_huge(id)),
+            false => {
+                let huge = BlockSize::DEFAULT.bytes();
+                let whole = self.count as usize * self.block.bytes() / huge * huge;
+                for at in (0..whole).step_by(huge) {
+                    // What it cannot do is left as it is.
+                    // SAFETY: homes of ours.
+                    let _ = unsafe { shared::collapse(self.start + at, huge) };
+                }
+            }
         }
     }
 

@@ -24,6 +24,7 @@
 
 pub(crate) mod block;
 pub(crate) mod error;
+pub(crate) mod fixed;
 pub(crate) mod growing;
 pub(crate) mod homes;
 pub(crate) mod mapping;
@@ -43,6 +44,7 @@ mod watched_range;
 
 pub use block::Block;
 pub use error::{NotMapped, RewireError, RewireErrorKind};
+pub use fixed::FixedMemory;
 pub use growing::GrowingBuffer;
 pub use mapping_budget::Mappings;
 pub use raw::RawBlock;

@@ -93,6 +93,8 @@ pub(crate) struct Blocks {
     committed: AtomicU32,
     taken: AtomicU32,
     resident: AtomicU32,
+    /// Somebody knows the pages: each block keeps those it has.
+    fixed: AtomicBool,
 }
 
 impl Blocks {
@@ -118,7 +120,29 @@ impl Blocks {
             committed: AtomicU32::new(0),
             taken: AtomicU32::new(0),
             resident: AtomicU32::new(0),
+            fixed: AtomicBool::new(false),
         })
+    }
+
+    /// Puts memory behind all blocks. From now on none of them loses it.
+    ///
+    /// # Errors
+    /// The system has none; then the blocks are free to lose theirs, as before.
+    pub(super) fn back_all(&self) -> Result<(), Errno> {
+        let before = self.fixed.swap(true, SeqCst);
+        let backed = loop {
+            match self.back_one() {
+                Ok(Some(id)) => self.waiting.push(&self.links, id),
+                Ok(None) => break Ok(()),
+                Err(errno) => break Err(errno),
+            }
+        };
+        backed.inspect_err(|_| self.fixed.store(before, SeqCst))
+    }
+
+    /// Whether each block keeps the memory it has.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.fixed.load(SeqCst)
     }
 
     /// Whether a stream with this mover can use blocks of this pool: they come home as they went, unless they stay at home.
@@ -190,6 +214,9 @@ impl Blocks {
 
     /// Gives the memory of a waiting block back to the system. False if there is none, or if the system keeps its memory.
     fn trim_one(&self) -> bool {
+        if self.is_fixed() {
+            return false;
+        }
         let Some(id) = self.waiting.pop(&self.links) else { return false };
         // SAFETY: popped, so nobody else has it; nobody needs its contents.
         let discarded = unsafe {
@@ -312,11 +339,18 @@ impl Stack {
     }
 }
 
+/// What pools are shared by: the size of blocks, the mover, the descriptor and the process.
+type Key = (BlockSize, Mover, usize, u32);
+static POOLS: Mutex<Vec<(Key, Shared<Blocks>)>> = Mutex::new(Vec::new());
+
+/// Whether it is a pool that streams share.
+pub(super) fn is_shared(pool: &Shared<Blocks>) -> bool {
+    POOLS.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|(_, other)| Shared::is_same(pool, other))
+}
+
 /// The pool that streams share unless they are given their own: one for each descriptor and block size, kept for the
 /// life of the process. Its budget is half of the memory this process may use, or `EAGRE_POOL` bytes.
 pub(crate) fn shared(block: BlockSize, engine: Engine) -> Result<Shared<Blocks>, Refusal> {
-    type Key = (BlockSize, Mover, usize, u32);
-    static POOLS: Mutex<Vec<(Key, Shared<Blocks>)>> = Mutex::new(Vec::new());
     let descriptor = engine.uffd().map_or(0, |uffd| ptr::from_ref(uffd).addr());
     let key = (block, engine.mover(), descriptor, process::id());
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);

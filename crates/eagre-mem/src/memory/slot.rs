@@ -247,6 +247,11 @@ impl Blocks {
     /// # Safety
     /// The block is the caller's, and nobody needs its contents.
     pub(crate) unsafe fn refresh(&self, id: BlockId) -> Result<(), Shortage> {
+        if self.is_fixed() {
+            // SAFETY: the caller's contract; the block is at home.
+            unsafe { ptr::with_exposed_provenance_mut::<u8>(self.home(id)).write_bytes(0, self.block.bytes()) };
+            return Ok(());
+        }
         // SAFETY: the caller's contract.
         if let Err(errno) = unsafe { self.homes().discard(id) } {
             // It still has all its memory.

@@ -6,6 +6,8 @@ use super::core::Core;
 use super::error::{StreamError, StreamErrorKind};
 use super::stats::StreamStats;
 use crate::heap::Shared;
+use crate::memory::pool::Pool;
+use crate::memory::{FixedMemory, RewireError};
 use crate::mover::Mover;
 use crate::trap::{Context, End, Trap};
 use crate::units::BlockSize;
@@ -93,6 +95,14 @@ impl Control {
     /// The mover in force.
     pub fn mover(&self) -> Mover {
         self.0.engine.mover()
+    }
+
+    /// Where the memory of the stream's pool is, if it [stays](Pool::fixed) there.
+    ///
+    /// # Errors
+    /// As [`Pool::fixed`].
+    pub fn fixed_memory(&self) -> Result<FixedMemory, RewireError> {
+        Pool(self.0.pool.clone()).fixed()
     }
 
     /// The size of a block.

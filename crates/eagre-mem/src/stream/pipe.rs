@@ -33,7 +33,7 @@ const WITHOUT_END: u64 = 1 << 63;
 #[must_use]
 pub struct PipeBuilder {
     name: Option<Result<String, Refused>>,
-    block: BlockSize,
+    pub(crate) block: BlockSize,
     windows: Windows,
     capacity: Option<u64>,
     length: Option<u64>,
@@ -150,6 +150,11 @@ impl PipeBuilder {
     pub fn pool(mut self, pool: &Pool) -> PipeBuilder {
         self.pool = Some(pool.clone());
         self
+    }
+
+    /// The most blocks that the stream will hold.
+    pub(crate) fn most_blocks(&self) -> u32 {
+        self.windows.blocks() as u32
     }
 
     /// Whether blocks circulate (the default). Without, every block is new memory from the system, given back behind

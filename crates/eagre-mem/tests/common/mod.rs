@@ -24,88 +24,63 @@ fn patience() -> Duration {
     Duration::from_secs(if std::env::var_os("EAGRE_LONG").is_some() { 3000 } else { 100 })
 }
 
-/// Makes one test for each pair out of each function. A pair that does not work here says so and passes.
+/// Makes one test for each of some pairs out of each function. A pair that does not work here says so and passes.
+#[allow(unused_macros)]
+macro_rules! each_of {
+    ($pairs:tt) => {};
+    ($pairs:tt $(#[$meta:meta])* fn $name:ident($pair:ident) $body:block $($rest:tt)*) => {
+        $(#[$meta])*
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            fn body($pair: eagre_mem::probe::Pair) $body
+            tests_of!($pairs);
+        }
+        each_of!($pairs $($rest)*);
+    };
+}
+
+/// The tests of one function: their names, and the numbers of their pairs in `PAIRS`.
+#[allow(unused_macros)]
+macro_rules! tests_of {
+    ([$($test:ident $number:literal)+]) => {$(
+        #[test]
+        fn $test() {
+            crate::common::on($number, module_path!(), body)
+        }
+    )+};
+}
+
+/// Tests on all pairs.
 #[allow(unused_macros)]
 macro_rules! each_pair {
-    ($($(#[$meta:meta])* fn $name:ident($pair:ident) $body:block)+) => {$(
-        $(#[$meta])*
-        mod $name {
-            #[allow(unused_imports)]
-            use super::*;
-            fn body($pair: eagre_mem::probe::Pair) $body
-            #[test]
-            fn pager_move() { crate::common::on(0, module_path!(), body) }
-            #[test]
-            fn signal_move() { crate::common::on(1, module_path!(), body) }
-            #[test]
-            fn signal_remap() { crate::common::on(2, module_path!(), body) }
-            #[test]
-            fn signal_map() { crate::common::on(3, module_path!(), body) }
-            #[test]
-            fn off_copy() { crate::common::on(4, module_path!(), body) }
-        }
-    )+};
+    ($($functions:tt)+) => {
+        each_of!([pager_move 0 signal_move 1 signal_remap 2 signal_map 3 off_copy 4] $($functions)+);
+    };
 }
 
-/// The same for tests of rewired memory: some pairs are for streams alone.
+/// Tests of rewired memory: some pairs are for streams alone.
 #[allow(unused_macros)]
 macro_rules! each_pool_pair {
-    ($($(#[$meta:meta])* fn $name:ident($pair:ident) $body:block)+) => {$(
-        $(#[$meta])*
-        mod $name {
-            #[allow(unused_imports)]
-            use super::*;
-            fn body($pair: eagre_mem::probe::Pair) $body
-            #[test]
-            fn pager_move() { crate::common::on(0, module_path!(), body) }
-            #[test]
-            fn signal_move() { crate::common::on(1, module_path!(), body) }
-            #[test]
-            fn signal_remap() { crate::common::on(2, module_path!(), body) }
-            #[test]
-            fn off_copy() { crate::common::on(4, module_path!(), body) }
-        }
-    )+};
+    ($($functions:tt)+) => {
+        each_of!([pager_move 0 signal_move 1 signal_remap 2 off_copy 4] $($functions)+);
+    };
 }
 
-/// The same for tests that need pointers.
+/// Tests that need pointers.
 #[allow(unused_macros)]
 macro_rules! each_pointer_pair {
-    ($($(#[$meta:meta])* fn $name:ident($pair:ident) $body:block)+) => {$(
-        $(#[$meta])*
-        mod $name {
-            #[allow(unused_imports)]
-            use super::*;
-            fn body($pair: eagre_mem::probe::Pair) $body
-            #[test]
-            fn pager_move() { crate::common::on(0, module_path!(), body) }
-            #[test]
-            fn signal_move() { crate::common::on(1, module_path!(), body) }
-            #[test]
-            fn signal_remap() { crate::common::on(2, module_path!(), body) }
-            #[test]
-            fn signal_map() { crate::common::on(3, module_path!(), body) }
-        }
-    )+};
+    ($($functions:tt)+) => {
+        each_of!([pager_move 0 signal_move 1 signal_remap 2 signal_map 3] $($functions)+);
+    };
 }
 
-/// The same for tests of rewired memory that need pointers.
+/// Tests of rewired memory that need pointers.
 #[allow(unused_macros)]
 macro_rules! each_pointer_pool_pair {
-    ($($(#[$meta:meta])* fn $name:ident($pair:ident) $body:block)+) => {$(
-        $(#[$meta])*
-        mod $name {
-            #[allow(unused_imports)]
-            use super::*;
-            fn body($pair: eagre_mem::probe::Pair) $body
-            #[test]
-            fn pager_move() { crate::common::on(0, module_path!(), body) }
-            #[test]
-            fn signal_move() { crate::common::on(1, module_path!(), body) }
-            #[test]
-            fn signal_remap() { crate::common::on(2, module_path!(), body) }
-        }
-    )+};
+    ($($functions:tt)+) => {
+        each_of!([pager_move 0 signal_move 1 signal_remap 2] $($functions)+);
+    };
 }
 
 /// Runs one test on one pair, if it works here.

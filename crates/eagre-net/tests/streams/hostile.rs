@@ -76,12 +76,17 @@ fn garbage_and_silence_disturb_nobody() {
 
 /// Greets as a caller that writes the stream `x` would.
 fn greeting_of_a_writer(caller: &mut TcpStream) {
+    greeting(caller, 0);
+}
+
+/// The same, with a number that says how blocks travel by RDMA.
+fn greeting(caller: &mut TcpStream, rdma: u64) {
     let mut hello = [0_u8; 80];
     hello[..8].copy_from_slice(b"EAGRENET");
     hello[8..11].copy_from_slice(&[1, 1, 1]);
     hello[12] = 1;
     hello[16..32].copy_from_slice(&[5; 16]);
-    for (at, number) in [(32, 1_u64 << 20), (40, 1 << 24), (48, u64::MAX), (56, 0)] {
+    for (at, number) in [(32, 1_u64 << 20 | rdma << 40), (40, 1 << 24), (48, u64::MAX), (56, 0)] {
         hello[at..at + 8].copy_from_slice(&number.to_le_bytes());
     }
     let check = xxhash_rust::xxh3::xxh3_64(&[&hello[..72], b"x"].concat());
@@ -175,4 +180,66 @@ fn nobody_there_is_an_error_when_the_time_is_up() {
     let (_listener, address) = listener(&options);
     let error = Connector::new(&address).unwrap().options(options).writer("x").unwrap_err();
     assert!(error.to_string().contains("nobody there asked for the stream x"), "{error}");
+}
+
+/// What a writer sends by RDMA is checked: each piece, the whole, and how long that is.
+#[test]
+fn what_travels_by_rdma_is_checked() {
+    use eagre_fabric::{Calling, Fabric, Memory, Offer, Registering};
+    use std::time::Instant;
+
+    let fabric = match Fabric::open() {
+        Ok(fabric) => fabric,
+        Err(error) => return eprintln!("skipped: {error}"),
+    };
+    // Provider tcp, algorithm copy.
+    const RDMA: u64 = 1 | 3 << 2;
+    let digest = |bytes: &[u8]| *blake3::hash(bytes).as_bytes();
+    let right = u64::from_le_bytes(message(1, 100, 0, &[7; 100])[16..24].try_into().unwrap());
+    for (check, length, says, expected) in [
+        (right, 100, digest(&[7; 100]), None),
+        (right ^ 1, 100, digest(&[7; 100]), Some("bytes arrived damaged")),
+        (right, 100, digest(&[8; 100]), Some("digest")),
+        (right, 99, digest(&[7; 100]), Some("ended where it does not end")),
+        (right, 101, digest(&[7; 100]), Some("ended where it does not end")),
+    ] {
+        let rdma = "tcp,copy".parse().unwrap();
+        let short = Options::new().retry(Duration::from_secs(1)).silence(Duration::from_secs(3)).rdma(rdma);
+        let (listener, address) = listener(&short);
+        thread::scope(|scope| {
+            let reading = scope.spawn(|| {
+                let mut bytes = Vec::new();
+                let read = listener.reader("x").unwrap().read_to_end(&mut bytes);
+                read.map(|_| bytes).map_err(|error| error.to_string())
+            });
+            let mut caller = TcpStream::connect(&*address).unwrap();
+            greeting(&mut caller, RDMA);
+            let mut head = [0; 64 + 32];
+            caller.read_exact(&mut head).unwrap();
+            let mut offer = vec![0; u32::from_le_bytes(head[68..72].try_into().unwrap()) as usize];
+            caller.read_exact(&mut offer).unwrap();
+            caller.write_all(&message(8, 0, 0, b"")).unwrap();
+
+            let memory = std::sync::Arc::new(Memory::new(4096).unwrap());
+            memory.fill(0, &[7; 100]);
+            let offer = Offer::from_bytes(&offer).unwrap();
+            let calling = Calling::open(&fabric, offer, memory, Registering::Once, false).unwrap();
+            let mut outlet = calling.connect(Instant::now() + Duration::from_secs(30), &|| false).unwrap();
+            while outlet.room().is_none() {
+                outlet.look(Duration::from_millis(10)).unwrap();
+            }
+            outlet.post(0..100, 0, Some(check)).unwrap();
+            outlet.end(length, &says).unwrap();
+            // This side says that it lives as long as the other one listens.
+            while !reading.is_finished() && outlet.look(Duration::from_millis(100)).is_ok() {
+                let _ = caller.write_all(&message(5, 0, 0, b""));
+            }
+            drop((outlet, caller));
+            match (reading.join().unwrap(), expected) {
+                (Ok(bytes), None) => assert_eq!(bytes, [7; 100]),
+                (Err(error), Some(expected)) => assert!(error.contains(expected), "{error}"),
+                (read, expected) => panic!("{read:?}, and not {expected:?}"),
+            }
+        });
+    }
 }

@@ -4,5 +4,6 @@ mod broken;
 mod common;
 mod hostile;
 mod plain;
+mod registered;
 #[cfg(feature = "transfer")]
 mod striped;

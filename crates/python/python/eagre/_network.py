@@ -36,6 +36,9 @@ class Connector:
             Default: 16 MiB, and 4 MiB where the other side is on this machine.
         block: the bytes of a block, a power of two from 64 KiB to 64 MiB.
         limit: the most bytes a second that this side sends, over all streams of this object.
+        rdma: blocks travel by RDMA, beside the connection, and are not encrypted: a provider of libfabric's (``"tcp"``, ``"verbs"``
+            or ``"shm"``), then, behind commas, an algorithm (``pool``, the default, ``each-block``, ``pipelined-copy`` or
+            ``copy``), ``unchecked`` and ``busy``. Both sides must say the same provider and algorithm.
 
     Raises:
         ValueError: the address cannot be read, or a setting, token or key cannot be used.
@@ -55,9 +58,10 @@ class Connector:
         window: int | None = None,
         block: int = 1 << 20,
         limit: int | None = None,
+        rdma: str | None = None,
     ) -> None:
         settings = _secrets("eagre.Connector", token, token_file, identity, peers, insecure_plain)
-        settings |= {"retry": retry, "silence": silence, "window": window, "block": block, "limit": limit}
+        settings |= {"retry": retry, "silence": silence, "window": window, "block": block, "limit": limit, "rdma": rdma}
         self._connector, self._address = _eagre.Connector(address, settings), address
 
     def writer(self, name: str, *, length: int | None = None) -> Writer:
@@ -140,9 +144,10 @@ class Listener(Closing):
         window: int | None = None,
         block: int = 1 << 20,
         limit: int | None = None,
+        rdma: str | None = None,
     ) -> None:
         settings = _secrets("eagre.Listener", token, token_file, identity, peers, insecure_plain)
-        settings |= {"retry": retry, "silence": silence, "window": window, "block": block, "limit": limit}
+        settings |= {"retry": retry, "silence": silence, "window": window, "block": block, "limit": limit, "rdma": rdma}
         self._listener = _eagre.Listener(address, settings)
 
     @property

@@ -12,6 +12,7 @@ use crate::contenders::compiler::cache;
 use crate::contenders::file::program::{beside, line, on_path, version};
 use crate::corpus::Store;
 use crate::outcome::Identity;
+use crate::timeline::{self, Span};
 
 /// How to get the command.
 const BUILD: &str = "cargo build --release -p eagre-cli";
@@ -139,6 +140,9 @@ impl Program {
         if let Some(device) = device {
             command.args(["--emulate", device.name()]);
         }
+        if self.has_timeline() {
+            command.arg("--json");
+        }
         command.arg(order.from).arg("-o").arg(order.to);
         command
     }
@@ -149,6 +153,17 @@ impl Program {
             Sorter::Duckdb | Sorter::Polars => python::seconds(&ended.output),
             _ => Ok(ended.took),
         }
+    }
+
+    /// Whether it tells what it did at which time.
+    fn has_timeline(&self) -> bool {
+        let eagre = matches!(self.sorter, Sorter::Eagre(_) | Sorter::EagreOnePass(_));
+        eagre && matches!(self.sort.data, Data::Records | Data::Fixed { .. })
+    }
+
+    /// What a process did at which time, if it told.
+    pub(super) fn timeline(&self, ended: &Ended) -> Result<Vec<Span>, Trouble> {
+        if self.has_timeline() { timeline::of_json(&ended.output) } else { Ok(Vec::new()) }
     }
 
     pub(super) fn identity(&self) -> Identity {
@@ -211,20 +226,20 @@ mod tests {
         let eagre = Sorter::Eagre(None);
         let braid = Some(Emulated::Braid);
         for (sorter, data, device, line) in [
-            (eagre, Data::Records, None, "program sort --gensort --memory 0 -j 2 FILE -o SORTED"),
+            (eagre, Data::Records, None, "program sort --gensort --memory 0 -j 2 --json FILE -o SORTED"),
             (eagre, Data::Words, None, "program sort --keys u64 --memory 0 -j 2 FILE -o SORTED"),
             (eagre, Data::Table, None, "program sort --lines -t , -k 2,2n --memory 0 -j 2 FILE -o SORTED"),
             (
                 Sorter::Eagre(Some("classic")),
                 Data::Fixed { value: 50 },
                 braid,
-                "program sort --record 60 --key 0:10 --memory 0 -j 2 --plan classic --emulate braid FILE -o SORTED",
+                "program sort --record 60 --key 0:10 --memory 0 -j 2 --plan classic --emulate braid --json FILE -o SORTED",
             ),
             (
                 Sorter::EagreOnePass("aware"),
                 Data::Records,
                 braid,
-                "program sort --gensort --memory 0 -j 2 --plan one-pass --concurrency aware --emulate braid FILE -o SORTED",
+                "program sort --gensort --memory 0 -j 2 --plan one-pass --concurrency aware --emulate braid --json FILE -o SORTED",
             ),
             (Sorter::Gnu, Data::Few, None, "program -S 0b --parallel=2 -T DIR -u -o SORTED FILE; sync SORTED"),
             (Sorter::Stxxl, Data::Records, None, "program 100 FILE SORTED DIR/runs 0 1"),

@@ -25,6 +25,7 @@ use crate::contenders::{Contender, Measured, Process, Trouble};
 use crate::corpus::{Expected, Made, Store, sortable};
 use crate::limit::Limit;
 use crate::outcome::Identity;
+use crate::timeline::Span;
 
 /// What a contender may have beyond its memory, for its program and the page cache.
 const ALLOWANCE: u64 = 64 << 20;
@@ -85,14 +86,14 @@ impl Contender for Sorts {
     fn run(&mut self, size: u64) -> Result<Measured, Trouble> {
         let FileSort { place, budget, threads, .. } = self.sort;
         let memory = budget.bytes(size);
-        let (took, process, data, expected, to) = loop {
+        let (took, process, timeline, data, expected, to) = loop {
             let (data, made) = input(self.sorter, &self.sort, &self.store, size)?;
             let to = self.store.output(place)?;
             let temporary = self.store.temporary(place)?;
             let order = Order { from: &made.path, to: &to, temporary: &temporary, memory };
             let commands = self.program.commands(&order)?;
             match background::beside(self.sort.background, (&temporary, size), || self.attempt(commands, memory))? {
-                Some((took, process)) => break (took, process, data, made.expected.clone(), to),
+                Some((took, process, timeline)) => break (took, process, timeline, data, made.expected.clone(), to),
                 None => self.allowance *= 2,
             }
         };
@@ -118,6 +119,7 @@ impl Contender for Sorts {
             expected: expected.digest,
             process: Some(process),
             counters: vec![],
+            timeline,
         })
     }
 
@@ -131,10 +133,10 @@ impl Contender for Sorts {
 
 impl Sorts {
     /// Runs `commands` one after the other; nothing if the limit killed one of them, and a higher one may not.
-    fn attempt(&self, commands: Vec<Command>, memory: u64) -> Result<Option<(Duration, Process)>, Trouble> {
+    fn attempt(&self, commands: Vec<Command>, memory: u64) -> Result<Option<(Duration, Process, Vec<Span>)>, Trouble> {
         // The files on a tmpfs count as memory of those who write them.
         let limit = if self.sort.place == Place::Memory { None } else { Limit::new(memory + self.allowance) };
-        let (mut took, mut process) = (Duration::ZERO, Process::default());
+        let (mut took, mut process, mut timeline) = (Duration::ZERO, Process::default(), Vec::new());
         for mut command in commands {
             let ended = match &limit {
                 Some(limit) => child::run(&mut limit.around(&command)),
@@ -156,11 +158,12 @@ impl Sorts {
                 other => other?,
             };
             took += self.program.time(&ended)?;
+            timeline.extend(self.program.timeline(&ended)?);
             let Ended { process: used, .. } = ended;
             process.processor += used.processor;
             process.memory = process.memory.max(used.memory);
             process.resident = process.resident.max(used.resident);
         }
-        Ok(Some((took, process)))
+        Ok(Some((took, process, timeline)))
     }
 }

@@ -55,6 +55,7 @@ impl Contender for TwoPasses {
             expected: 4 * bytes,
             process: None,
             counters: vec![],
+            timeline: vec![],
         })
     }
 }

@@ -148,6 +148,7 @@ impl Contender for InProcesses {
             expected,
             process: Some(process),
             counters: vec![],
+            timeline: vec![],
         })
     }
 

@@ -92,6 +92,7 @@ impl Contender for Sorts {
                 resident: ended.process.resident,
             }),
             counters: vec![],
+            timeline: vec![],
         })
     }
 

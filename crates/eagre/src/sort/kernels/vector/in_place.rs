@@ -199,10 +199,11 @@ unsafe fn part_in_groups<V: Vector, const ROWS: usize, const OR_EQUAL: bool>(
     pivots: V,
     as_keys: impl Fn(V) -> V + Copy,
 ) -> usize {
-    // SAFETY: places from `lower` to `front` and from `back` to `end` are free, and keys between `front` and `back` are yet
+    // Places from `lower` to `front` and from `back` to `end` are free, and keys between `front` and `back` are yet
     // to be read. With the two groups aside and one in registers, three groups are free. The next one is read where fewer
     // are, that is, at most one and a half; at least so many are free at the other end. So after it is read, a whole group
     // and a row may be written to either end, and after the write a row is free at either end as before.
+    // SAFETY: so all reads and writes below are inside of both arrays, and none overtakes another.
     unsafe {
         let group = ROWS * V::LANES;
         if n < 3 * group {
