@@ -1,5 +1,7 @@
 //! `eagre-bench reproduce` as its users call it.
 
+mod browser;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -37,17 +39,28 @@ fn the_list_names_works_sections_and_rows() {
     assert!(text(&output.stderr).starts_with("eagre-bench: reproduce: nonesuch: no such work"));
 }
 
+/// All of it, in little. The rows that no work has are run by another test.
 #[test]
-fn a_quick_run_checks_the_answers_of_a_work_and_records_nothing() {
+fn a_quick_run_checks_the_answers_of_all_works_and_records_nothing() {
     let directory = tempfile::tempdir().expect("directory");
-    let record = directory.path().join("record");
-    let files = directory.path().join("files");
-    let [record_name, files_name] = [&record, &files].map(|path| path.to_str().expect("path"));
-    let output = reproduce(&["newlines/device", "--quick", "--records", record_name, "--dir", files_name]);
+    let [record, files, report] = ["record", "files", "report"].map(|name| directory.path().join(name));
+    let [record_name, files_name, report_name] = [&record, &files, &report].map(|path| path.to_str().expect("path"));
+    let output = reproduce(&["--quick", "--records", record_name, "--dir", files_name, "--report", report_name]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let out = text(&output.stdout);
-    assert!(out.contains("answers only: count-cold") && out.contains("count-cold: answers right"), "{out}");
+    let (_, named) = out.split_once("answers only: ").expect("the rows");
+    let named: Vec<_> = named.lines().next().expect("a line").split(", ").collect();
+    assert!(named.len() > 35, "{named:?}");
+    for row in named {
+        assert!(out.contains(&format!("\n{row}: answers right\n")), "{row}: {out}");
+    }
     assert!(!record.exists() && !files.exists());
+    for page in ["index", "vortex", "ruma", "wiscsort", "network", "newlines"] {
+        let page = report.join(format!("{page}.html"));
+        assert!(page.exists(), "{}", page.display());
+        let Some(found) = browser::look(&page, 390) else { return };
+        assert_eq!(found["troubles"], serde_json::json!([]), "{}", page.display());
+    }
 }
 
 /// A small run leaves a record and pages. The same command again measures nothing and writes the same pages, and so does a
@@ -100,4 +113,16 @@ fn a_record_that_is_none_is_one_line_and_exit_code_two() {
         let said = text(&output.stderr);
         assert!(said.contains(want) && said.lines().count() == 1, "{said}");
     }
+}
+
+/// The page is what the record says, and the record has something for every section.
+#[test]
+fn the_page_in_the_documentation_is_made_from_its_record() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let record = docs.join("reproduction.jsonl");
+    let output = reproduce(&["--page", record.to_str().expect("path")]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let page = fs::read_to_string(docs.join("reproduction.md")).expect("a page");
+    assert!(text(&output.stdout) == page, "docs/reproduction.md is another: run './dev reproduce --page'");
+    assert!(!page.contains("Not measured yet"));
 }
