@@ -74,14 +74,12 @@ pub struct Processor {
     pub parse: f64,
     /// Bytes of fresh memory per second: the kernel clears its pages. One thread reads into it.
     pub fresh: f64,
-    /// Seconds until the next 64 KiB of a file that lives in memory are mapped, and unmapped again.
-    pub fault: f64,
 }
 
 impl Default for Processor {
     /// A server of 2025, measured with records of 100 bytes.
     fn default() -> Processor {
-        Processor { sort: 60e6, find: 35e-9, copy: 8e9, merge: 12e6, parse: 1.5e9, fresh: 2e9, fault: 5.5e-6 }
+        Processor { sort: 60e6, find: 35e-9, copy: 8e9, merge: 12e6, parse: 1.5e9, fresh: 2e9 }
     }
 }
 
@@ -221,7 +219,7 @@ impl<'a> Sorting<'a> {
         Some(vec![
             self.phase("read keys", Some(self.read_keys()), None, self.parse() + self.fresh(entries)),
             self.phase("sort", None, None, self.sort()),
-            self.phase("gather and write", Some(self.gather(self.room() - entries)), Some(write), 0.0),
+            self.phase("gather and write", Some(self.gather()), Some(write), 0.0),
         ])
     }
 
@@ -241,7 +239,7 @@ impl<'a> Sorting<'a> {
             phases.push(self.merging("merge keys", read, write));
         }
         // The entries come from the runs, and the records from the input.
-        let gather = self.gather(self.room() / 2.0);
+        let gather = self.gather();
         let entries = self.read(temporary, entries);
         let shared = entries.profile.identity.is_same_device(&gather.profile.identity);
         let both = Transfer {
@@ -349,29 +347,17 @@ impl<'a> Sorting<'a> {
         let profile = self.devices.input;
         let (cached, kept) = self.cached();
         // Reading everything brings the values into the page cache, where they will be gathered.
-        if !self.job.strided || kept > cached || profile.identity.in_memory {
+        if !self.job.strided || kept > cached {
             return whole;
         }
         let keys = self.pieces(profile, self.job.key.max(1) as f64, cached);
         if keys.device.max(keys.threads) < whole.device.max(whole.threads) { keys } else { whole }
     }
 
-    /// All records of the input, in any order, with `room` bytes for them.
-    fn gather(&self, room: f64) -> Transfer<'a> {
+    /// All records of the input, in any order.
+    fn gather(&self) -> Transfer<'a> {
         let (_, kept) = self.cached();
-        let profile = self.devices.input;
-        if !profile.identity.in_memory {
-            return self.pieces(profile, self.record(), kept);
-        }
-        // Mapped pages would count as memory of the sort. So records are read one by one, or as many as there is room for
-        // are collected in a sweep over the input.
-        let one_by_one =
-            self.records() * self.record() / profile.rate(Access::RandomRead, self.record() as u64, self.job.threads);
-        let sweeps = (self.records() * (self.record() + 2.5 * ENTRY as f64) / room.max(1.0)).ceil();
-        let faults = sweeps * self.job.input as f64 / f64::from(1 << 16) * self.processor.fault / self.threads();
-        let sweeping = faults + self.pieces(profile, self.record(), 1.0).threads + self.copy_records();
-        let threads = one_by_one.min(sweeping);
-        Transfer { profile, bytes: self.job.input, device: 0.0, threads }
+        self.pieces(self.devices.input, self.record(), kept)
     }
 
     /// One piece of each record of the input, `cached` of them in the page cache.

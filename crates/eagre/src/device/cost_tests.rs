@@ -103,9 +103,9 @@ fn large_values_stay_where_they_are_on_byte_addressable_storage() {
 }
 
 #[test]
-fn small_records_of_files_in_memory_are_sorted_in_runs() {
-    // Each is a system call, which takes longer than copying the record twice.
-    assert_eq!(winner(&job(), &memory()), Way::Classic);
+fn records_of_files_in_memory_stay_where_they_are_unless_words_are_as_large() {
+    assert_eq!(winner(&job(), &memory()), Way::OnePass);
+    assert_eq!(winner(&Job { record: 16.0, ..job() }, &memory()), Way::Classic);
 }
 
 #[test]
@@ -129,9 +129,7 @@ fn emulated_devices_change_the_choice() {
     for name in ["brd", "bard", "braid"] {
         assert!(matches!(winner(&large, &of(name)), Way::OnePass | Way::MergePass), "{name}");
     }
-    // Where writes are slow, short records are written once as well.
-    assert_eq!(winner(&job(), &of("brd")), Way::Classic);
-    assert!(matches!(winner(&job(), &of("bard")), Way::OnePass | Way::MergePass));
+    assert_eq!(winner(&job(), &of("brd")), winner(&job(), &memory()));
     // Random reads that move blocks are worse than writing everything twice.
     assert_eq!(winner(&large, &of("bd")), Way::Classic);
     // With slow writes, writing once saves more time.

@@ -16,7 +16,7 @@ use super::kernels::{Piece, in_order, prefetch};
 use super::report::Progress;
 use super::{Hook, trouble};
 use crate::file::failure::Task;
-use crate::file::{FileWriter, Output, WriteOptions, cache, name};
+use crate::file::{FileWriter, Output, WriteOptions, name};
 
 /// How many entries are read at once.
 const BATCH: usize = 1 << 16;
@@ -127,7 +127,7 @@ impl<'a> Gatherer<'a> {
                 return Err(work.outside(range.start));
             }
             // Addresses may be limited. What is not mapped is read.
-            let size = usize::try_from(header.data_bytes).ok().filter(|_| cache::alignment(data.0).is_some());
+            let size = usize::try_from(header.data_bytes).ok();
             let mapping = size.and_then(|size| Some((Mapping::new(data.0, 0, size).ok()?, size)));
             if let Some((mapping, size)) = mapping {
                 let done = mapping.look(0..size, |bytes| work.run(range.clone(), &Data::Mapped(bytes), &mut writer));
@@ -188,7 +188,7 @@ fn check_data(header: &IndexHeader, data: &File, copied: bool) -> io::Result<()>
 /// Where records come from.
 enum Data<'a> {
     Mapped(&'a [u8]),
-    /// A file that lives in memory, whose mapped pages count as memory of this process, or one that cannot be mapped.
+    /// A file that cannot be mapped.
     Read(&'a File),
 }
 

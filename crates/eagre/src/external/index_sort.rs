@@ -7,7 +7,6 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
-use std::sync::Mutex;
 use std::time::Instant;
 
 use eagre_mem::transfer::set_direct;
@@ -18,8 +17,7 @@ use super::inputs::{Input, Inputs};
 use super::job::Job;
 use super::kernels::{Index, Piece, in_order, keep_first, prefetch};
 use super::plan::Plan;
-use super::pointed::{ByReading, Pointed};
-use super::pointers::BATCH;
+use super::pointed::Pointed;
 use super::target::{check_room, check_verifiable};
 use super::{Report, verify};
 use crate::file::{FileWriter, Output};
@@ -117,9 +115,7 @@ impl<F: Format> Job<'_, F> {
         // How many there are of different keys is known in the end.
         let known = (!self.settings.unique).then_some(self.report.records.min(head));
         let mut entries = self.begin_index(header, known, output, name)?;
-        self.merge_words(input, index, sorted, (BATCH, 0), |this, words| {
-            this.put_entries(input, index, words, &mut entries)
-        })?;
+        self.merge_words(input, index, sorted, |this, words| this.put_entries(input, index, words, &mut entries))?;
         Ok(entries)
     }
 
@@ -157,20 +153,12 @@ impl<F: Format> Job<'_, F> {
         let before = *written;
         let total = self.report.records * header.entry_bytes() as u64;
         let (format, threads) = (self.format, self.budget.threads);
-        let mean = (input.bytes.len() as u64 / self.report.records.max(1)) as usize;
         let maker = Maker {
             header,
             index,
             format,
             from_words: header.whole_keys && header.key_bytes <= index.prefix() && header.record_size.is_some(),
             bytes: input.bytes,
-            reading: input.in_memory.then_some(ByReading {
-                format,
-                file: input.file,
-                guess: (2 * mean).clamp(64, 64 << 10),
-                longest: index.longest(),
-                buffers: Mutex::new(Vec::new()),
-            }),
         };
         let make = |number: usize, piece: &mut Piece<'_, '_>| {
             let (start, end) = (number * PIECE, words.len().min((number + 1) * PIECE));
@@ -237,13 +225,11 @@ struct Maker<'a, F> {
     /// Whether a word has all that an entry needs.
     from_words: bool,
     bytes: &'a [u8],
-    /// For a file that lives in memory.
-    reading: Option<ByReading<'a, F>>,
 }
 
 impl<F: Format> Maker<'_, F> {
     fn entries(&self, words: &[u128], out: &mut Piece<'_, '_>) -> io::Result<()> {
-        let (mut scratch, mut record, mut entry) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut scratch, mut entry) = (Vec::new(), Vec::new());
         let size = self.header.record_size.unwrap_or(0);
         for (at, &word) in words.iter().enumerate() {
             let position = self.index.position(word);
@@ -252,18 +238,10 @@ impl<F: Format> Maker<'_, F> {
                 let key = self.index.order().turn(self.index.key_bits(word)).to_be_bytes();
                 self.header.put(&key[..self.header.key_bytes], position as u64, size, &mut entry);
             } else {
-                let record = match &self.reading {
-                    Some(reading) => {
-                        reading.read(position, &mut record)?;
-                        &record[..]
-                    }
-                    None => {
-                        if let Some(&ahead) = words.get(at + AHEAD) {
-                            prefetch(self.bytes, self.index.position(ahead));
-                        }
-                        self.index.record(self.format, self.bytes, word)
-                    }
-                };
+                if let Some(&ahead) = words.get(at + AHEAD) {
+                    prefetch(self.bytes, self.index.position(ahead));
+                }
+                let record = self.index.record(self.format, self.bytes, word);
                 let key = self.format.key(record, &mut scratch);
                 self.header.put(key, position as u64, record.len() as u64, &mut entry);
             }

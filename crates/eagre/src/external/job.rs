@@ -19,7 +19,7 @@ use super::budget::Budget;
 use super::chunk::Chunk;
 use super::concurrency::Controller;
 use super::inputs::{Input, Inputs};
-use super::kernels::{self, InMemory};
+use super::kernels;
 use super::plan::{self, Chosen, Plan};
 use super::run::Temporary;
 use super::target::{self, Sink, Target};
@@ -222,7 +222,6 @@ impl<F: Format> Job<'_, F> {
         let threads = self.budget.threads;
         let repeated = |before, word| kernels::is_repeated(&index, format, bytes, (before, word));
         let repeated = unique.then_some(&repeated as &(dyn Fn(u128, u128) -> bool + Sync));
-        let source = InMemory { format, bytes, longest: usize::MAX };
         let delays = self.delays();
         let write = |bytes: u64| delays.write(bytes, || ());
         let pace = self.controller.pace(threads, false, delays.slows().then_some(&write));
@@ -231,7 +230,7 @@ impl<F: Format> Job<'_, F> {
             put(bytes)?;
             self.tell(phase, written, total)
         };
-        kernels::gather(&index, &source, words, mean, repeated, &pace, &|_, fetch| fetch(), &mut put)?;
+        kernels::gather(&index, (format, bytes), words, mean, repeated, &pace, &|_, fetch| fetch(), &mut put)?;
         self.report.add(phase, threads, started, 0, written);
         Ok(written)
     }

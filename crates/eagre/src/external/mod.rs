@@ -39,7 +39,6 @@ mod pointers;
 mod report;
 mod run;
 mod stream;
-mod sweep;
 mod target;
 mod verify;
 

@@ -5,29 +5,25 @@
 //! MergePass   input ──keys──> words, sorted ──> runs ──> merge ──┘
 //! ```
 //!
-//! The input is mapped. Its pages belong to the page cache, so the memory of the sort is that of the words. A file that is in
-//! memory itself counts as memory of whoever maps it: its pages are unmapped again after use, and its records are fetched in
-//! [sweeps](super::sweep).
+//! The input is mapped. Its pages are those of the file, in the page cache or on a tmpfs, and there is no second copy of them: the
+//! memory of the sort is that of the words.
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::sync::Mutex;
 use std::time::Instant;
 
 use eagre_mem::heap;
 
-use super::budget::{BLOCKS, Budget, PIECES};
 use super::inputs::Inputs;
 use super::job::Job;
-use super::kernels::{InMemory, Index, Merge, Work, gather, is_repeated};
+use super::kernels::{Index, Merge, Work, gather, is_repeated};
 use super::merging::why_unmerged;
 use super::passes::Passes;
 use super::pieces::{self, Wanted};
 use super::plan::Plan;
-use super::pointed::{ByReading, Pointed};
+use super::pointed::Pointed;
 use super::run::{Run, RunReader};
-use super::sweep::Sweep;
 use super::target::{Sink, Target};
 use super::{Delays, Report, trouble};
 use crate::file::Output;
@@ -35,15 +31,12 @@ use crate::records::{Format, Malformed};
 use crate::sort::Sorter;
 use crate::{BlockSize, Pool, RewiredVec};
 
-/// How much of a file that lives in memory is mapped at once.
-const RELEASE: usize = 32 << 20;
 /// How many words of a merge are gathered at once.
-pub(super) const BATCH: usize = 1 << 16;
+const BATCH: usize = 1 << 16;
 
 /// How far the records of words have been fetched and written.
 struct Fetched<'w> {
     sink: Sink<'w>,
-    sweep: Option<Sweep>,
     /// How many bytes.
     written: u64,
 }
@@ -96,39 +89,18 @@ impl<F: Format> Job<'_, F> {
             if let Some(head) = self.settings.head {
                 sorted.words.truncate(usize::try_from(head).unwrap_or(usize::MAX));
             }
-            let room = self.beside_output().saturating_sub(16 * sorted.words.len() as u64);
-            let mut fetched = Fetched { sink, sweep: self.sweep(input, &index, room)?, written: 0 };
+            let mut fetched = Fetched { sink, written: 0 };
             self.fetch(input, &index, &sorted.words, &mut fetched)?;
             fetched
         } else {
             self.report.plan = Plan::MergePass;
-            let half = self.beside_output() / 2;
-            let mut fetched = Fetched { sink, sweep: self.sweep(input, &index, half)?, written: 0 };
-            // A sweep for as many words as it takes.
-            let (batch, beside) = fetched.sweep.as_ref().map_or((BATCH, 0), |sweep| (sweep.count(), half));
-            self.merge_words(input, &index, sorted, (batch, beside), |this, words| {
-                this.fetch(input, &index, words, &mut fetched)
-            })?;
+            let mut fetched = Fetched { sink, written: 0 };
+            self.merge_words(input, &index, sorted, |this, words| this.fetch(input, &index, words, &mut fetched))?;
             fetched
         };
         let Fetched { sink, written, .. } = fetched;
         self.report.add("gather", self.budget.threads, started, written, written);
         Ok((sink, written))
-    }
-
-    /// The memory that writing the output leaves.
-    fn beside_output(&self) -> u64 {
-        let Budget { total, threads, block, packing, .. } = self.budget;
-        total.saturating_sub(BLOCKS * block.bytes() as u64 + threads as u64 * PIECES + packing)
-    }
-
-    /// What fetches records of a file that lives in memory.
-    fn sweep(&self, input: &Pointed<'_>, index: &Index, memory: u64) -> io::Result<Option<Sweep>> {
-        if !input.in_memory {
-            return Ok(None);
-        }
-        let mean = (input.bytes.len() as u64 / self.report.records.max(1)) as usize;
-        Sweep::new(self.format, input, self.settings.order, index.longest(), (memory, mean), self.budget.threads)
     }
 
     /// Sorts the words of all records: in memory if they fit and `plan` is not merge-pass, else in runs. `beside` is what will be
@@ -196,7 +168,6 @@ impl<F: Format> Job<'_, F> {
     ) -> io::Result<usize> {
         let started = Instant::now();
         let (start, total) = (at, Some(input.bytes.len() as u64));
-        let mut released = at;
         'all: while at < input.bytes.len() {
             let cut = pieces::cut(self.format, input.bytes, at, 8 * self.budget.threads, true);
             let cut = cut.map_err(|why| malformed(input, why))?;
@@ -216,15 +187,8 @@ impl<F: Format> Job<'_, F> {
                 }
                 at = range.end;
             }
-            if input.in_memory && at - released > RELEASE {
-                input.mapping.release(released..at);
-                released = at;
-            }
             input.check_unchanged()?;
             self.tell("read keys", at as u64, total)?;
-        }
-        if input.in_memory {
-            input.mapping.release(released..at);
         }
         self.report.add("read keys", self.budget.threads, started, (at - start) as u64, 0);
         Ok(at)
@@ -251,8 +215,8 @@ impl<F: Format> Job<'_, F> {
         &mut self,
         input: &Pointed<'_>,
         index: &Index,
-        mut words: &[u128],
-        Fetched { sink, sweep, written }: &mut Fetched<'_>,
+        words: &[u128],
+        Fetched { sink, written }: &mut Fetched<'_>,
     ) -> io::Result<()> {
         let threads = self.budget.threads;
         let mean = (input.bytes.len() as u64 / self.report.records.max(1)) as usize;
@@ -268,23 +232,7 @@ impl<F: Format> Job<'_, F> {
             sink.copy_in(bytes)?;
             self.tell("gather", *written, total)
         };
-        while !words.is_empty()
-            && let Some(sweep) = sweep
-            && let Some(count) = sweep.collect(format, input, index, words)?
-        {
-            let records = InMemory { format, bytes: &sweep.bytes, longest: index.longest() };
-            gather(&sweep.index, &records, &sweep.words, mean, None, &pace, &fetching, &mut put)?;
-            words = &words[count..];
-        }
-        if input.in_memory {
-            let buffers = Mutex::new(Vec::new());
-            let guess = (2 * mean).clamp(64, 64 << 10);
-            let records = ByReading { format, file: input.file, guess, longest: index.longest(), buffers };
-            gather(index, &records, words, mean, None, &pace, &fetching, &mut put)
-        } else {
-            let records = InMemory { format, bytes: input.bytes, longest: index.longest() };
-            gather(index, &records, words, mean, None, &pace, &fetching, &mut put)
-        }
+        gather(index, (format, input.bytes), words, mean, None, &pace, &fetching, &mut put)
     }
 
     /// Merges runs of words to a longer one.
@@ -309,20 +257,19 @@ impl<F: Format> Job<'_, F> {
         run.finish(16)
     }
 
-    /// Merges runs of words, and hands what comes out to `put`, `batch` words at a time. `beside` bytes of memory are in use.
+    /// Merges runs of words, and hands what comes out to `put`, some words at a time.
     pub(super) fn merge_words(
         &mut self,
         input: &Pointed<'_>,
         index: &Index,
         sorted: Words,
-        (batch, beside): (usize, u64),
         mut put: impl FnMut(&mut Self, &[u128]) -> io::Result<()>,
     ) -> io::Result<()> {
         let Words { words, pool, mut runs } = sorted;
         drop(words);
         drop(pool);
         let format = WordRecords { index, format: self.format, bytes: input.bytes };
-        let budget = Budget { total: self.budget.total.saturating_sub(beside), ..self.budget }.merge(runs.len(), 16);
+        let budget = self.budget.merge(runs.len(), 16);
         let mut passes = Passes::default();
         while let Some(group) = passes.next(runs.len(), budget.at_once) {
             let behind = runs.split_off(group.end);
@@ -334,11 +281,11 @@ impl<F: Format> Job<'_, F> {
         let mut merge = Merge::new(&format, open(runs, budget.block)?, self.settings.order).map_err(why_unmerged)?;
         let mut left = self.settings.head.unwrap_or(u64::MAX);
         let mut words = Vec::new();
-        heap::reserve(&mut words, batch).map_err(trouble)?;
+        heap::reserve(&mut words, BATCH).map_err(trouble)?;
         let mut last = None;
         loop {
             words.clear();
-            while words.len() < batch && left > 0 {
+            while words.len() < BATCH && left > 0 {
                 let Some(word) = merge.record() else { break };
                 let word = u128::from_be_bytes(word.try_into().unwrap_or_default());
                 let before = last.replace(word).filter(|_| self.settings.unique);

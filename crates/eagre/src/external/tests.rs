@@ -103,7 +103,7 @@ fn records_of_all_formats_in_memory_and_in_runs() {
 }
 
 #[test]
-fn records_of_a_file_in_memory_are_fetched_however_long_they_are() {
+fn records_of_very_different_lengths_are_fetched() {
     let folder = super::random_tests::folder(true);
     let mut random = fastrand::Rng::with_seed(11);
     // Those that come first in the order are much longer than most, and one is longer than all memory for records.

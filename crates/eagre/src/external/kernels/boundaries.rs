@@ -2,7 +2,7 @@
 
 use eagre_mem::heap;
 
-use super::gather::{InMemory, gather, gather_into};
+use super::gather::{gather, gather_into};
 use super::index::IndexError;
 use super::pace::Pace;
 use super::{Index, Order};
@@ -84,7 +84,6 @@ pub fn sort_and_partition(
     for cut in cuts {
         let end = cut.max(start);
         let threads = sorter.team_size(end - start);
-        let source = InMemory { format, bytes: records, longest: usize::MAX };
         let mean = records.len() / words.len().max(1);
         let mut put = |bytes: &[u8]| {
             out[done..done + bytes.len()].copy_from_slice(bytes);
@@ -93,7 +92,7 @@ pub fn sort_and_partition(
         };
         let gathered = gather(
             &index,
-            &source,
+            (format, records),
             &words[start..end],
             mean,
             None,

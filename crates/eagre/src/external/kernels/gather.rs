@@ -7,7 +7,6 @@ use std::sync::{Mutex, PoisonError};
 use eagre_mem::threads::with_helpers;
 
 use super::Index;
-use super::index::record_at;
 use super::ordered::{Piece, Put};
 use super::pace::Pace;
 use super::prefetch::prefetch_record;
@@ -21,45 +20,15 @@ const APART: usize = 64 << 10;
 /// How many records ahead one is fetched.
 const AHEAD: usize = 12;
 
-/// Where the records of words come from.
-pub(crate) trait Fetch: Sync {
-    /// Hints that the record at `position` will be needed soon.
-    fn announce(&self, position: usize);
-
-    /// Appends the record at `position`.
-    fn fetch(&self, position: usize, out: &mut Piece<'_, '_>) -> io::Result<()>;
-}
-
-/// Records in memory, or in a mapped file.
-pub(crate) struct InMemory<'a, F> {
-    pub(crate) format: &'a F,
-    pub(crate) bytes: &'a [u8],
-    /// No record is longer.
-    pub(crate) longest: usize,
-}
-
-impl<F: Format> Fetch for InMemory<'_, F> {
-    #[inline]
-    fn announce(&self, position: usize) {
-        prefetch_record(self.bytes, position, self.format.record_size());
-    }
-
-    #[inline]
-    fn fetch(&self, position: usize, out: &mut Piece<'_, '_>) -> io::Result<()> {
-        out.push(record_at(self.format, self.bytes, position, self.longest))
-    }
-}
-
 /// Work that is called once.
 pub(crate) type Work<'a> = &'a mut dyn FnMut() -> io::Result<()>;
 
-/// Hands the records of `words` to `put`, in order, piece by piece. `mean` is about the size of a
-/// record. A word is left out if `repeated` says so of it and the one before. `fetching` calls what fetches about so many
-/// bytes.
+/// Hands the records of `words` in `bytes` to `put`, in order, piece by piece. `mean` is about the size of a record. A word is
+/// left out if `repeated` says so of it and the one before. `fetching` calls what fetches about so many bytes.
 #[expect(clippy::too_many_arguments, reason = "a kernel with three callers")]
-pub(crate) fn gather(
+pub(crate) fn gather<F: Format>(
     index: &Index,
-    records: &impl Fetch,
+    (format, bytes): (&F, &[u8]),
     words: &[u128],
     mean: usize,
     repeated: Option<&(dyn Fn(u128, u128) -> bool + Sync)>,
@@ -72,12 +41,12 @@ pub(crate) fn gather(
     let fetch = |range: Range<usize>, out: &mut Piece<'_, '_>| {
         for at in range {
             if let Some(&ahead) = words.get(at + AHEAD) {
-                records.announce(index.position(ahead));
+                prefetch_record(bytes, index.position(ahead), format.record_size());
             }
             if at > 0 && repeated.is_some_and(|repeated| repeated(words[at - 1], words[at])) {
                 continue;
             }
-            records.fetch(index.position(words[at]), out)?;
+            out.push(index.record(format, bytes, words[at]))?;
         }
         Ok(())
     };

@@ -45,11 +45,6 @@ impl Index {
         Index { longest, ..self }
     }
 
-    /// The size that no record exceeds.
-    pub(crate) fn longest(&self) -> usize {
-        self.longest
-    }
-
     /// How many bytes of the key a word holds.
     #[must_use]
     pub fn prefix(&self) -> usize {
@@ -185,7 +180,7 @@ impl Index {
 /// The record at `position`. Where the bytes have changed since it was found, what there is of it; nothing behind their end,
 /// and not more than `longest` bytes.
 #[inline]
-pub(crate) fn record_at<'b, F: Format>(format: &F, bytes: &'b [u8], position: usize, longest: usize) -> &'b [u8] {
+pub(super) fn record_at<'b, F: Format>(format: &F, bytes: &'b [u8], position: usize, longest: usize) -> &'b [u8] {
     let rest = bytes.get(position..).unwrap_or_default();
     let rest = &rest[..rest.len().min(longest)];
     let length = match format.record_size() {

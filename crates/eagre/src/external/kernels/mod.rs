@@ -23,8 +23,7 @@ mod seen;
 mod ties;
 
 pub use boundaries::{sample_boundaries, sort_and_partition};
-pub(crate) use gather::{Fetch, InMemory, Work, gather, is_repeated, keep_first};
-pub(crate) use index::record_at;
+pub(crate) use gather::{Work, gather, is_repeated, keep_first};
 pub use index::{Index, IndexError};
 pub use merge::{MOST_SOURCES, Merge, MergeError, Source};
 pub(crate) use ordered::{Piece, in_order};
