@@ -239,3 +239,26 @@ fn no_partial_results() {
     let (code, out, err) = unlimited(folder.path(), &["stats", "-d", ";", "cut.gz"]);
     assert_eq!((code, out.as_str(), err.lines().count()), (2, "", 1), "{err}");
 }
+
+/// Where one plan of a sort has the addresses it takes, that or another is chosen.
+#[test]
+fn a_sort_chooses_a_plan_that_has_addresses() {
+    let folder = on_disk();
+    let (code, _, err) = unlimited(folder.path(), &["gen", "600000", "in"]);
+    assert_eq!(code, 0, "{err}");
+    let sort = |limit: u64, plan: &str| {
+        let arguments = ["sort", "--gensort", "--memory", "16M", "-j2", "-T", ".", "--plan", plan, "in", "-o", "out"];
+        limited(folder.path(), limit, "", &arguments)
+    };
+    let mut enough = 0;
+    for limit in (80_000..=200_000).step_by(10_000) {
+        if sort(limit, "classic").0 != 0 {
+            continue;
+        }
+        enough += 1;
+        warm(&folder.path().join("in"));
+        let (code, _, err) = sort(limit + 5000, "auto");
+        assert_eq!((code, &*err), (0, ""), "with {} KB", limit + 5000);
+    }
+    assert!(enough >= 3, "{enough}");
+}

@@ -6,8 +6,8 @@ use crate::catalogue::Target;
 /// Sizes of values in bytes.
 const VALUES: &[f64] = &[10.0, 50.0, 90.0, 256.0, 500.0, 1000.0];
 
-const IN_MEMORY: &str = "A tmpfs punishes neither writes nor interference; the emulated devices of figure 11 do. Until 29 November 2026 \
-    Eagre also fetched records in sweeps over the input, to keep mapped pages of the tmpfs out of its count of memory: a third of the speed.";
+const IN_MEMORY: &str = "A tmpfs punishes neither writes nor interference; the emulated devices of figure 11 do. Builds before \
+    December 2026 also fetched records in sweeps over the input, to keep mapped pages of the tmpfs out of their count of memory.";
 
 /// The work.
 pub(super) const PAPER: Paper = Paper {

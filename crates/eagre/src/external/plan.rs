@@ -98,6 +98,8 @@ impl From<Way> for Plan {
     }
 }
 
+/// The addresses that stacks and guards of threads take, and what else is not memory of the sort.
+const AROUND: u64 = 32 << 20;
 /// Inputs below this size are not worth a probe of their device.
 const LEAST_TO_PROBE: u64 = 1 << 30;
 
@@ -154,8 +156,8 @@ pub(super) fn choose<F: Format>(
     let best = estimates.first().map_or(Plan::Classic, |best| Plan::from(best.way));
     let (plan, reason) = match wanted {
         // Addresses may be limited.
-        Plan::Auto if matches!(best, Plan::OnePass | Plan::MergePass) && !is_mappable(file, facts.input) => {
-            (Plan::Classic, "the input cannot be mapped".to_owned())
+        Plan::Auto if matches!(best, Plan::OnePass | Plan::MergePass) && !is_mappable(file, facts.input, budget) => {
+            (Plan::Classic, "there are no addresses for the input beside the memory of the sort".to_owned())
         }
         Plan::Auto => (best, reason(&facts, best)),
         wanted => (wanted, "it was asked for".to_owned()),
@@ -241,8 +243,13 @@ fn look<F: Format>(format: &F, budget: &Budget, file: &File) -> io::Result<cost:
     })
 }
 
-fn is_mappable(file: &File, bytes: u64) -> bool {
-    usize::try_from(bytes).is_ok_and(|bytes| eagre_mem::Mapping::new(file, 0, bytes).is_ok())
+/// Whether there are addresses for the input, and for all that the sort takes beside it.
+fn is_mappable(file: &File, bytes: u64, budget: &Budget) -> bool {
+    let (Ok(bytes), Ok(beside)) = (usize::try_from(bytes), usize::try_from(budget.total + AROUND)) else {
+        return false;
+    };
+    let mapping = eagre_mem::Mapping::new(file, 0, bytes);
+    mapping.is_ok_and(|_mapped| eagre_mem::heap::list::<u8>(beside).is_ok())
 }
 
 /// How much of a file the page cache keeps, beside the memory of the sort.
