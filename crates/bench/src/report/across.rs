@@ -9,7 +9,7 @@ use crate::interval::Estimate;
 use crate::outcome::CaseResult;
 
 /// Where things are, in the picture's own pixels.
-const LEFT: f64 = 46.0;
+const LEFT: f64 = 56.0;
 const PLOT: f64 = 640.0;
 const NAMES: f64 = 150.0;
 const TOP: f64 = 24.0;

@@ -8,8 +8,10 @@ use crate::outcome::{CaseResult, Standing};
 use crate::timeline::{Span, phases};
 
 /// Where things are, in the picture's own pixels.
-const NAMES: f64 = 110.0;
-const PLOT: f64 = 700.0;
+const NAMES: f64 = 125.0;
+const PLOT: f64 = 680.0;
+/// Half of the label at the end of the axis.
+const HALF: f64 = 24.0;
 /// The height of a band on each side of its line, and the room between two bands.
 const SIDE: f64 = 40.0;
 const BETWEEN: f64 = 18.0;
@@ -37,7 +39,7 @@ pub(crate) fn over_time(result: &CaseResult) -> Markup {
     let x = |time: f64| NAMES + PLOT * seconds.share(time);
     let band = 2.0 * SIDE + BETWEEN;
     let floor = TOP + band * told.len() as f64;
-    let (width, height) = (NAMES + PLOT + 10.0, floor + 2.2 * LINE);
+    let (width, height) = (NAMES + PLOT + HALF, floor + 2.2 * LINE);
     html! {
         div.scroll {
             svg viewBox={ "0 0 " (width) " " (height) } style={ "max-width:" (width) "px" } role="img"

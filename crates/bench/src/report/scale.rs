@@ -5,9 +5,12 @@ pub(super) fn px(length: f64) -> String {
     format!("{length:.1}")
 }
 
-/// A round number as an axis shows it.
+/// A round number as an axis shows it, in seven letters at most.
 pub(super) fn trimmed(value: f64) -> String {
-    let text = format!("{value:.3}");
+    if value >= 1e6 {
+        return format!("{} M", trimmed(value / 1e6));
+    }
+    let text = format!("{value:.5}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
@@ -63,6 +66,9 @@ mod tests {
         assert!((log.share(10.0) - 0.5).abs() < 1e-9);
         assert_eq!(log.ticks(), [1.0, 10.0, 100.0]);
         assert_eq!(Scale::new(6.0, 60.0, true).ticks(), [5.0, 10.0, 20.0, 50.0]);
-        assert_eq!((trimmed(0.5), trimmed(20.0), trimmed(0.0)), ("0.5".into(), "20".into(), "0".into()));
+        for (value, want) in [(0.5, "0.5"), (20.0, "20"), (0.0, "0"), (3.0 * 0.0001, "0.0003"), (2_500_000.0, "2.5 M")]
+        {
+            assert_eq!(trimmed(value), want);
+        }
     }
 }

@@ -3,10 +3,11 @@
 use super::finding::State;
 use super::*;
 use crate::catalogue;
-use crate::outcome::CaseResult;
+use crate::interval::Estimate;
+use crate::outcome::{CaseResult, Run};
 use crate::papers::Claim;
-use crate::report::browser;
 use crate::report::tests::everything;
+use crate::report::{self, browser};
 use crate::verdict::MIN_PAIRS;
 
 fn all() -> Vec<Chosen> {
@@ -40,6 +41,48 @@ fn pages_show_every_section_and_a_browser_finds_nothing_wrong() {
         for path in [&index, &directory.path().join("vortex.html"), &directory.path().join("wiscsort.html")] {
             let Some(found) = browser::look(path, width) else { return };
             assert_eq!(found["troubles"], serde_json::json!([]), "{}, {width}", path.display());
+        }
+    }
+}
+
+/// A run whose contenders differ by up to nine powers of ten, with intervals of any width, as on a machine that is busy.
+fn anything(seed: u64) -> Run {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut run = everything();
+    for result in &mut run.results {
+        let about = 10f64.powf(random.f64() * 9.0 - 4.0);
+        let spread = 10f64.powf(random.f64() * 3.0);
+        let mut some = || about * spread.powf(random.f64());
+        for standing in &mut result.standings {
+            let mut values = [some(), some(), some()];
+            values.sort_by(f64::total_cmp);
+            let [low, median, high] = values;
+            standing.shown = standing.shown.map(|shown| Estimate { median, low, high, ..shown });
+            let mut start = 0.0;
+            for span in &mut standing.timeline {
+                (span.start, span.seconds) = (start, some() / 100.0);
+                (span.read, span.written) = ((some() * 1e9) as u64, (some() * 1e9) as u64);
+                start += span.seconds;
+            }
+        }
+    }
+    run
+}
+
+#[test]
+fn pictures_have_room_for_any_numbers() {
+    let directory = tempfile::tempdir().unwrap();
+    let nothing_wrong = |path: &Path, width| match browser::look(path, width) {
+        Some(found) => assert_eq!(found["troubles"], serde_json::json!([]), "{}, {width}", path.display()),
+        None => assert!(path.exists()),
+    };
+    for seed in 0..2 {
+        let run = anything(seed);
+        nothing_wrong(&report::write(&directory.path().join("run"), &run).unwrap(), 1100);
+        let evidence = Evidence::of(record::of_run(run), &Machine::here());
+        html::write(directory.path(), &all(), &evidence).unwrap();
+        for paper in PAPERS {
+            nothing_wrong(&directory.path().join(format!("{}.html", paper.name)), 390);
         }
     }
 }
