@@ -92,7 +92,7 @@ static void open_stream(const char *token, int calls, EagreWriter **writer, Eagr
 
 static uint64_t word(uint64_t at) { return (at + 1) * 0x9e3779b97f4a7c15ull; }
 
-enum { WORDS = 500003 };
+enum { WORDS = 100003 };
 
 static void *produce(void *context) {
     EagreWriter *writer = context;

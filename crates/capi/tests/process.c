@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SMALL = 64 << 10, WORDS = 500003 };
+enum { SMALL = 64 << 10, WORDS = 100003 };
 
 static uint64_t word(uint64_t at) { return (at + 1) * 0x9e3779b97f4a7c15ull; }
 

@@ -104,7 +104,7 @@ fn runs_of_keys_with_common_prefixes_are_merged_in_order() {
     let (from, to) = (folder.path().join("from"), folder.path().join("to"));
     let mut random = fastrand::Rng::with_seed(12);
     let mut lines = Vec::new();
-    for _ in 0..1_400_000 {
+    for _ in 0..1_000_000 {
         lines.extend_from_slice(&b"a common prefix "[..random.usize(10..=16)]);
         lines.extend_from_slice(format!("{:x}\n", random.u16(..)).as_bytes());
     }
