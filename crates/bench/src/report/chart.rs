@@ -12,7 +12,7 @@ use crate::outcome::{CaseResult, Standing};
 /// Where things are, in the picture's own pixels.
 const LABELS: f64 = 150.0;
 const BARS: f64 = 430.0;
-const VALUES: f64 = 165.0;
+const VALUES: f64 = 215.0;
 const COLUMN: f64 = 95.0;
 const LINE: f64 = 27.0;
 const BAR: f64 = 15.0;
