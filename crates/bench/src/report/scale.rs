@@ -5,7 +5,7 @@ pub(super) fn px(length: f64) -> String {
     format!("{length:.1}")
 }
 
-/// A round number as an axis shows it, in seven letters at most.
+/// A round number as an axis shows it.
 pub(super) fn trimmed(value: f64) -> String {
     if value >= 1e6 {
         return format!("{} M", trimmed(value / 1e6));

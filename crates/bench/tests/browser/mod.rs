@@ -32,6 +32,13 @@ pub(crate) fn look(page: &Path, width: u32) -> Option<serde_json::Value> {
     Some(found)
 }
 
+/// The same of a page that must find nothing wrong with itself.
+pub(crate) fn finds_nothing_wrong(page: &Path, width: u32) -> Option<serde_json::Value> {
+    let found = look(page, width)?;
+    assert_eq!(found["troubles"], serde_json::json!([]), "{}, {width}", page.display());
+    Some(found)
+}
+
 /// The name of a browser that is here.
 fn browser() -> Option<&'static str> {
     ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {
